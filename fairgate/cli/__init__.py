@@ -1,22 +1,29 @@
-"""The command line: the only code that prints, reads the environment, catches and exits."""
+"""The command line: the only code that prints, reads the environment, catches and exits.
+
+What went wrong is told in words and an exit code: a crash is never a verdict. Full disks, closed
+pipes, too little memory and libraries that cannot be loaded are the machine's state; only what is
+left is an internal error.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import gc
+import io
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from fairgate import __version__
-from fairgate.cli.failures import explain
-from fairgate.domain.errors import ExitCode, StoreError, UsageError
-from fairgate.domain.feature import FEATURES, Command, at
-from fairgate.domain.wording import listed, nearest, quoted
+from fairgate.domain.catalogue import FEATURES, Command, at
+from fairgate.domain.errors import ExitCode, FairGateError, StoreError, UsageError
+from fairgate.domain.wording import harmless, listed, nearest, quoted
 from fairgate.features.catalogue import SHIPPED
 from fairgate.terminal.output import Output, say
 
@@ -41,7 +48,7 @@ _OF_THE_CORE = {
         answers=True,
     ),
     "github": Command(
-        "fairgate.github.command:github",
+        "fairgate.github:github",
         "The gate as a step of a GitHub workflow; the action calls it.",
         answers=True,
         takes_relations=False,
@@ -55,6 +62,8 @@ _BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
 second of processor time after each product of matrices; what they compute is the same."""
 _FEWEST_FILES = 64
 """Open at once; a run of an embedded model was seen to need 24."""
+_MOST = 500
+_NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)
 _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
 
@@ -236,3 +245,72 @@ def _require_text(arguments: list[str]) -> None:
             raise UsageError(f"{place} is not UTF-8; rename the file or folder") from error
         if "\0" in text:
             raise UsageError(f"{place} holds a NUL character; remove it")
+
+
+def explain(error: BaseException) -> ExitCode:
+    """Print on stderr what went wrong and what to do, and return the exit code."""
+    causes = [*_causes(error)]
+    if any(isinstance(one, click.Abort | KeyboardInterrupt) for one in causes):
+        # Also where a library that was being imported turned Ctrl-C into an error of its own.
+        say("fairgate: interrupted; what is stored is kept: run again to go on")
+        return ExitCode.INTERRUPTED
+    if any(isinstance(one, OSError) and one.errno in _NO_MORE_FILES for one in causes):
+        say(
+            "fairgate: error: too many files and connections are open at once: allow more "
+            "(`ulimit -n`), or lower --workers or `concurrency`"
+        )
+        return ExitCode.EXECUTION
+    match error:
+        case click.ClickException():
+            shown = io.StringIO()
+            error.show(file=shown)
+            say(shown.getvalue().rstrip("\n"))
+            return ExitCode.USAGE
+        case FairGateError():
+            say(f"fairgate: error: {error}")
+            return error.exit_code
+        case SystemExit():
+            # No command of ours leaves so: a library may, with a status that would be taken for a
+            # verdict.
+            say(
+                f"fairgate: error: stopped before the end (status {str(error.code)[:80]}): a "
+                "library gave up; there is no verdict"
+            )
+            return ExitCode.EXECUTION
+    say(
+        _of_the_machine(error)
+        or f"fairgate: internal error: {type(error).__name__}: {harmless(str(error)[:_MOST])}\n"
+        "This is a bug. Run again with `fairgate --debug …` and report the traceback."
+    )
+    return ExitCode.EXECUTION
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        hidden = error.__suppress_context__
+        error = error.__cause__ or (None if hidden else error.__context__)
+
+
+def _of_the_machine(error: BaseException) -> str:
+    """Return the sentence for what the machine refused; empty where it is something else."""
+    detail = harmless(str(error)[:_MOST])
+    match error:
+        case MemoryError() | OSError(errno=errno.ENOMEM):
+            return (
+                f"fairgate: error: there is not enough memory, or address space ({detail}): lower "
+                "--batch-size, allow more (`ulimit -v`), or take a smaller model or corpus"
+            )
+        case ImportError():
+            return (
+                f"fairgate: error: a library cannot be loaded ({detail}): install FairGate again, "
+                "or allow more address space (`ulimit -v`)"
+            )
+        case OSError(filename=None, errno=errno.ENOSPC | errno.EDQUOT | errno.EIO | errno.EPIPE):
+            return (
+                f"fairgate: error: the output cannot be written ({error.strerror}); files that are "
+                "complete stay: free some space, or write the output elsewhere"
+            )
+        case OSError():
+            return f"fairgate: error: {detail}; check the path, its permissions and free space"
+    return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,10 @@ from fairgate.terminal.options import (
     runtime_of,
     runtime_options,
 )
-from fairgate.terminal.output import PAGE, open_page, say_result
-from fairgate.terminal.progress import progress_for
+from fairgate.terminal.output import progress_for, report_run
 
 if TYPE_CHECKING:
-    from fairgate.domain.runtime import Runtime
+    from fairgate.domain.ports import Runtime
 
 
 @click.command(short_help="Run a policy's gate.")
@@ -45,44 +45,33 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @allow_python
 @runtime_options
-def run(policy: Path, **options: Any) -> int:  # noqa: PLR0915 (step by step)
+def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.
 
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
     """
-    from fairgate.cli.profile import Profile
     from fairgate.gate.accepted_runs import locate_references
-    from fairgate.gate.composition import Composition, on_its_machines, paced
-    from fairgate.gate.gate import run_gate
-    from fairgate.gate.run_folder import output_folder, write_run
-    from fairgate.reports.formats import chosen, known_files
-    from fairgate.reports.present import report_texts, view_of
+    from fairgate.gate.composition import Composition
+    from fairgate.gate.run_folder import FinishedRun, output_folder
+    from fairgate.reports.formats import chosen
+    from fairgate.terminal.output import Profile
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
-    progress = profile = Profile(progress_for(quiet=options["quiet"]))
-    limit, report_only = options["limit"], options["report_only"]
+    profile = Profile(progress_for(quiet=options["quiet"]))
+    limit = options["limit"]
     with profile.part("read policy and plan"):
         loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
-    composition = Composition(loaded, runtime, progress)
+    composition = Composition(loaded, runtime, profile)
     with composition.until_it_ends():
-        with composition.serving():
-            with profile.part("read baseline, identify system"):
-                given = composition.gate_input(locate_references(loaded, policy, named))
-            with profile.part("ask, judge, decide"):
-                done = paced(run_gate(given, composition.system, progress), composition, given)
-            given, done = on_its_machines(given, done, composition.environment)
-        with profile.part("build reports"):
-            view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
-        with profile.part("write files"):
-            texts = report_texts(view, done, given, loaded, formats)
-            write_run(folder, loaded, done, texts, known_files())
-    code = say_result(view, done, composition.notices, report_only=report_only)
+        run = composition.run(locate_references(loaded, policy, named))
+        done = FinishedRun(
+            loaded=loaded, run=run, system=composition.system, notices=composition.notices
+        )
+        code = report_run(done, folder, formats, options, profile.part)
     if options["profile"]:
         profile.say(composition.reported[0])
-    if options["open_page"]:
-        open_page(folder.path / PAGE)
     return code
 
 
@@ -113,27 +102,15 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     because answers are cut as soon as a label is complete.
     """
     from fairgate.gate.accepted_runs import locate_references
-    from fairgate.gate.run_folder import RunFolder, replay, write_run
-    from fairgate.reports.formats import chosen, known_files
-    from fairgate.reports.present import report_texts, view_of
+    from fairgate.gate.run_folder import RunFolder, replay
+    from fairgate.reports.formats import chosen
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
-    done, given, loaded, notices = replay(
-        run,
-        policy,
-        runtime,
-        lambda loaded, path: locate_references(loaded, path, options["baseline"]),
-    )
+    named = options["baseline"]
+    done = replay(run, policy, runtime, partial(locate_references, named=named))
     folder = RunFolder(path=options["out"] or run / "rescored")
-    report_only = options["report_only"]
-    view = view_of(done, given, folder.path, formats, report_only=report_only)
-    texts = report_texts(view, done, given, loaded, formats)
-    write_run(folder, loaded, done, texts, known_files())
-    code = say_result(view, done, notices, report_only=report_only)
-    if options["open_page"]:
-        open_page(folder.path / PAGE)
-    return code
+    return report_run(done, folder, formats, options)
 
 
 @click.command(short_help="Validate a policy.")
@@ -145,34 +122,33 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     Finds everything that can be found without running: model folders, the corpus, and which
     questions a recording answers, too.
     """
-    from fairgate.gate.examination import examine
+    from fairgate.gate.composition import examine
 
     runtime = runtime_of(options)
     for file in files:
-        found = examine(file, runtime)
-        click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
+        loaded, notes = examine(file, runtime)
+        click.echo("\n".join([_checked(loaded), *(f"  {one}" for one in notes)]))
     return ExitCode.PASS
 
 
 def _checked(loaded: LoadedPolicy) -> str:
-    from fairgate.gate.few_sources import few_sources_notices
+    from fairgate.domain.cases import TestPlan
+    from fairgate.gate.attribution import most_questions
+    from fairgate.gate.bounds import few_sources_notices
     from fairgate.gate.rules import expand_rules, idle_notices
-    from fairgate.gate.waves import most_questions
-    from fairgate.suites.suite import SuitePlan
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
-    kind = kind_of(policy.system)
-    can = kind.capabilities(policy.system)
+    can = kind_of(policy.system).capabilities()
     rules = expand_rules(policy, plan)
     lines = [f"{loaded.parsed.path}: valid policy {policy.name!r}"]
     for name, suite in loaded.suites.items():
-        own = SuitePlan(cases=plan.cases_of(name), units=plan.units_of(name))
+        own = TestPlan(cases=plan.cases_of(name), units=plan.units_of(name))
         lines += suite.describe(own)
         if not own.cases:
             lines.append("    nothing is asked of it, so a run has no verdict (exit code 5)")
         if suite.crossing in ("sampled", "all") and can.gives_documents and can.repeatable:
-            greedy = kind.is_greedy(policy.system)
+            greedy = can.is_greedy
             most = most_questions(own.units, is_greedy=greedy, pairs=suite.most_crossed)
             lines.append(
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "

@@ -1,12 +1,16 @@
-"""A catalogue: everything of one sort that a policy can name, listed in one file, found by id."""
+"""Catalogues: everything of one sort, listed in one file, found by id; and what a feature brings.
+
+A feature gives places, so that its files are imported when they are asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted, suggestion
@@ -85,11 +89,6 @@ class Catalogue(Generic[Entry]):
         """Return the ids, in the order of the entries."""
         return tuple(self._by_id)
 
-    @property
-    def by_id(self) -> Mapping[str, Entry]:
-        """Return the entries by id, including entries that are added later."""
-        return _Entries(self)
-
     def get(self, name: str) -> Entry | None:
         """Return the entry with that id; None where there is none."""
         return self._at(name) if name in self._by_id else None
@@ -113,20 +112,49 @@ class Catalogue(Generic[Entry]):
             del self._by_id[entry.id]
 
 
-class _Entries(Mapping[str, Entry]):
-    """A catalogue's entries by id, whatever is added to it later."""
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `fairgate`."""
 
-    def __init__(self, catalogue: Catalogue[Entry]) -> None:
-        self._catalogue = catalogue
+    place: str
+    summary: str
+    """What `fairgate --help` says of it."""
+    answers: bool = False
+    """Its exit code says what it found, or that a file is written: output that is lost leaves it as
+    it is. What others print is their result, which is then not there."""
+    takes_relations: bool = True
+    """It may import relations of the user's own."""
 
-    def __getitem__(self, name: str) -> Entry:
-        found = self._catalogue.get(name)
-        if found is None:
-            raise KeyError(name)
-        return found
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._catalogue.ids)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """What a file or folder of `fairgate/features` brings; a place is `module:attribute`."""
 
-    def __len__(self) -> int:
-        return len(self._catalogue)
+    id: str
+    """Name of the file or folder."""
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    before: str = "github"
+    """Command of the core that its own stand before in `--help`; empty: behind all."""
+    extends: Mapping[str, str] = field(default_factory=dict)
+    """By command of `fairgate`, the place of a function that returns it with more options or
+    subcommands. The last feature of the list sees a call first."""
+    formats: Mapping[str, str] = field(default_factory=dict)
+    """By what `--format` names, the place of a `reports.formats.Format`."""
+    sections: Mapping[str, str] = field(default_factory=dict)
+    """By id, the place of a function from `reports.material.Material` to its sections; they follow
+    the core's."""
+    policy_keys: Mapping[str, str] = field(default_factory=dict)
+    """By key of a policy, the place of its type and `pydantic.Field`, which has a default; sections
+    find the value in `material.options.of_features`."""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    """By input of the action, the place of what does it: see `github.command.step`."""
+
+
+FEATURES: Catalogue[Feature] = Catalogue("feature")
+"""What the command line has found in `features/catalogue.py`; code below it knows no feature."""
+
+
+def at(place: str) -> Any:
+    """Return what lies at a place, `module:attribute`; a leading dot stands for the features."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module, "fairgate.features"), name)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 
 class ExitCode(IntEnum):
-    """The process's exit status (SPEC 2)."""
+    """The process's exit status."""
 
     PASS = 0
     GATE_FAILED = 1

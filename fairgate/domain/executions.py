@@ -1,14 +1,19 @@
-"""One case through the system under test: the documents it had, its prompt, its answer."""
+"""One case through the system under test: the documents it had, its prompt, its answer.
+
+The system is a model of our own, or a whole application that is asked questions and replies.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MOST_SHARED = 200_000
 """Documents, and lists of them, among which an equal one is looked for."""
+_MOST = 10**12
+"""Of tokens, and of money; what is reported beyond is no report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,3 +168,76 @@ class CorpusDocument:
 def embedding_key(embedder: str, text: str) -> str:
     """Return the key of a text's embedding: it depends on the embedder and the text alone."""
     return hashlib.sha256(f"{embedder}\x00{text}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question to an application. Equal questions are asked once."""
+
+    query: str
+    """The test case's text alone, as a retriever searches for it."""
+    text: str
+    """The test case as a prompt shows it: with its options, where it has some."""
+    instruction: str
+    """What is to be done with the text; empty where the suite has none."""
+    prompt: str
+    """Instruction and text as one message, without documents."""
+    options: tuple[str, ...] = ()
+    """Answers to choose from, in the order to show them."""
+    documents: tuple[Document, ...] | None = None
+    """To be shown instead of what the application would retrieve; None: it retrieves itself."""
+    top_k: int = 0
+    """How many documents a retriever is asked for; 0 where the application decides itself."""
+    repeat: int = 0
+    """How often the same was asked before (`repeats`): 0 the first time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back. An empty answer is an answer; documents are None where none are returned."""
+
+    answer: str
+    documents: tuple[Document, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens and money of one question; None where they are not reported."""
+
+    input: int | None = None
+    output: int | None = None
+    total: int | None = None
+    money: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Return all tokens: as reported, else those read and written together."""
+        if self.total is not None or self.input is None or self.output is None:
+            return self.total
+        return self.input + self.output
+
+
+def usage_of(value: Any) -> Usage:
+    """Return what stands under `usage` in an answer, in the form of OpenAI's endpoints.
+
+    `prompt_tokens`, `completion_tokens` (or `input_tokens`, `output_tokens`), `total_tokens` and
+    `cost`, which some gateways add. Whatever is no count, or below zero, is not reported.
+    """
+    reported = value.get("usage") if isinstance(value, Mapping) else None
+    if not isinstance(reported, Mapping):
+        return Usage()
+    cost = _amount(reported, (int, float), "cost")
+    return Usage(
+        input=_amount(reported, int, "prompt_tokens", "input_tokens"),
+        output=_amount(reported, int, "completion_tokens", "output_tokens"),
+        total=_amount(reported, int, "total_tokens"),
+        money=None if cost is None else float(cost),
+    )
+
+
+def _amount(reported: Mapping[Any, Any], kind: Any, *names: str) -> Any:
+    for name in names:
+        found = reported.get(name)
+        if isinstance(found, kind) and not isinstance(found, bool) and 0 <= found <= _MOST:
+            return found
+    return None

@@ -1,16 +1,14 @@
-"""The result of the gate: of each rule, and what was found beside the rules."""
+"""The result of the gate: what was measured, of each rule, and what was found beside the rules."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import ExitCode
-from fairgate.domain.measurements import Measurement
-from fairgate.domain.units import Judged
+Slice = tuple[str, str, frozenset[tuple[str, str]]]
+"""Metric, suite, and the levels of the dimensions that are named."""
 
 
 class Outcome(StrEnum):
@@ -51,7 +49,7 @@ class Change:
     sign_changed: bool = False
     method: str = ""
     decided_once: Sequence[str] = ()
-    """Keys of cases that both runs asked and only one of them decided: not compared (SPEC 8)."""
+    """Keys of cases that both runs asked and only one of them decided: not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +83,14 @@ class RuleResult:
     by_default: bool = False
     """Nobody asked for this rule: every suite with a control arm has it."""
     is_not_in_baseline: bool = False
-    """Baseline or anchor lacks the value to compare with: it is incomplete (SPEC 2, exit 3)."""
+    """Baseline or anchor lacks the value to compare with: it is incomplete (exit 3)."""
     is_diluted: bool = False
     """A bound holds with the cases that were added or left out, and not on the baseline's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """How much of what was planned was decided (SPEC 2)."""
+    """How much of what was planned was decided."""
 
     planned: int
     decided: int
@@ -272,58 +270,71 @@ class Instability:
     """Mean entropy of a case's labels, in bits; 0 is stable."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateResult:
-    """Everything a report needs; decided here, once."""
-
-    policy: str
-    outcome: Outcome
-    exit_code: ExitCode
-    rules: Sequence[RuleResult]
-    measurements: Sequence[Measurement]
-    plan: TestPlan
-    judged: Sequence[Judged]
-    """Every unit of the plan, of all suites."""
-    evidence: Evidence
-    degradation: Sequence[Degradation]
-    overlap: Overlap | None
-    baseline_path: str
-    notices: Sequence[str]
-    provenance: Provenance
-    identities: Sequence[IdentityFinding] = ()
-    attribution: Sequence[Attribution] = ()
-    instability: Sequence[Instability] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    """Suite to its kind, in the order of the policy."""
-    anchor_path: str = ""
-    """Empty where no rule has a budget."""
-    anchor_overlap: Overlap | None = None
-    """How the run's cases relate to the anchor's; None without one."""
-    kill_score: KeptKillScore | None = None
-    """What the policy caught when it was tested; None where that is not known of this version."""
-    pace: SlowerPace | None = None
-    """None where answers took about as long as for the baseline, or that is not known."""
-
-    @property
-    def remarks(self) -> list[str]:
-        """Return what a reader should know beside the verdict."""
-        return [*self.notices, *([] if self.pace is None else [self.pace.sentence])]
-
-    @property
-    def incompatible(self) -> list[str]:
-        """Return what forbids a comparison with the baseline, then with the anchor."""
-        found = (self.overlap, self.anchor_overlap)
-        return [line for overlap in found if overlap for line in overlap.incompatible]
-
-    def judged_of(self, suite: str) -> list[Judged]:
-        """Return a suite's judged units, in the order of the plan."""
-        return [row for row in self.judged if row.unit.suite == suite]
-
-    def suites_of(self, kind: str) -> list[str]:
-        """Return the suites of a kind, in the order of the policy."""
-        return [suite for suite, own in self.kinds.items() if own == kind]
-
-
 def short(fingerprint: str) -> str:
     """Return 12 hexadecimal digits that change with a fingerprint, or a text not to be shown."""
     return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]
+
+
+class Better(StrEnum):
+    """Which way a metric should go."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    TOWARD_ZERO = "toward-zero"
+    """Signed: the smaller in size, the better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What a metric is in the slice `where` of a suite; `where` is empty for the whole suite."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str] = field(default_factory=dict)
+    value: float | None = None
+    """Fraction or score; None where nothing was decided or the metric is not evaluated."""
+    interval: tuple[float, float] | None = None
+    """Cluster-bootstrap interval at the policy's confidence; None says why in `note`."""
+    decided: int = 0
+    inconclusive: int = 0
+    violated: int | None = None
+    """Decided pairs that violate the relation; None where the metric counts none."""
+    note: str = ""
+
+
+class Measurements:
+    """Measurements by metric, suite and slice, in their order; the last of equal slices counts."""
+
+    def __init__(self, measurements: Iterable[Measurement] = ()) -> None:
+        """Index the measurements once; O(n)."""
+        self._found = {slice_of(m.metric, m.suite, m.where): m for m in measurements}
+
+    def __iter__(self) -> Iterator[Measurement]:
+        """Yield the measurements in their order."""
+        return iter(self._found.values())
+
+    def get(
+        self, metric: str, suite: str, where: Mapping[str, str] | None = None
+    ) -> Measurement | None:
+        """Return what was measured in exactly this slice; None where nothing was."""
+        return self._found.get(slice_of(metric, suite, where or {}))
+
+    def value(
+        self, metric: str, suite: str, where: Mapping[str, str] | None = None
+    ) -> float | None:
+        """Return the value in exactly this slice; None where there is none."""
+        found = self.get(metric, suite, where)
+        return None if found is None else found.value
+
+    def by(self, metric: str, suite: str, *dimensions: str) -> list[Measurement]:
+        """Return the slices of a suite that name exactly these dimensions."""
+        return [
+            m
+            for m in self
+            if (m.metric, m.suite) == (metric, suite) and set(m.where) == set(dimensions)
+        ]
+
+
+def slice_of(metric: str, suite: str, where: Mapping[str, str]) -> Slice:
+    """Return a slice's identity, whatever the order of its dimensions."""
+    return metric, suite, frozenset(where.items())

@@ -1,4 +1,4 @@
-"""What the engine needs from the outside world, as Protocols; adapters implement them.
+"""What the engine needs from outside, as Protocols that adapters implement, and how it is to run.
 
 Every `fingerprint` is a short stable string: two adapters with equal fingerprints give equal
 results for equal inputs, so it is part of the key under which results are stored.
@@ -6,21 +6,31 @@ results for equal inputs, so it is part of the key under which results are store
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import abc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from fairgate.domain.applications import Question, Reply
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.executions import Answer, Document, Execution, GenerationRequest
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # every command imports this module, `--help` too
     import numpy as np
     import numpy.typing as npt
 
+    from fairgate.domain.cases import Case
+    from fairgate.domain.executions import (
+        Answer,
+        Document,
+        Execution,
+        GenerationRequest,
+        Question,
+        Reply,
+    )
+
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
-Executed = Mapping[tuple[str, str], Execution]
+Executed: TypeAlias = "Mapping[tuple[str, str], Execution]"
 """(suite, key) to what happened; a case without an entry has no answer."""
 NOTHING: Executed = MappingProxyType({})
 
@@ -114,20 +124,16 @@ class Application(Protocol):
         """Identify the application's revision and how it is asked."""
         ...
 
+    @property
+    def revision(self) -> str | None:
+        """Return what changes when the application does; None where it is not known."""
+        ...
+
     def ask(self, questions: Sequence[Question]) -> abc.Generator[tuple[int, Reply], None, None]:
         """Yield `(position in questions, reply)` as they come, in any order.
 
         Raises ApplicationError. Closing the iterator ends what is under way.
         """
-        ...
-
-
-class RevisedApplication(Application, Protocol):
-    """An application whose state has a revision."""
-
-    @property
-    def revision(self) -> str | None:
-        """Return what changes when the application does; None where it is not known."""
         ...
 
 
@@ -151,31 +157,34 @@ class ResultStore(Protocol):
         ...
 
 
-class Progress(Protocol):
-    """Receives the progress of a run. Never changes a result."""
+class Progress:
+    """Receives the progress of a run, and shows nothing of it. Never changes a result."""
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Begin a stage of `total` steps, `cached` of which the store answered."""
-        ...
 
     def advance(self, steps: int) -> None:
         """Count steps as done."""
-        ...
 
     def generated(self, tokens: int) -> None:
         """Count tokens that fresh answers have; what the store answers costs none."""
-        ...
 
     def finish(self) -> None:
         """End the stage."""
-        ...
 
     def note(self, text: str) -> None:
         """Say what the stages that follow are for and what they cost."""
-        ...
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """Return the block of a part of the run that has stages, or none."""
+        del name
+        return nullcontext()
 
 
-class Staged:
+SILENT = Progress()
+
+
+class Staged(Progress):
     """Progress of a part of a run: its stages are named after it."""
 
     def __init__(self, inner: Progress, part: str, price: str = "") -> None:
@@ -211,40 +220,80 @@ class Staged:
         self._inner.note(f"{self._part}: {text}")
 
 
-class Silent:
-    """Progress that is not displayed."""
-
-    def start(self, stage: str, total: int, cached: int) -> None:
-        """Ignore the stage."""
-
-    def advance(self, steps: int) -> None:
-        """Ignore the steps."""
-
-    def generated(self, tokens: int) -> None:
-        """Ignore the tokens."""
-
-    def finish(self) -> None:
-        """Ignore the end."""
-
-    def note(self, text: str) -> None:
-        """Ignore the words."""
-
-
-SILENT = Silent()
-
-
 class SystemUnderTest(Protocol):
-    """The system that the gate examines: it answers the plan's cases, live or from a recording."""
+    """The system that the gate examines: it answers cases, live or from a recording."""
 
     def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return executions by (suite, key) in the order of the plan; unanswered cases lack one.
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return executions by (suite, key) in the order of the cases; unanswered ones lack one.
 
-        `earlier` holds the executions of cases whose documents this plan's cases are shown.
+        `earlier` holds the executions of cases whose documents these cases are shown.
         """
         ...
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return float32 `[n, d]` embeddings of the documents; None where they cannot be had."""
         ...
+
+
+class OpenSystem(SystemUnderTest, Protocol):
+    """A policy's system, opened for a run; nothing is loaded before it is asked."""
+
+    def under_test(self) -> Mapping[str, str]:
+        """Return by name, with fingerprints, what a change of the results may come from."""
+        ...
+
+    def replica(self, number: int) -> tuple[Sequence[str], OpenSystem]:
+        """Return the system with the neutral changes of replica `number`, past the store.
+
+        Number 0 has none; the changes are named. Never called where the kind is not repeatable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """How many workers ask the models of a run."""
+
+    count: int
+    team: Callable[[Any, Runtime], Team] = field(compare=False)
+    """Makes them for a loaded policy and how it runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Where a run reads and stores, and how much of the machine it uses."""
+
+    root: Path = field(default_factory=Path)
+    """Where relative paths start. On a pull request, for the base's policy: the folder into which
+    the base's version of all that decides is brought."""
+    tested: Path | None = None
+    """Where what is under test is read then; None: at `root`."""
+    cache: Path = Path(".fairgate")
+    batch_size: int | None = None
+    """Rows that models run together; None: as many as memory holds."""
+    sharing: int = 1
+    """In a worker: how many workers the run has, which may share one machine's memory."""
+    threads: int = 0
+    device: str = "cpu"
+    allow_python: bool = False
+    """Import the code that a policy names (`--allow-python`); a policy cannot set it."""
+    confined: bool = False
+    """Untrusted authors: refuse paths that lead out of `root`, and ignore the revision that an
+    application names (the action; `--root`)."""
+    today: dt.date | None = None
+    """The day that quarantine entries are compared with; None compares them with none."""
+    meters: dict[str, Any] | None = field(default=None, compare=False)
+    """What counts the questions of several runs together, by the policy's key of the limits; None:
+    each run counts its own."""
+    workers: Workers | None = None
+    """None: models are asked in this process."""
+
+    @property
+    def under_test(self) -> Runtime:
+        """Return the same for reading what is under test: model, corpus, index, answers.
+
+        Whatever is not read by this is the base's on a pull request.
+        """
+        return self if self.tested is None else replace(self, root=self.tested, tested=None)

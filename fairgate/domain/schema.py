@@ -94,7 +94,7 @@ class Role(StrEnum):
 
     @property
     def is_under_test(self) -> bool:
-        """Return whether a change of it is what the gate tests (SPEC 9); the rest decides."""
+        """Return whether a change of it is what the gate tests; the rest decides."""
         return self in _UNDER_TEST
 
     @property
@@ -169,7 +169,7 @@ class SuiteModel(NamesOutside):
 
     @abstractmethod
     def narrowed(self, most: int) -> Self:
-        """Return the suite with about `most` of its sources or itemsfor a quick trial run."""
+        """Return the suite with about `most` of its sources or items, for a quick trial run."""
 
 
 class SystemModel(Strict):
@@ -200,6 +200,18 @@ class Capabilities:
     """Can be asked again during a run; a recording cannot."""
     scores_options: bool
     """Returns the probability of given answers."""
+    is_greedy: bool = False
+    """Answers the same question alike whenever it is asked."""
+    runs_a_model: bool = False
+    """FairGate itself runs its language model, so that workers can ask it."""
+    top_k: int = 0
+    """How many documents its own retriever is asked for; 0: it decides."""
+    side_by_side: int = 1
+    """How many questions are under way at once."""
+    prompt: str | None = None
+    """The policy's template of its generator's prompt."""
+    decoding: object = "of the application"
+    """How it decodes: must be equal for two runs of a suite to be comparable."""
 
 
 class Columns(Strict):

@@ -1,4 +1,4 @@
-"""Units, the judged items of every kind of suite: how their answers were read, and their claims.
+"""Units, the assessed items of every kind of suite: how their answers were read, and their claims.
 
 A *unit* is a pair of source and follow-up, a question item as it was asked, or whatever else a kind
 of suite judges. Its *claims* are the columns of the suite's one table; metrics, comparisons and
@@ -87,13 +87,10 @@ _COUNTABLE = (Reason.UNSTABLE, Reason.NO_CONTROLS)
 
 def counted(reasons: Mapping[Reason, int]) -> str:
     """Return `72 unstable answers, 3 no answer`, the commonest first."""
-    ranked = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{number:,} {_of_several(number, reason)}" for reason, number in ranked)
-
-
-def _of_several(number: int, reason: Reason) -> str:
-    words = REASON_WORDS[reason]
-    return words + "s" if number != 1 and reason in _COUNTABLE else words
+    return ", ".join(
+        f"{number:,} {REASON_WORDS[reason]}{'s' if number != 1 and reason in _COUNTABLE else ''}"
+        for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 EVERY_ATTRIBUTE = "all attributes"
@@ -144,7 +141,7 @@ class Unit(NamedTuple):
     """What a suite judges, before anything is answered."""
 
     key: str
-    """SPEC 10's key, unique in the suite."""
+    """Unique in the suite; written and parsed in `domain/cases.py`."""
     asks: Mapping[str, str]
     """Role to the key of the case that is asked for it (`source`, `follow-up`, `answer`)."""
     dimensions: Mapping[str, str]
@@ -187,7 +184,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Assessed:
     """A unit with everything that was decided about it."""
 
     unit: Unit

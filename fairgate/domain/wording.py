@@ -99,15 +99,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {listed(close)}?"
     if len(names) > _MOST_KNOWN:
-        few = [f"`{harmless(known_name)}`" for known_name in _least_far(name, names)]
+        import difflib
+
+        least_far = difflib.get_close_matches(name[:200], names, n=_NEAREST_KNOWN, cutoff=0.0)
+        few = [f"`{harmless(known_name)}`" for known_name in least_far]
         return f"known: {', '.join(few)} and {len(names) - len(few):,} more"
     return f"known: {listed(names, last='and')}" if names else "there are none to choose from"
-
-
-def _least_far(name: str, names: list[str]) -> list[str]:
-    import difflib
-
-    return difflib.get_close_matches(name[:200], names, n=_NEAREST_KNOWN, cutoff=0.0)
 
 
 def value(number: float, *, is_rate: bool) -> str:
@@ -135,7 +132,7 @@ def probability(p_value: float) -> str:
 def difference(base: float, now: float, *, is_rate: bool) -> str:
     """Return the difference of two values as they are shown, rounded first: 11.2 − 2.5 is +8.7.
 
-    Rates are shown times 100 with one decimal, scores with three (SPEC 1).
+    Rates are shown times 100 with one decimal, scores with three.
     """
     factor, digits = (100.0, 1) if is_rate else (1.0, 3)
     step = round(factor * now, digits) - round(factor * base, digits)

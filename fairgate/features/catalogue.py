@@ -1,8 +1,11 @@
-"""Every feature there is: a feature is its folder and its entry here, in the order of `--help`."""
+"""Every feature there is: its file or folder, and its entry here, in the order of `--help`.
+
+Places begin at this folder: `.lint:lint` is `lint` in `lint.py`.
+"""
 
 from __future__ import annotations
 
-from fairgate.domain.feature import Command, Feature
+from fairgate.domain.catalogue import Command, Feature
 
 SHIPPED = (
     Feature(
@@ -10,9 +13,8 @@ SHIPPED = (
         before="run",
         commands={
             "init": Command(
-                "fairgate.features.init.command:init",
-                "Write a starter policy, a baselines folder and a workflow.",
-            ),
+                ".init:init", "Write a starter policy, a baselines folder and a workflow."
+            )
         },
     ),
     Feature(
@@ -20,166 +22,137 @@ SHIPPED = (
         before="check",
         commands={
             "merge": Command(
-                "fairgate.features.shards.command:merge",
+                ".shards:merge",
                 "Judge the parts of a run, asked with `run --shard`, as one.",
                 answers=True,
-            ),
+            )
         },
-        extends={
-            "run": "fairgate.features.shards.command:run_in_parts",
-            "github": "fairgate.features.shards.change_command:gate_in_parts",
-        },
-        steps={"shard": "fairgate.features.shards.change_command:ask_part"},
+        extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
+        steps={"shard": ".shards.change:ask_part"},
     ),
-    Feature(
-        id="ray",
-        extends={
-            "run": "fairgate.features.ray.command:with_workers",
-            "merge": "fairgate.features.ray.command:with_workers",
-        },
-    ),
+    Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
     Feature(
         id="doctor",
         before="plan",
         commands={
             "doctor": Command(
-                "fairgate.features.doctor.command:doctor",
+                ".doctor:doctor",
                 "Ask a policy's system three questions: what comes back, what a run would measure.",
                 answers=True,
-            ),
+            )
         },
     ),
     Feature(
         id="explain",
         commands={
-            "explain": Command(
-                "fairgate.features.explain.command:explain",
-                "Show everything about one pair of a run.",
-            ),
+            "explain": Command(".explain:explain", "Show everything about one pair of a run.")
         },
     ),
     Feature(
         id="shrink",
         commands={
             "shrink": Command(
-                "fairgate.features.shrink.command:shrink",
-                "Make findings of a run as short as they still fail.",
-            ),
+                ".shrink:shrink", "Make findings of a run as short as they still fail."
+            )
         },
     ),
     Feature(
         id="power",
         commands={
             "power": Command(
-                "fairgate.features.power.command:power",
+                ".power:power",
                 "Show what the suite can detect, and how many sources more would take.",
-            ),
+            )
         },
     ),
     Feature(
         id="burn_in",
         commands={
             "burn-in": Command(
-                "fairgate.features.burn_in.command:burn_in",
-                "Measure the noise of the unchanged system and of its gate.",
-            ),
+                ".burn_in:burn_in", "Measure the noise of the unchanged system and of its gate."
+            )
         },
     ),
     Feature(
         id="mutation",
         commands={
             "mutate": Command(
-                "fairgate.features.mutation.command:mutate",
-                "Say how much bias a policy would have caught in a run.",
-            ),
+                ".mutation:mutate", "Say how much bias a policy would have caught in a run."
+            )
         },
     ),
     Feature(
         id="blame",
         commands={
             "blame": Command(
-                "fairgate.features.blame.command:blame",
-                "Say which change, and which documents, explain a red verdict.",
-            ),
+                ".blame:blame", "Say which change, and which documents, explain a red verdict."
+            )
         },
-        steps={"blame": "fairgate.features.blame.change:BlamedChange"},
+        steps={"blame": ".blame.versions:BlamedChange"},
     ),
     Feature(
         id="baselines",
         commands={
             "baseline": Command(
-                "fairgate.features.baselines.command:baseline",
-                "Accept, compare and verify baselines.",
-                answers=True,
-            ),
+                ".baselines:baseline", "Accept, compare and verify baselines.", answers=True
+            )
         },
     ),
     Feature(
         id="bundles",
         commands={
             "bundle": Command(
-                "fairgate.features.bundles.command:bundle",
+                ".bundles:bundle",
                 "Put a run into one file that carries its proof, or verify one.",
                 answers=True,
-            ),
+            )
         },
     ),
     Feature(
         id="corpus",
-        commands={
-            "corpus": Command(
-                "fairgate.features.corpus.command:corpus",
-                "Prepare a corpus for the retriever.",
-            ),
-        },
+        commands={"corpus": Command(".corpus:corpus", "Prepare a corpus for the retriever.")},
     ),
     Feature(
         id="generation",
         commands={
             "generate": Command(
-                "fairgate.features.generation.command:generate",
+                ".generation.command:generate",
                 "Generate source test cases about people with known attributes.",
-            ),
+            )
         },
-        extends={"check": "fairgate.features.generation.command:check_cases_too"},
+        extends={"check": ".generation.command:check_cases_too"},
     ),
     Feature(
         id="lint",
         commands={
             "lint": Command(
-                "fairgate.features.lint.command:lint",
+                ".lint:lint",
                 "Judge pairs of texts: is the follow-up its source with one edit?",
                 answers=True,
-            ),
+            )
         },
     ),
     Feature(
         id="judges",
-        commands={
-            "judge": Command(
-                "fairgate.features.judges.command:judge",
-                "Measure language models as judges of bias.",
-            ),
-        },
+        commands={"judge": Command(".judges:judge", "Measure language models as judges of bias.")},
     ),
     Feature(
         id="onnx_export",
         commands={
             "export": Command(
-                "fairgate.features.onnx_export.model_export:export",
+                ".onnx_export.command:export",
                 "Turn a Hugging Face model into ONNX (needs the `export` extra).",
-            ),
+            )
         },
     ),
     Feature(
         id="exports",
         formats={
-            "sarif": "fairgate.features.exports:SARIF",
-            "junit": "fairgate.features.exports:JUNIT",
-            "badge": "fairgate.features.exports:BADGE",
-            "cyclonedx": "fairgate.features.exports:CYCLONEDX",
-            "every-eval-ever": "fairgate.features.exports:EVERY_EVAL_EVER",
-            "controls": "fairgate.features.exports:CONTROLS",
+            "sarif": ".exports:SARIF",
+            "junit": ".exports:JUNIT",
+            "badge": ".exports:BADGE",
+            "every-eval-ever": ".exports:EVERY_EVAL_EVER",
+            "controls": ".exports:CONTROLS",
         },
     ),
     Feature(
@@ -187,11 +160,11 @@ SHIPPED = (
         before="",
         commands={
             "hook": Command(
-                "fairgate.features.hooks.command:hook",
+                ".hooks:hook",
                 "Quick checks that pre-commit calls with changed files.",
                 answers=True,
                 takes_relations=False,
-            ),
+            )
         },
     ),
     Feature(
@@ -199,12 +172,10 @@ SHIPPED = (
         before="",
         commands={
             "relations": Command(
-                "fairgate.features.listings.command:relations",
-                "List and explain the metamorphic relations.",
+                ".listings:relations", "List and explain the metamorphic relations."
             ),
             "metrics": Command(
-                "fairgate.features.listings.command:metrics",
-                "List and explain the metrics that rules can name.",
+                ".listings:metrics", "List and explain the metrics that rules can name."
             ),
         },
     ),

@@ -26,10 +26,10 @@ from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.gate.measure import quartiles
 from fairgate.gate.rules import expand_rules
 from fairgate.io.durable import write_text
-from fairgate.io.text_files import read_json_object, read_whole
+from fairgate.io.tables import read_json_object, read_whole
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import METRICS
-from fairgate.metrics.table import Table
+from fairgate.metrics.metric import Table
 from fairgate.policy.schema import ANCHOR_SUFFIX
 
 if TYPE_CHECKING:
@@ -71,17 +71,26 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     `named` is the baseline's file; `none` leaves out both. The anchor is read where a rule has a
     budget. Raises BaselineError where a named file does not exist, or one cannot be read.
     """
-    baseline, path = _locate_baseline(loaded, policy, named)
-    score, notices = _kill_score(loaded, policy)
-    found = References(baseline=baseline, baseline_path=path, kill_score=score, notices=notices)
-    if not loaded.policy.has_budget:
-        return found
-    at = accepted_path(policy, loaded, Reference.ANCHOR)
+    name, nothing = loaded.policy.name, named == NO_BASELINE
+    at = Path(named) if named else accepted_path(policy, loaded)
+    if named and not nothing and not at.is_file():
+        raise BaselineError(
+            f"there is no baseline {str(at)!r}; accept a run with `fairgate baseline accept RUN "
+            "--reason …`, or say `--baseline none` for a first run"
+        )
+    baseline = read_baseline(at, name) if not nothing and at.is_file() else None
+    pinned = accepted_path(policy, loaded, Reference.ANCHOR) if loaded.policy.has_budget else None
     anchor = None
-    if named != NO_BASELINE and at.is_file():
-        anchor = read_baseline(at, loaded.policy.name, Reference.ANCHOR)
-    return replace(
-        found, anchor=anchor, anchor_path=NO_BASELINE if named == NO_BASELINE else str(at)
+    if pinned is not None and not nothing and pinned.is_file():
+        anchor = read_baseline(pinned, name, Reference.ANCHOR)
+    score, notices = _kill_score(loaded, policy)
+    return References(
+        baseline=baseline,
+        baseline_path=NO_BASELINE if nothing else str(at),
+        anchor=anchor,
+        anchor_path="" if pinned is None else NO_BASELINE if nothing else str(pinned),
+        kill_score=score,
+        notices=notices,
     )
 
 
@@ -109,27 +118,26 @@ def read_kill_score(path: Path) -> KeptKillScore | None:
     if not path.is_file():
         return None
     found = read_json_object(path, _MOST_BYTES)
-    again = f"{path}: no kill score; make it again with `fairgate mutate POLICY RUN --save`"
     names = {field.name for field in fields(KeptKillScore)}
-    if found.keys() | {"not_seen"} != names or not _are_sentences(found.get("not_seen", [])):
-        raise DataError(again)
-    score = KeptKillScore(**found)
-    counts = (score.caught, score.mutants, score.false_kills, score.controls, score.sources)
-    if not all(type(count) is int and 0 <= count < 10**9 for count in (*counts, score.seeds)):
-        raise DataError(again)
-    if not isinstance(score.policy_hash, str) or not isinstance(score.strength, int | float):
-        raise DataError(again)
-    is_possible = 0 < score.mutants >= score.caught and score.controls >= score.false_kills
-    if not is_possible or not 0 < score.strength <= 1:
-        raise DataError(again)
+    score = KeptKillScore(**found) if found.keys() | {"not_seen"} == names else None
+    if score is None or not _is_sound(score):
+        again = "make it again with `fairgate mutate POLICY RUN --save`"
+        raise DataError(f"{path}: no kill score; {again}")
     return score
 
 
-def _are_sentences(found: object) -> bool:
+def _is_sound(score: KeptKillScore) -> bool:
+    counts = (score.caught, score.mutants, score.false_kills, score.controls, score.sources)
     return (
-        isinstance(found, list)
-        and len(found) <= MOST_SENTENCES
-        and all(isinstance(each, str) and len(each) <= _MOST_CHARACTERS for each in found)
+        all(type(count) is int and 0 <= count < 10**9 for count in (*counts, score.seeds))
+        and 0 < score.mutants >= score.caught
+        and score.controls >= score.false_kills
+        and isinstance(score.policy_hash, str)
+        and isinstance(score.strength, int | float)
+        and 0 < score.strength <= 1
+        and isinstance(score.not_seen, list | tuple)
+        and len(score.not_seen) <= MOST_SENTENCES
+        and all(isinstance(one, str) and len(one) <= _MOST_CHARACTERS for one in score.not_seen)
     )
 
 
@@ -159,22 +167,6 @@ def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | Non
         other = f"the kill score in {path} is of another version of the policy"
         return None, [f"{other}; make it again with `fairgate mutate POLICY RUN --save`"]
     return score, []
-
-
-def _locate_baseline(
-    loaded: LoadedPolicy, policy: Path, named: str | None
-) -> tuple[Baseline | None, str]:
-    if named == NO_BASELINE:
-        return None, NO_BASELINE
-    path = Path(named) if named else accepted_path(policy, loaded)
-    if not path.is_file():
-        if named:
-            raise BaselineError(
-                f"there is no baseline {str(path)!r}; accept a run with `fairgate baseline accept "
-                "RUN --reason …`, or say `--baseline none` for a first run"
-            )
-        return None, str(path)
-    return read_baseline(path, loaded.policy.name), str(path)
 
 
 def read_baseline(
@@ -232,27 +224,21 @@ def with_history(made: Baseline, given: GateInput, path: Path) -> tuple[Baseline
     return replace(made, history=history_with(before, made, rules)), ""
 
 
-def baseline_of(
-    given: GateInput, run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] = ()
-) -> Baseline:
+def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] = ()) -> Baseline:
     """Return the baseline that this run would be; `sds` is what a burn-in measured.
 
     Raises BaselineError where the run has no verdict for lack of evidence: a narrow or broken run
     must not become what later runs are compared with.
     """
+    given = run.given
+    own = (rule for rule in run.result.rules if not rule.by_default and not rule.is_reported)
     # That every rule waits for a baseline is one problem, and the one that accepting solves.
-    only_first = (
-        all(
-            rule.is_first_run
-            for rule in run.result.rules
-            if not rule.by_default and not rule.is_reported
-        )
-        and len(run.result.evidence.problems) == 1
-    )
-    only_diluted = run.result.evidence.problems == diluted(run.result.rules)
+    problems = run.result.evidence.problems
+    only_first = all(rule.is_first_run for rule in own) and len(problems) == 1
+    only_diluted = problems == diluted(run.result.rules)
     if run.result.exit_code is ExitCode.NO_VERDICT and not only_first and not only_diluted:
-        problems = "; ".join(run.result.evidence.problems)
-        raise BaselineError(f"this run cannot become a baseline, it has no verdict: {problems}")
+        why = "; ".join(problems)
+        raise BaselineError(f"this run cannot become a baseline, it has no verdict: {why}")
     return Baseline(
         policy=given.policy.name,
         reason=reason,

@@ -1,26 +1,39 @@
-"""Attribution from the crossed answers: which path, retriever or generator, changed an answer.
+"""Attribution: which pairs are crossed, and which path, retriever or generator, changed an answer.
 
 `metrics/attribution.py` describes what the numbers mean and how noise affects them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
-from fairgate.domain.cases import crossed_key, repeat_key
+from fairgate.domain.cases import Case, crossed_key, repeat_key
+from fairgate.domain.executions import Document
 from fairgate.domain.outcomes import AttributedPart, Attribution
-from fairgate.domain.units import Judged, Reason, Value
-from fairgate.gate.waves import Answered, Documents, keys_of
+from fairgate.domain.units import Assessed, Reason, Unit, Value
+from fairgate.gate.measure import rounded
+from fairgate.gate.waves import Asked
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
-from fairgate.metrics.metric import observe
-from fairgate.metrics.table import Column, Table
+from fairgate.metrics.metric import Table, observe
 from fairgate.stats.interval import Interval, contrast, ratio_interval
-from fairgate.stats.observations import ClusterTotals, cluster_totals
+from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals
+from fairgate.suites.metamorphic.assess import document_key
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.suite import Suite
 
-_DECIMALS = 6
+FEWEST = 30
+"""Satisfied pairs that are crossed in each arm even where fewer are violated."""
+_DECIMALS, _WAVE, _MOST_HELD = 6, 2, 100_000
+_Lists = tuple[Sequence[Document], Sequence[Document]]
+_Kind = tuple[str, bool, bool]
+"""Suite, and a stratum of it."""
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
 _OFF = "attribution is off: the policy says so (`attribution: off`), or the pairs are written"
@@ -33,47 +46,237 @@ _STRATUM_UNREAD = (
 _NOTHING_CROSSED = "no crossed answer is known (keys with `@documents=`) and documents differ"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """The parts of one pair's total; each -2 to 1."""
+Parts = tuple[float, float, float]
+"""What retrieval, generator and interaction have of one pair's total; each -2 to 1."""
+Stratum = tuple[bool, bool]
+"""Whether a pair is of the control arm, and whether it is violated."""
 
-    retrieval: float
-    generator: float
-    interaction: float
+
+class Documents(StrEnum):
+    """How the documents of a pair's two cases relate."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+    UNDECIDED = "undecided"
+    """The pair has no verdict, so its documents do not matter."""
+
+
+def keys_of(item: Assessed) -> tuple[str, str]:
+    """Return the keys of a pair's cases: source and follow-up."""
+    asks = item.unit.asks
+    return asks[SOURCE], asks[FOLLOW_UP]
+
+
+def _crossing(asked: Asked) -> dict[str, str]:
+    """Return the suites that cross answers, with what they cross: `sampled` or `all`."""
+    found = {name: suite.crossing for name, suite in asked.suites.items()}
+    return {name: how for name, how in found.items() if how is not None and how != "off"}
+
+
+def documents_of_pairs(assessed: Sequence[Assessed], asked: Asked) -> Iterator[Documents]:
+    """Yield how the documents of each pair's source and follow-up relate, rank by rank.
+
+    Units of suites that do not cross count as undecided. Lists are shared, so that two of them are
+    compared once.
+    """
+    suites, executions = _crossing(asked), asked.executions
+    known: dict[tuple[int, int], tuple[_Lists, Documents]] = {}
+    for item in assessed:
+        suite = item.unit.suite
+        if suite not in suites or isinstance(item.decision, Reason):
+            yield Documents.UNDECIDED
+            continue
+        source, follow_up = keys_of(item)
+        before, after = executions.get((suite, source)), executions.get((suite, follow_up))
+        left = None if before is None else before.documents
+        right = None if after is None else after.documents
+        if left is None or right is None:
+            yield Documents.UNKNOWN
+            continue
+        name = id(left), id(right)
+        found = known.get(name)
+        if found is None:
+            # Kept with what has these ids, so that nothing else takes them.
+            found = (left, right), _related(left, right)
+            if len(known) < _MOST_HELD:
+                known[name] = found
+        yield found[1]
+
+
+def _related(left: Sequence[Document], right: Sequence[Document]) -> Documents:
+    equal = left is right or [*map(document_key, left)] == [*map(document_key, right)]
+    return Documents.EQUAL if equal else Documents.DIFFERENT
+
+
+def crossed_cases(
+    asked: Asked, assessed: Sequence[Assessed], documents: Sequence[Documents], seed: int
+) -> list[Case]:
+    """Return what separates the effect of retrieval from that of the generator.
+
+    Deterministic: satisfied pairs are drawn by a hash of the policy's seed and their key, so
+    most of a sample stays when other pairs change.
+    """
+    suites, crossing = asked.suites, _crossing(asked)
+    drawn = list(_drawn(zip(assessed, documents, strict=True), crossing, suites, seed))
+    if not drawn:
+        return []
+    wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item)}
+    known = {name: case for case in asked.plan.cases if (name := (case.suite, case.key)) in wanted}
+    cases: dict[tuple[str, str], Case] = {}
+    for item in drawn:
+        unit = item.unit
+        again = suites[unit.suite].repeats + 1
+        source, follow_up = (known[unit.suite, key] for key in keys_of(item))
+        for case in (
+            _again(source, again),
+            _again(follow_up, again),
+            _crossed(source, follow_up.key),
+            _crossed(follow_up, source.key),
+        ):
+            cases.setdefault((case.suite, case.key), case)
+    return list(cases.values())
+
+
+def crossing_price(cases: Sequence[Case]) -> str:
+    """Return what the crossed cases are for, how many there are, and how to have fewer."""
+    pairs = sum(case.documents_of is not None for case in cases) // 2
+    return (
+        f"{len(cases):,} questions to separate retriever and generator in {pairs:,} pairs, less "
+        "those in store; a suite's `attribution_pairs` allows fewer, `attribution: off` none"
+    )
+
+
+def most_questions(units: Sequence[Unit], *, is_greedy: bool, pairs: int | None = None) -> int:
+    """Return how many questions crossing can add for at most so many of these pairs.
+
+    Two for each pair; sampled answers are also asked again, once for the pair and once for its
+    source (a greedy one is known already).
+    """
+    crossed = len(units) if pairs is None else min(pairs, len(units))
+    sources = min(crossed, len({unit.asks[SOURCE] for unit in units}))
+    return 2 * crossed + (0 if is_greedy else crossed + sources)
+
+
+def _again(case: Case, number: int) -> Case:
+    return case._replace(
+        key=repeat_key(case.key, number), wave=_WAVE, repeat=number - 1, is_crossing=True
+    )
+
+
+def _crossed(case: Case, other: str) -> Case:
+    return case._replace(
+        key=crossed_key(case.key, other), wave=_WAVE, documents_of=other, is_crossing=True
+    )
+
+
+def _drawn(
+    pairs: Iterable[tuple[Assessed, Documents]],
+    crossing: Mapping[str, str],
+    suites: Mapping[str, Suite],
+    seed: int,
+) -> Iterator[Assessed]:
+    """Yield the pairs to cross: of each arm the violated ones and as many satisfied ones.
+
+    Where a suite allows fewer, each of its strata (arm and verdict) is a random sample; what a
+    stratum found counts for all of it.
+    """
+    strata: dict[_Kind, list[Assessed]] = {}
+    arms: dict[tuple[str, bool], list[Assessed]] = {}
+    for item, documents in pairs:
+        unit = item.unit
+        if documents is Documents.DIFFERENT and unit.suite in crossing:
+            arm = unit.suite, unit.is_control
+            arms.setdefault(arm, []).append(item)
+            strata.setdefault((*arm, item.decision == 1.0), []).append(item)
+    sizes: dict[str, dict[_Kind, int]] = {}
+    for (suite, is_control, is_violated), items in strata.items():
+        violated = len(strata.get((suite, is_control, True), ()))
+        sampled = not is_violated and crossing[suite] != "all"
+        wanted = max(violated, FEWEST) if sampled else len(items)
+        of_suite = sizes.setdefault(suite, {})
+        of_suite[suite, is_control, is_violated] = min(len(items), wanted)
+    chosen = set()
+    for suite, of_suite in sizes.items():
+        for stratum, taken in _shared(of_suite, suites[suite].most_crossed).items():
+            ranked = sorted(strata[stratum], key=lambda item: _drawing_order(seed, item.unit))
+            chosen |= {(suite, item.unit.key) for item in ranked[:taken]}
+    for items in arms.values():
+        yield from (item for item in items if (item.unit.suite, item.unit.key) in chosen)
+
+
+def _shared(sizes: Mapping[_Kind, int], most: int | None) -> dict[_Kind, int]:
+    """Return how many of each stratum are taken: all, or equal parts of `most`, small ones whole.
+
+    Equal parts, because a stratum of which nothing is read leaves no result at all.
+    """
+    shares: dict[_Kind, int] = {}
+    left = sum(sizes.values()) if most is None else most
+    for place, (stratum, size) in enumerate(sorted(sizes.items(), key=lambda one: one[1])):
+        shares[stratum] = min(size, left // (len(sizes) - place))
+        left -= shares[stratum]
+    return shares
+
+
+def _drawing_order(seed: int, unit: Unit) -> str:
+    name = f"{seed}\0{unit.suite}\0{unit.key}"
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class _Pair(NamedTuple):
+    """A pair as attribution counts it."""
+
+    item: Assessed
+    documents: Documents
+    stratum: Stratum | None
+    """None where its documents do not differ."""
+    is_crossed: bool
+    parts: Parts | None
+    """None where nothing is known of it."""
 
 
 def attribute(
-    tables: Mapping[str, Table], answered: Answered, confidence: float
+    tables: Mapping[str, Table],
+    asked: Asked,
+    assessed: Sequence[Assessed],
+    documents: Sequence[Documents],
+    confidence: float,
 ) -> tuple[dict[str, Table], list[Attribution]]:
     """Return the tables with the attribution's columns, and their totals, suite by suite."""
-    rows: dict[str, list[Judged]] = {name: [] for name in tables}
-    kinds: dict[str, list[Documents]] = {name: [] for name in tables}
-    for item, kind in zip(answered.judged, answered.documents, strict=True):
-        rows[item.unit.suite].append(item)
-        kinds[item.unit.suite].append(kind)
+    readers = {name: _Reader(asked, name) for name in tables}
+    pairs: dict[str, list[_Pair]] = {name: [] for name in tables}
+    for item, kind in zip(assessed, documents, strict=True):
+        name = item.unit.suite
+        if asked.suites[name].crossing is not None:
+            pairs[name].append(readers[name].pair(item, kind))
     full: dict[str, Table] = {}
     findings = []
     for name, table in tables.items():
-        crossing = answered.suites[name].crossing
+        crossing = asked.suites[name].crossing
         if crossing is None:
             full[name] = table
             continue
-        reader = _Reader(answered, name)
-        why_not = _OFF if crossing == "off" else _obstacle(rows[name], kinds[name], reader)
-        if why_not is not None:
-            full[name] = _without(table, why_not)
+        why_not = _OFF if crossing == "off" else _obstacle(pairs[name])
+        if why_not:
+            absent = dict.fromkeys(COLUMNS.values(), why_not)
+            empty = np.full(len(table.keys), np.nan)
+            full[name] = replace(
+                table,
+                values={**table.values, **dict.fromkeys(absent, empty)},
+                not_evaluated={**table.not_evaluated, **absent},
+            )
             continue
-        full[name] = _with_columns(table, rows[name], kinds[name], reader)
-        findings.append(_finding(full[name], rows[name], kinds[name], reader, confidence))
+        full[name] = replace(table, values={**table.values, **_columns(pairs[name])})
+        findings.append(_finding(full[name], pairs[name], readers[name], confidence))
     return full, findings
 
 
 class _Reader:
     """Reads the crossed answers of one suite."""
 
-    def __init__(self, answered: Answered, suite: str) -> None:
-        self._readings = answered.readings[suite]
-        own = [case for case in answered.added if case.suite == suite and case.is_crossing]
+    def __init__(self, asked: Asked, suite: str) -> None:
+        self._readings = asked.readings[suite]
+        own = [case for case in asked.added if case.suite == suite and case.is_crossing]
         self._again = max((case.repeat + 1 for case in own), default=0)
         self.asked = {case.key for case in own}
 
@@ -85,11 +288,19 @@ class _Reader:
         again = repeat_key(key, self._again)
         return self.value(again if self._readings.is_answered(again) else key, relation)
 
-    def was_crossed(self, item: Judged) -> bool:
-        source, follow_up = keys_of(item)
-        return crossed_key(source, follow_up) in self.asked
+    def pair(self, item: Assessed, documents: Documents) -> _Pair:
+        """Return a pair with what its crossed answers say, or its equal documents."""
+        is_violated, parts = item.decision == 1.0, None
+        is_different = documents is Documents.DIFFERENT
+        is_crossed = is_different and crossed_key(*keys_of(item)) in self.asked
+        if documents is Documents.EQUAL:
+            parts = 0.0, float(is_violated), 0.0
+        elif is_crossed:
+            parts = self._parts(item)
+        stratum = (item.unit.is_control, is_violated) if is_different else None
+        return _Pair(item, documents, stratum, is_crossed, parts)
 
-    def parts(self, item: Judged) -> _Parts | None:
+    def _parts(self, item: Assessed) -> Parts | None:
         """Return the parts of a crossed pair from fresh answers; None where one is undecided."""
         source, follow_up = keys_of(item)
         relation = item.unit.dimensions.get("relation", "")
@@ -99,11 +310,9 @@ class _Reader:
         if none is None or both is None or documents is None or text is None:
             return None
         total, retrieval, generator = (float(y != none) for y in (both, documents, text))
-        return _Parts(
-            retrieval=retrieval, generator=generator, interaction=total - retrieval - generator
-        )
+        return retrieval, generator, total - retrieval - generator
 
-    def repeats(self, crossed: Sequence[Judged]) -> tuple[int, int]:
+    def repeats(self, crossed: Sequence[Assessed]) -> tuple[int, int]:
         """Return how many uncrossed answers were asked again, and how many of them changed.
 
         An answer changes where an oracle of the pairs that share it reads another value.
@@ -121,104 +330,61 @@ class _Reader:
         return len(changed), sum(changed.values())
 
 
-def _obstacle(rows: Sequence[Judged], kinds: Sequence[Documents], reader: _Reader) -> str | None:
-    if not any(item.unit.is_control for item in rows):
+def _obstacle(pairs: Sequence[_Pair]) -> str:
+    """Return why nothing can be attributed; empty where it can be."""
+    if not any(pair.item.unit.is_control for pair in pairs):
         return _NO_CONTROLS
-    arms = {
-        i.unit.is_control
-        for i, kind in zip(rows, kinds, strict=True)
-        if kind is not Documents.UNDECIDED
-    }
-    if len(arms) < 2:
+    decided = [pair for pair in pairs if pair.documents is not Documents.UNDECIDED]
+    if len({pair.item.unit.is_control for pair in decided}) < 2:
         return _NOTHING_DECIDED
-    if Documents.UNKNOWN in kinds:
+    if any(pair.documents is Documents.UNKNOWN for pair in pairs):
         return _NO_DOCUMENTS
-    strata: dict[tuple[bool, bool], bool] = {}
-    for item, kind in zip(rows, kinds, strict=True):
-        if kind is Documents.DIFFERENT:
-            stratum = (item.unit.is_control, item.decision == 1.0)
-            strata[stratum] = strata.get(stratum, False) or (
-                reader.was_crossed(item) and reader.parts(item) is not None
-            )
-    if strata and not any(strata.values()):
+    is_read: dict[Stratum, bool] = {}
+    for pair in pairs:
+        if pair.stratum is not None:
+            is_read[pair.stratum] = is_read.get(pair.stratum, False) or pair.parts is not None
+    if is_read and not any(is_read.values()):
         return _NOTHING_CROSSED
     # A stratum that nothing stands for would count as no effect at all.
-    for (control, violated), read in strata.items():
+    for (control, violated), read in is_read.items():
         if not read:
             verdict = "differ" if violated else "are equal"
             arm = "control" if control else "demographic"
             return _STRATUM_UNREAD.format(verdict=verdict, arm=arm)
-    return None
+    return ""
 
 
-def _without(table: Table, reason: str) -> Table:
-    absent = dict.fromkeys(COLUMNS.values(), reason)
-    empty = np.full(len(table.keys), np.nan)
-    return replace(
-        table,
-        values={**table.values, **dict.fromkeys(absent, empty)},
-        not_evaluated={**table.not_evaluated, **absent},
-    )
-
-
-def _with_columns(
-    table: Table, rows: Sequence[Judged], kinds: Sequence[Documents], reader: _Reader
-) -> Table:
-    parts: list[_Parts | None] = []
-    strata: list[tuple[bool, bool] | None] = []
-    for item, kind in zip(rows, kinds, strict=True):
-        is_different = kind is Documents.DIFFERENT
-        strata.append((item.unit.is_control, item.decision == 1.0) if is_different else None)
-        if kind is Documents.EQUAL:
-            direct = float(item.decision == 1.0)
-            parts.append(_Parts(retrieval=0.0, generator=direct, interaction=0.0))
-        else:
-            parts.append(reader.parts(item) if reader.was_crossed(item) else None)
-    weights = _weights(strata, parts)
-    columns: dict[str, Column] = {}
-    for name, column in COLUMNS.items():
-        values = [
-            np.nan
-            if isinstance(item.decision, Reason)
-            else weight * (getattr(part, name) if part is not None else 0.0)
-            for item, part, weight in zip(rows, parts, weights, strict=True)
-        ]
-        columns[column] = np.asarray(np.round(values, _DECIMALS) + 0.0, dtype=np.float64)
-    return replace(table, values={**table.values, **columns})
-
-
-def _weights(
-    strata: Sequence[tuple[bool, bool] | None], parts: Sequence[_Parts | None]
-) -> list[float]:
-    """Return for each pair how many pairs of its stratum it represents."""
-    size: dict[tuple[bool, bool], int] = {}
-    read: dict[tuple[bool, bool], int] = {}
-    for stratum, part in zip(strata, parts, strict=True):
-        if stratum is not None:
-            size[stratum] = size.get(stratum, 0) + 1
-            read[stratum] = read.get(stratum, 0) + (part is not None)
-    return [1.0 if stratum is None else size[stratum] / max(1, read[stratum]) for stratum in strata]
+def _columns(pairs: Sequence[_Pair]) -> dict[str, Floats]:
+    """Return the parts of each pair, times how many pairs of its stratum it represents."""
+    size = Counter(pair.stratum for pair in pairs)
+    read = Counter(pair.stratum for pair in pairs if pair.parts is not None)
+    size[None] = read[None] = 1
+    weights = {stratum: size[stratum] / max(1, read[stratum]) for stratum in size}
+    rows = []
+    for pair in pairs:
+        weight, parts = weights[pair.stratum], pair.parts or (0.0, 0.0, 0.0)
+        if isinstance(pair.item.decision, Reason):
+            weight = np.nan
+        rows.append([weight * part for part in parts])
+    values = np.round(np.asarray(rows, dtype=np.float64), _DECIMALS) + 0.0
+    return dict(zip(COLUMNS.values(), values.T, strict=True))
 
 
 def _finding(
-    table: Table,
-    rows: Sequence[Judged],
-    kinds: Sequence[Documents],
-    reader: _Reader,
-    confidence: float,
+    table: Table, pairs: Sequence[_Pair], reader: _Reader, confidence: float
 ) -> Attribution:
     totals = {name: cluster_totals(observe(metric, table, {})) for name, metric in _METRICS.items()}
     first = next(iter(totals.values()))
     whole = replace(first, sums=np.sum([part.sums for part in totals.values()], axis=0))
-    crossed = [item for item in rows if reader.was_crossed(item)]
-    read = sum(reader.parts(item) is not None for item in crossed)
-    repeated, turned = reader.repeats(crossed)
+    crossed = [pair for pair in pairs if pair.is_crossed]
+    read = sum(pair.parts is not None for pair in crossed)
+    repeated, turned = reader.repeats([pair.item for pair in crossed])
     return Attribution(
         suite=table.suite,
-        total=_rounded(contrast(whole)),
+        total=rounded(contrast(whole)),
         parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
-        pairs=sum(not isinstance(item.decision, Reason) for item in rows),
-        equal_documents=kinds.count(Documents.EQUAL),
+        pairs=sum(not isinstance(pair.item.decision, Reason) for pair in pairs),
+        equal_documents=sum(pair.documents is Documents.EQUAL for pair in pairs),
         crossed=read,
         undecided=len(crossed) - read,
         repeated=repeated,
@@ -230,17 +396,8 @@ def _part(
     name: str, part: ClusterTotals, whole: ClusterTotals, confidence: float
 ) -> AttributedPart:
     interval = ratio_interval(part, whole, confidence=confidence)
-    amount = contrast(part)
-    found = isinstance(interval, Interval)
-    return AttributedPart(
-        name=name,
-        amount=_rounded(amount),
-        share=_rounded(amount / contrast(whole)) if found else None,
-        share_interval=(_rounded(interval.low), _rounded(interval.high))
-        if isinstance(interval, Interval)
-        else None,
-    )
-
-
-def _rounded(value: float) -> float:
-    return round(float(value), _DECIMALS) + 0.0
+    amount, share, ends = contrast(part), None, None
+    if isinstance(interval, Interval):
+        share = rounded(amount / contrast(whole))
+        ends = rounded(interval.low), rounded(interval.high)
+    return AttributedPart(name=name, amount=rounded(amount), share=share, share_interval=ends)

@@ -1,25 +1,34 @@
-"""What a run leaves behind for later runs to be compared with, and when they can be compared."""
+"""What a run leaves behind for later runs, when they can be compared, and how two of it differ."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.measurements import Measurement
-from fairgate.domain.outcomes import KeptKillScore, Overlap, Provenance
+from fairgate.domain.errors import DataError
+from fairgate.domain.outcomes import KeptKillScore, Measurement, Overlap, Provenance
+from fairgate.io.tables import read_json_object
 from fairgate.metrics.catalogue import METRICS
-from fairgate.metrics.table import Table
+from fairgate.metrics.metric import Table, is_verdict
 from fairgate.policy.schema import GatePolicy, RegressionPolicy
+from fairgate.stats.observations import Floats
 from fairgate.suites.suite import Suite
 
 SCHEMA_VERSION = 3
 _BETWEEN = " | "
+BURN_IN = "burn-in.json"
+BURN_IN_VERSION = 1
+_MAX_BYTES = 16 << 20
+_MOST_SD = 3
+"""As in policies: no value of a metric changes by more from source to source."""
+_NAMED = 5
 UNRECORDED = frozenset({"transformers"})
 """What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
@@ -80,14 +89,11 @@ class Baseline:
 
 
 def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:
-    """Return the fields without whose equality two runs of a suite are not comparable (SPEC 9).
+    """Return the fields without whose equality two runs of a suite are not comparable.
 
     `system` is what the kind of system adds.
     """
-    return _as_texts({**suite.must_match(), **system})
-
-
-def _as_texts(fields: Mapping[str, object]) -> dict[str, str]:
+    fields = {**suite.must_match(), **system}
     return {
         name: json.dumps(value, sort_keys=True, ensure_ascii=False)
         for name, value in fields.items()
@@ -146,37 +152,31 @@ def overlap(
         if name not in fields:
             removed += [f"{name}:{key}" for key in suite.contents]
             continue
-        incompatible += _field_differences(name, suite.must_match, fields[name], called)
-        now = unit_contents(plan, name)
-        same = {key for key, content in now.items() if suite.contents.get(key) == content}
+        then, now = suite.must_match, fields[name]
+        incompatible += [
+            f"suite {name}, {field}: {called} {before}, run {after}"
+            for field in sorted({*then, *now})
+            if (before := then.get(field, "nothing")) != (after := now.get(field, "nothing"))
+        ]
+        asked = unit_contents(plan, name)
+        same = {key for key, content in asked.items() if suite.contents.get(key) == content}
         compared += len(same)
-        new += [f"{name}:{key}" for key in now if key not in same]
+        new += [f"{name}:{key}" for key in asked if key not in same]
         removed += [f"{name}:{key}" for key in suite.contents if key not in same]
     for name in fields:
         if name not in baseline.suites:
             new += [f"{name}:{key}" for key in unit_contents(plan, name)]
     for metric in METRICS:
-        then = baseline.metric_versions.get(metric.id, metric.version)
-        if then != metric.version:
-            incompatible.append(
-                f"metric {metric.id}: {called} has version {then}, this FairGate {metric.version}"
-            )
+        version = baseline.metric_versions.get(metric.id, metric.version)
+        if version != metric.version:
+            had = f"{called} has version {version}"
+            incompatible.append(f"metric {metric.id}: {had}, this FairGate {metric.version}")
     if compared < min_overlap * total:
         incompatible.append(
             f"cases: {compared} of the {called}'s {total} cases are left to compare, "
             f"fewer than min_overlap {min_overlap:g} asks for"
         )
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
-
-
-def _field_differences(
-    suite: str, then: Mapping[str, str], now: Mapping[str, str], called: str
-) -> list[str]:
-    return [
-        f"suite {suite}, {name}: {called} {before}, run {after}"
-        for name in sorted({*then, *now})
-        if (before := then.get(name, "nothing")) != (after := now.get(name, "nothing"))
-    ]
 
 
 def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, str]) -> Table:
@@ -196,7 +196,7 @@ class Reference(StrEnum):
 
     The margin counts from the baseline, anew after each that is accepted, so a series of small
     changes passes one by one. The budget counts from the anchor, which stays until another one is
-    pinned (SPEC 8).
+    pinned.
     """
 
     BASELINE = "baseline"
@@ -239,17 +239,23 @@ class Reference(StrEnum):
 class References:
     """What a policy's runs are compared with, and where it is kept."""
 
-    baseline: Baseline | None
-    baseline_path: str
+    baseline: Baseline | None = None
+    baseline_path: str = "none"
     anchor: Baseline | None = None
     anchor_path: str = ""
     """Empty where no rule has a budget."""
     kill_score: KeptKillScore | None = None
-    """Of this version of the policy; nothing is compared with it."""
+    """What this version of the policy caught when it was tested; nothing is compared with it."""
     notices: Sequence[str] = ()
 
+    @property
+    def runs(self) -> dict[Reference, Baseline]:
+        """Return the runs that there are."""
+        found = {Reference.BASELINE: self.baseline, Reference.ANCHOR: self.anchor}
+        return {reference: run for reference, run in found.items() if run is not None}
 
-NO_REFERENCES = References(baseline=None, baseline_path="none")
+
+NO_REFERENCES = References()
 
 
 def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:
@@ -292,3 +298,186 @@ def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
         for name in names
     }
     return {name: _BETWEEN.join(sorted(each)) for name, each in values.items()}
+
+
+def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
+    """Return the standard deviations in a burn-in.json. Raises DataError."""
+    try:
+        body = read_json_object(path, _MAX_BYTES)
+        if body["schema_version"] != BURN_IN_VERSION:
+            raise DataError(
+                f"{path}: burn-in format {body['schema_version']!r:.40}, this FairGate reads "
+                f"{BURN_IN_VERSION}; run `fairgate burn-in` again"
+            )
+        sds = [
+            KnownSd(
+                metric=str(row["metric"]),
+                suite=str(row["suite"]),
+                where={str(k): str(v) for k, v in row["where"].items()},
+                sd=float(row["sd"]),
+            )
+            for row in body["sds"]
+        ]
+        name = body["policy"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: no readable {BURN_IN} ({error!r:.100}); make one with `fairgate burn-in`"
+        ) from error
+    if name != policy:
+        raise DataError(
+            f"{path}: is the burn-in of policy {name!r:.80}, not of {policy!r}; name the right file"
+        )
+    if any(not 0 <= row.sd <= _MOST_SD for row in sds):
+        raise DataError(f"{path}: holds a standard deviation that is not between 0 and {_MOST_SD}")
+    return sds
+
+
+def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
+    """Yield what separates two baselines, as lines for a reviewer.
+
+    First what decides (cases, rows, scores, known deviations), each kind by how much it differs,
+    then what is reported of it. A table is compared by key, every column and dimension whole. Two
+    baselines whose files differ give more than the first line.
+    """
+    policy = old.policy if old.policy == new.policy else f"{old.policy} -> {new.policy}"
+    yield f"policy {policy}: {old.date} ({old.reason}) -> {new.date} ({new.reason})"
+    for name in sorted({*old.suites, *new.suites}):
+        if name not in new.suites or name not in old.suites:
+            yield f"suite {name}: only in the {'old' if name in old.suites else 'new'} baseline"
+            continue
+        yield from _suite(name, old.suites[name], new.suites[name])
+    yield from _entries("known deviation, ", _sds(old), _sds(new))
+    yield from _entries("version of metric ", old.metric_versions, new.metric_versions)
+    then, now = old.provenance, new.provenance
+    yield from _entries("under test, ", then.under_test, now.under_test)
+    yield from _measurements("", old.measurements, new.measurements)
+    yield from _entries("environment, ", then.environment, now.environment)
+    for name in ("fairgate", "policy_path", "commit"):
+        yield from _entries("", {name: getattr(then, name)}, {name: getattr(now, name)})
+    before, after = (
+        {f"{number} ({run.date}, {run.commit})": run for number, run in enumerate(one.history)}
+        for one in (old, new)
+    )
+    for run in dict.fromkeys((*before, *after)):
+        kept = [one[run].measurements if run in one else () for one in (before, after)]
+        place = f"accepted run {run}, "
+        if run not in before or run not in after:
+            yield f"{place}only in the {'old' if run in before else 'new'} baseline"
+        yield from _measurements(place, *kept)
+
+
+def _entries(about: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
+    for name in sorted({*old, *new}):
+        before, after = (one.get(name, "nothing") for one in (old, new))
+        if before != after:
+            yield f"{about}{name}: {before} -> {after}"
+
+
+def _sds(baseline: Baseline) -> dict[str, object]:
+    return _numbered((f"{sd.suite}: {sd.metric}{_at(sd.where)}", sd.sd) for sd in baseline.sds)
+
+
+def _numbered(entries: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """Return entries by their names; what has a name that was there gets a number."""
+    found: dict[str, object] = {}
+    for name, value in entries:
+        again = sum(known == name or known.startswith(f"{name} #") for known in found)
+        found[f"{name} #{again + 1}" if again else name] = value
+    return found
+
+
+def _at(where: Mapping[str, str]) -> str:
+    at = ", ".join(f"{name} {value}" for name, value in sorted(where.items()))
+    return f" ({at})" if at else ""
+
+
+def _measurements(
+    about: str, old: Sequence[Measurement], new: Sequence[Measurement]
+) -> Iterator[str]:
+    """Yield the values that differ, the largest difference first; then what is said of others."""
+    slices = [
+        {(m.metric, m.suite, tuple(sorted(m.where.items()))): m for m in run} for run in (old, new)
+    ]
+    found = []
+    for at in dict.fromkeys((*slices[0], *slices[1])):
+        before, after = (one.get(at) for one in slices)
+        if before == after:
+            continue
+        metric, suite, where = at
+        values = [None if one is None else one.value for one in (before, after)]
+        then, now = ("nothing" if value is None else f"{value:.4f}" for value in values)
+        size = 0.0 if None in values else abs((values[1] or 0.0) - (values[0] or 0.0))
+        others = [
+            f"{field.name} {getattr(before, field.name)} -> {getattr(after, field.name)}"
+            for field in fields(Measurement)
+            if before and after and getattr(before, field.name) != getattr(after, field.name)
+        ]
+        shown = f"{'new' if before is None else then} -> {now}" if then != now else others[0]
+        found.append((size, f"{about}{suite}: {metric}{_at(dict(where))}: {shown}"))
+    yield from (line for _, line in sorted(found, key=lambda one: -one[0]))
+    if not found and list(old) != list(new):
+        yield f"{about}measurements stand in another order, or twice"
+
+
+def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
+    yield from _entries(f"suite {name}, ", old.must_match, new.must_match)
+    gone = [key for key in old.contents if new.contents.get(key) != old.contents[key]]
+    added = [key for key in new.contents if new.contents[key] != old.contents.get(key)]
+    for word, keys in (("removed or reworded", gone), ("new or reworded", added)):
+        if keys:
+            yield f"suite {name}: {len(keys)} cases {word}: {_some(keys)}"
+    then, now = old.table, new.table
+    places = {key: row for row, key in enumerate(then.keys)}
+    shared = [(places[key], row) for row, key in enumerate(now.keys) if key in places]
+    rows = np.asarray(shared, dtype=np.int64).reshape(-1, 2)
+    for column in sorted({*then.values, *now.values}):
+        yield from _column(f"suite {name}, {column}", column, then, now, rows)
+    if [before for before, _ in shared] != sorted(before for before, _ in shared):
+        yield f"suite {name}: the cases stand in another order"
+    facts = (_facts(table, picked) for table, picked in zip((then, now), rows.T, strict=True))
+    before, after = facts
+    for fact in sorted({*before, *after}):
+        pairs = zip(before.get(fact, ()), after.get(fact, ()), strict=False)
+        keys = [now.keys[rows[at, 1]] for at, pair in enumerate(pairs) if pair[0] != pair[1]]
+        if fact not in before or fact not in after:
+            yield f"suite {name}, {fact}: only in the {'old' if fact in before else 'new'} baseline"
+        elif keys:
+            yield f"suite {name}, {fact}: {len(keys)} cases have another one: {_some(keys)}"
+    for called, was, is_now in (
+        ("quartiles", old.quartiles, new.quartiles),
+        ("bands", then.bands, now.bands),
+        ("not evaluated", dict(then.not_evaluated), dict(now.not_evaluated)),
+    ):
+        yield from _entries(f"suite {name}, ", {called: was}, {called: is_now})
+
+
+def _facts(table: Table, rows: np.ndarray) -> dict[str, list[object]]:
+    """Return what else is known of rows: dimensions, cluster, and whether they are neutral."""
+    clusters = [table.cluster_names[number] for number in table.clusters[rows].tolist()]
+    found: dict[str, list[object]] = {
+        name: list(table.dimension(name).taken(rows)) for name in table.dimensions
+    }
+    return {**found, "cluster": clusters, "control": table.control[rows].tolist()}
+
+
+def _column(about: str, column: str, old: Table, new: Table, rows: np.ndarray) -> Iterator[str]:
+    if column not in old.values or column not in new.values:
+        yield f"{about}: only in the {'old' if column in old.values else 'new'} baseline"
+        return
+    then, now = old.values[column][rows[:, 0]], new.values[column][rows[:, 1]]
+    differs = np.flatnonzero(~((then == now) | (np.isnan(then) & np.isnan(now))))
+    if not len(differs):
+        return
+    keys = [new.keys[row] for row in rows[differs, 1].tolist()]
+    what = "verdicts" if is_verdict(then) and is_verdict(now) else "values"
+    yield f"{about}: {len(keys)} {what} differ, {_mean(then)} -> {_mean(now)}: {_some(keys)}"
+
+
+def _mean(column: Floats) -> str:
+    known = column[~np.isnan(column)]
+    return f"mean {known.mean():.4f} of {len(known)}" if len(known) else "nothing decided"
+
+
+def _some(keys: list[str]) -> str:
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return ", ".join(keys[:_NAMED]) + more

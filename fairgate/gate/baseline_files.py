@@ -21,17 +21,14 @@ import numpy as np
 
 from fairgate.domain.errors import BaselineError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.measurements import Measurement, Measurements, slice_of
-from fairgate.domain.outcomes import Provenance
+from fairgate.domain.outcomes import Measurement, Measurements, Provenance, slice_of
 from fairgate.domain.wording import harmless, quoted, shown
 from fairgate.gate import packed_suite
 from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, BaselineSuite, KnownSd
-from fairgate.gate.identity import identity_finding, identity_measurements
-from fairgate.gate.measure import measured_once, quartiles
+from fairgate.gate.measure import identity_finding, identity_measurements, measured_once, quartiles
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID, METRICS
-from fairgate.metrics.metric import Metric, observe
-from fairgate.metrics.table import Table
+from fairgate.metrics.metric import Metric, Table, observe
 
 MAX_BYTES = 256 << 20
 _MOST_FAULTS = 5

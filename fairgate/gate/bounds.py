@@ -3,65 +3,90 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum
 
 import numpy as np
 
 from fairgate.domain import wording
-from fairgate.domain.measurements import Better, Measurement
-from fairgate.domain.outcomes import Outcome
-from fairgate.gate.measure import DECIMALS
-from fairgate.metrics.metric import Metric
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.outcomes import Better, IdentityFinding, Measurement, Outcome
+from fairgate.domain.units import TOGETHER
+from fairgate.domain.wording import probability, signed
+from fairgate.gate.measure import rounded
+from fairgate.gate.rules import Rule
+from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.metrics.metric import Metric, Table, observe
 from fairgate.policy.schema import GatePolicy
-from fairgate.stats.interval import Interval, NoInterval, wilson
-from fairgate.stats.likely_range import LikelyRange, likely_range
+from fairgate.stats.interval import Interval, LikelyRange, NoInterval, likely_range, wilson
 from fairgate.stats.observations import Observations, cluster_totals
+from fairgate.stats.permutation import Corrected
+
+_NAMED = 3
+_COMPARED = {
+    MAX_DIFFERENCE.id: "",
+    RETRIEVAL.id: " in the share of documents in common",
+    UNREADABLE.id: " in unreadable answers",
+}
+_PROMISED = 0.05
+"""How often a fair system may break a bound by chance without a notice."""
+_FAR = 1.5
+"""From which multiple of the bound on a value may be open without a notice."""
+_MOST_SUMMED = 1000
+"""Sources up to which a count of combinations is a float, and few enough to be summed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """The result of one check of a rule."""
 
+    name: str
+    """`bound`, `regression`, `budget`, `identity` or `unreadable`."""
     outcome: Outcome
     reason: str
 
 
-class BoundKind(StrEnum):
-    """How a value is compared with a bound."""
-
-    AT_MOST = "at-most"
-    AT_LEAST = "at-least"
-    IN_SIZE_AT_MOST = "in-size-at-most"
+Span = LikelyRange | tuple[float, float] | None
+"""What chance leaves open of a value, or what is possible where no interval can be made."""
 
 
-_INSIDE = {
-    BoundKind.AT_MOST: "is within the limit of",
-    BoundKind.AT_LEAST: "is within the limit of at least",
-    BoundKind.IN_SIZE_AT_MOST: "is in size within the limit of",
-}
-_OUTSIDE = {
-    BoundKind.AT_MOST: "is above the limit of",
-    BoundKind.AT_LEAST: "is below the limit of",
-    BoundKind.IN_SIZE_AT_MOST: "is in size above the limit of",
-}
+class BoundKind(Enum):
+    """How a value is compared with a bound: the words where it is within, and where it is not."""
+
+    AT_MOST = "is within the limit of", "is above the limit of"
+    AT_LEAST = "is within the limit of at least", "is below the limit of"
+    IN_SIZE_AT_MOST = "is in size within the limit of", "is in size above the limit of"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attainable:
-    """The possible range of a rate whose violations are too few for an interval of its own.
-
-    A rate is at most the share of sources with a violation, and that share has Wilson's interval.
-    """
-
-    lowest: float
-    highest: float
+def judge_bounds(
+    rule: Rule, table: Table, measured: Measurement, confidence: float
+) -> tuple[Measurement, list[Check]]:
+    """Judge a value by its rule's bounds; return it with the range that decides and is printed."""
+    metric, evidence = rule.metric, rule.gate.evidence
+    span: Span = None
+    if metric.column in table.values:
+        if evidence == "interval" and measured.interval is None:
+            observed = observe(metric, table, rule.where)
+            span = attainable_values(metric, observed, confidence=confidence)
+        elif evidence == "significant" and not metric.compares_terms:
+            observed = observe(metric, table, rule.where)
+            span = range_of(metric, observed, confidence=confidence)
+    if isinstance(span, LikelyRange):
+        measured = replace(measured, interval=(span.low, span.high))
+    return measured, check_bounds(rule.gate, measured, metric, span)
 
 
 def attainable_values(
     metric: Metric, observed: Observations, *, confidence: float
-) -> Attainable | None:
-    """Return a rate's possible range; None where it is no plain rate or nothing is decided."""
+) -> tuple[float, float] | None:
+    """Return the possible range of a rate whose violations are too few for an interval of its own.
+
+    A rate is at most the share of sources with a violation, and that share has Wilson's interval.
+    None where it is no plain rate or nothing is decided.
+    """
     if not metric.is_rate or len(metric.arms) != 1 or metric.better is Better.TOWARD_ZERO:
         return None
     totals = cluster_totals(observed)
@@ -71,7 +96,7 @@ def attainable_values(
     others = wilson(int(np.count_nonzero(sums < counts)), len(sums), confidence=confidence)
     if not isinstance(some, Interval) or not isinstance(others, Interval):
         return None
-    return Attainable(lowest=1 - others.high, highest=some.high)
+    return 1 - others.high, some.high
 
 
 def is_share(metric: Metric) -> bool:
@@ -85,37 +110,35 @@ def range_of(metric: Metric, observed: Observations, *, confidence: float) -> Li
     found = likely_range(observed, confidence=confidence, is_share=is_share(metric))
     if isinstance(found, NoInterval):
         return None
-    low, high = (round(end, DECIMALS) + 0.0 for end in (found.low, found.high))
-    return replace(found, low=low, high=high)
+    return replace(found, low=rounded(found.low), high=rounded(found.high))
 
 
 def check_bounds(
     gate: GatePolicy,
     measured: Measurement,
     metric: Metric,
-    possible: Attainable | None = None,
-    chance: LikelyRange | None = None,
+    span: Span = None,
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
-    `possible` stands in for a missing interval where the rule asks for one (`evidence: interval`),
-    `chance` is what a rule with `evidence: significant` judges by, and prints.
+    `span` is what a rule with `evidence: significant` judges by, and prints; with `evidence:
+    interval` it stands in for a missing interval.
     """
     if measured.value is None:
-        return [Check(outcome=Outcome.NOT_EVALUATED, reason=measured.note or "nothing was decided")]
-    asked = []
-    if gate.max is not None:
-        # What is better the nearer it is to 0 is bounded on both sides of it (SPEC 4).
-        is_signed = metric.better is Better.TOWARD_ZERO
-        kind = BoundKind.IN_SIZE_AT_MOST if is_signed else BoundKind.AT_MOST
-        asked.append((kind, gate.max))
-    if gate.min is not None:
-        asked.append((BoundKind.AT_LEAST, gate.min))
-    if gate.max_abs is not None:
-        asked.append((BoundKind.IN_SIZE_AT_MOST, gate.max_abs))
-    if gate.evidence == "significant":
-        return [_significance_check(*each, measured, metric, chance) for each in asked]
-    return [_check(*each, measured, gate, metric, possible) for each in asked]
+        why = measured.note or "nothing was decided"
+        return [Check(name="bound", outcome=Outcome.NOT_EVALUATED, reason=why)]
+    # What is better the nearer it is to 0 is bounded on both sides of it.
+    is_signed = metric.better is Better.TOWARD_ZERO
+    asked = (
+        (BoundKind.IN_SIZE_AT_MOST if is_signed else BoundKind.AT_MOST, gate.max),
+        (BoundKind.AT_LEAST, gate.min),
+        (BoundKind.IN_SIZE_AT_MOST, gate.max_abs),
+    )
+    return [
+        _check(kind, bound, measured, gate.evidence, metric, span)
+        for kind, bound in asked
+        if bound is not None
+    ]
 
 
 def _place(
@@ -135,89 +158,276 @@ def _check(
     kind: BoundKind,
     bound: float,
     measured: Measurement,
-    gate: GatePolicy,
+    evidence: str,
     metric: Metric,
-    possible: Attainable | None,
+    span: Span,
 ) -> Check:
-    value = measured.value or 0.0
-    inside, surely, never = _place(kind, bound, value, measured.interval or (value, value))
-    shown = _shown(kind, bound, value, metric, inside=inside)
-    if gate.evidence == "interval":
-        if not inside:
-            whole = ", and so is its whole likely range" if never and measured.interval else ""
-            return Check(outcome=Outcome.FAIL, reason=f"{shown}{whole}")
-        if measured.interval is None:
-            return _attainable_check(kind, bound, shown, measured, metric, possible)
-        return _interval_check(shown, surely=surely)
-    note = "" if surely or never else "; the limit lies inside its likely range"
-    return Check(outcome=Outcome.PASS if inside else Outcome.FAIL, reason=shown + note)
+    value, interval = measured.value or 0.0, measured.interval
+    if evidence == "significant":
+        everything = -math.inf, math.inf
+        interval = (span.low, span.high) if isinstance(span, LikelyRange) else everything
+    inside, surely, never = _place(kind, bound, value, interval or (value, value))
+    within, beyond = kind.value
+    shown, limit = (wording.value(each, is_rate=metric.is_rate) for each in (value, bound))
+    shown = f"{shown} {within if inside else beyond} {limit}"
+    whole = f"{shown}, and so is its whole likely range"
+    open_end = f"{shown}; the limit lies inside its likely range"
+    why = measured.note or "no variation"
+    outcome, reason = Outcome.PASS if inside else Outcome.FAIL, shown
+    if evidence == "estimate":
+        reason = shown if surely or never else open_end
+    elif evidence == "significant" and inside:
+        reason = shown if surely else open_end
+    elif never and interval and not inside:
+        reason = whole
+    elif evidence == "significant":
+        outcome, reason = Outcome.INCONCLUSIVE, f"{shown}, but it has no likely range: {why}"
+        if isinstance(span, LikelyRange):
+            side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
+            needed = span.sources_to_tell(side)
+            more = f"; {needed:,} sources would tell" if needed else ""
+            alone = f"but with {span.sources:,} sources chance alone can explain it"
+            reason = f"{shown}, {alone}{more}"
+    elif inside and interval is None:
+        outcome, reason = _by_attainable(kind, bound, shown, why, metric, span)
+    elif inside:
+        outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
+        reason = whole if surely else f"{shown}, but its likely range reaches past the limit"
+    return Check(name="bound", outcome=outcome, reason=reason)
 
 
-def _significance_check(
-    kind: BoundKind,
-    bound: float,
-    measured: Measurement,
-    metric: Metric,
-    chance: LikelyRange | None,
-) -> Check:
-    """Fail where the whole likely range is beyond the bound, and nowhere else."""
-    value = measured.value or 0.0
-    ends = (-math.inf, math.inf) if chance is None else (chance.low, chance.high)
-    inside, surely, never = _place(kind, bound, value, ends)
-    shown = _shown(kind, bound, value, metric, inside=inside)
-    if inside:
-        note = "" if surely else "; the limit lies inside its likely range"
-        return Check(outcome=Outcome.PASS, reason=f"{shown}{note}")
-    if never:
-        return Check(outcome=Outcome.FAIL, reason=f"{shown}, and so is its whole likely range")
-    if chance is None:
-        why = measured.note or "no variation"
-        return Check(
-            outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but it has no likely range: {why}"
-        )
-    side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
-    needed = chance.sources_to_tell(side)
-    more = f"; {needed:,} sources would tell" if needed else ""
-    return Check(
-        outcome=Outcome.INCONCLUSIVE,
-        reason=f"{shown}, but with {chance.sources:,} sources chance alone can explain it{more}",
-    )
-
-
-def _interval_check(shown: str, *, surely: bool) -> Check:
-    if surely:
-        return Check(outcome=Outcome.PASS, reason=f"{shown}, and so is its whole likely range")
-    return Check(
-        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but its likely range reaches past the limit"
-    )
-
-
-def _attainable_check(
+def _by_attainable(
     kind: BoundKind,
     bound: float,
     shown: str,
-    measured: Measurement,
+    why: str,
     metric: Metric,
-    possible: Attainable | None,
-) -> Check:
+    span: Span,
+) -> tuple[Outcome, str]:
     """Judge by the range that the share of sources with a violation leaves possible."""
-    why = measured.note or "no variation"
-    if possible is None or kind is BoundKind.IN_SIZE_AT_MOST:
-        return Check(
-            outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but it has no likely range: {why}"
-        )
-    limit = possible.highest if kind is BoundKind.AT_MOST else possible.lowest
-    most = wording.value(limit, is_rate=metric.is_rate)
-    most += f" is possible by the number of sources ({why})"
-    no_more = "no more than " if kind is BoundKind.AT_MOST else ""
-    surely = limit <= bound if kind is BoundKind.AT_MOST else limit >= bound
-    return Check(
-        outcome=Outcome.PASS if surely else Outcome.INCONCLUSIVE,
-        reason=f"{shown}, and {no_more if surely else ''}{most}",
+    if not isinstance(span, tuple) or kind is BoundKind.IN_SIZE_AT_MOST:
+        return Outcome.INCONCLUSIVE, f"{shown}, but it has no likely range: {why}"
+    is_most = kind is BoundKind.AT_MOST
+    limit = span[1] if is_most else span[0]
+    surely = limit <= bound if is_most else limit >= bound
+    no_more = "no more than " if surely and is_most else ""
+    most = f"{wording.value(limit, is_rate=metric.is_rate)} is possible by the number of sources"
+    outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
+    return outcome, f"{shown}, and {no_more}{most} ({why})"
+
+
+def check_identity(
+    gate: GatePolicy, finding: IdentityFinding, corrected: Corrected, *, alpha: float
+) -> Check:
+    """Fail only where the difference is above `max` and more than chance explains."""
+    limit = gate.max or 0.0
+    top, *others = finding.terms
+    shown = (
+        f"{top.category}/{top.term} differs from the other identities by "
+        f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]}"
     )
+    chance = (
+        f"{probability(corrected.adjusted_p)}, {finding.sources} sources distinguish identities"
+    )
+    if finding.value <= limit:
+        outcome = Outcome.PASS
+        reason = (
+            f"no identity differs from the others by more than {100 * limit:.1f} points; "
+            f"the most is {100 * finding.value:.1f} ({chance})"
+        )
+    elif not corrected.rejected:
+        outcome = Outcome.INCONCLUSIVE
+        reason = (
+            f"{shown}, above {100 * limit:.1f} points, but chance alone explains that much "
+            f"({chance}); more sources are needed to decide"
+        )
+    else:
+        # Further terms that differ significantly by themselves, Holm over the terms.
+        rest = [
+            f"{term.category}/{term.term} {signed(term.difference, is_rate=True)}"
+            for term in others
+            if term.p_corrected <= alpha and abs(term.difference) > limit
+        ]
+        also = f"; also {', '.join(rest[:_NAMED])}" if rest else ""
+        outcome = Outcome.FAIL
+        above = f"above {100 * limit:.1f} points and more than chance explains"
+        reason = f"{shown}: {above} ({chance}{also})"
+    return Check(name="identity", outcome=outcome, reason=reason)
 
 
-def _shown(kind: BoundKind, bound: float, value: float, metric: Metric, *, inside: bool) -> str:
-    words = (_INSIDE if inside else _OUTSIDE)[kind]
-    shown, limit = (wording.value(each, is_rate=metric.is_rate) for each in (value, bound))
-    return f"{shown} {words} {limit}"
+def few_sources_notices(
+    rules: Sequence[Rule], plan: TestPlan, *, confidence: float
+) -> Iterator[str]:
+    """Yield a sentence for each gate whose slices have too few sources for its `max`.
+
+    A bound on the estimate is broken by chance; one with `evidence: significant` stays open.
+    """
+    by_gate: dict[tuple[int, str], list[Rule]] = {}
+    for rule in rules:
+        if rule.where and rule.gate.max is not None and is_share(rule.metric):
+            by_gate.setdefault((rule.position, rule.suite), []).append(rule)
+    for of_gate in by_gate.values():
+        metric, gate = of_gate[0].metric, of_gate[0].gate
+        bound = gate.max or 0.0
+        sources, one_each = _fewest(plan, of_gate)
+        if not sources or not 0 < bound < 1:
+            continue
+        about = (
+            f"{metric.id}, max {100 * bound:g} % for each {gate.for_each or 'slice'}: with "
+            f"{sources} sources"
+        )
+        if gate.evidence == "significant" and one_each:
+            least = smallest_failing(sources, bound, metric, confidence)
+            if least is None:
+                yield f"{about} no value can be distinguished from chance; ask about more sources"
+            elif least > _FAR * bound:
+                yield (
+                    f"{about} a value above the limit and below {100 * least:.0f} % is "
+                    "inconclusive: chance can explain it; ask about more sources"
+                )
+        elif gate.evidence == "estimate":
+            often = broken_by_chance(sources, bound, len(of_gate))
+            if often > _PROMISED:
+                yield (
+                    f"{about} chance alone breaks it in up to {100 * often:.0f} % of the runs of "
+                    "a system that has half of it; set `evidence: significant`, or ask about more "
+                    "sources"
+                )
+
+
+def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:
+    """Return of how many sources a gate's smallest slice is, and whether each has one case there.
+
+    Of a slice in which sources have many cases nothing is known beforehand: how much their means
+    vary decides.
+    """
+    suite, names = of_gate[0].suite, [name for name in of_gate[0].where if name != "band"]
+    cases: dict[tuple[str, ...], Counter[str]] = {}
+    for unit in plan.units:
+        if unit.suite == suite and not unit.is_control and unit.dimensions.keys() >= {*names}:
+            at = tuple(unit.dimensions[name] for name in names)
+            cases.setdefault(at, Counter())[unit.cluster] += 1
+    slices = [cases.get(tuple(rule.where[name] for name in names), Counter()) for rule in of_gate]
+    one_each = all(many == 1 for found in slices for many in found.values())
+    return min(map(len, slices)), one_each
+
+
+def smallest_failing(sources: int, bound: float, metric: Metric, confidence: float) -> float | None:
+    """Return the least share of the sources that is beyond a bound by more than chance.
+
+    Each has one case; a second arm (neutral wording) has several, and no violation.
+    """
+    own = np.arange(sources)
+    neutral = np.repeat(own, 2 * (len(metric.arms) - 1))
+
+    def fails(count: int) -> bool:
+        return _is_beyond(bound, own < count, own, neutral, metric, confidence)
+
+    least = _least(fails, math.floor(bound * sources), sources)
+    return None if least is None else least / sources
+
+
+def _is_beyond(
+    bound: float,
+    violated: np.ndarray,
+    clusters: np.ndarray,
+    neutral: np.ndarray,
+    metric: Metric,
+    confidence: float,
+) -> bool:
+    """Return whether cases [n] of these clusters, some violated, are surely beyond a bound.
+
+    `neutral` are the clusters of the cases of the second arm, none of which is violated.
+    """
+    values = np.concatenate([violated, np.zeros(len(neutral))]).astype(np.float64)
+    observed = Observations(
+        keys=[str(number) for number in range(len(values))],
+        clusters=np.concatenate([clusters, neutral]),
+        arms=np.repeat([0, 1], [len(violated), len(neutral)]),
+        values=values,
+        weights=tuple(arm.weight for arm in metric.arms),
+        n_clusters=int(clusters.max()) + 1,
+    )
+    found = range_of(metric, observed, confidence=confidence)
+    return found is not None and found.low > bound
+
+
+def _least(fails: Callable[[int], bool], above: int, most: int) -> int | None:
+    """Return the least number above one, and at most another, that fails; larger ones fail too."""
+    if not fails(most):
+        return None
+    return above + 1 + bisect_left(range(above + 1, most), x=True, key=fails)
+
+
+def hidden_notices(rules: Sequence[Rule], plan: TestPlan, *, confidence: float) -> Iterator[str]:
+    """Yield for each bound of hidden combinations how many pairs must hide one to be seen.
+
+    They are spread over the sources, one each before any has two; neutral wording hides nothing.
+    """
+    for rule in rules:
+        bound = rule.gate.max
+        if not rule.metric.of_combinations or bound is None or rule.gate.report:
+            continue
+        of_rule = {"relation": rule.metric.relation, **rule.where}
+        pairs = [
+            unit
+            for unit in plan.units_of(rule.suite)
+            if not unit.is_control
+            and TOGETHER in unit.dimensions.get("category", "")
+            and of_rule.items() <= unit.dimensions.items()
+        ]
+        if not pairs:
+            continue
+        least = _fewest_hidden([unit.cluster for unit in pairs], bound, rule, confidence)
+        most = max(Counter(unit.dimensions.get("term", "") for unit in pairs).values())
+        inside = f" for {', '.join(rule.where.values())}" if rule.where else ""
+        about = f"{rule.metric.id}, max {100 * bound:g} %{inside}"
+        if least is None:
+            yield f"{about}: nothing can be seen"
+            continue
+        never = ", so one combination alone is never seen" if most < least else ""
+        yield (
+            f"{about}: {least:,} of {len(pairs):,} pairs ({100 * least / len(pairs):.1f} %) must "
+            "hide something to fail, and more where answers also vary by chance; the combination "
+            f"asked most often has {most:,}{never}"
+        )
+
+
+def _fewest_hidden(
+    clusters: Sequence[str], bound: float, rule: Rule, confidence: float
+) -> int | None:
+    """Return how many of the pairs of these sources, spread over them, are beyond a bound."""
+    of_pair = np.unique(clusters, return_inverse=True)[1]
+    by_source = np.argsort(of_pair, kind="stable")
+    sorted_pairs = of_pair[by_source]
+    rank = np.arange(len(of_pair)) - np.searchsorted(sorted_pairs, sorted_pairs)
+    order = by_source[np.argsort(rank, kind="stable")]
+    neutral = np.repeat(np.arange(int(of_pair.max()) + 1), 2)
+
+    def fails(count: int) -> bool:
+        if rule.gate.evidence != "significant":
+            return count > bound * len(of_pair)
+        hiding = np.isin(np.arange(len(of_pair)), order[:count])
+        return _is_beyond(bound, hiding, of_pair, neutral, rule.metric, confidence)
+
+    return _least(fails, 0, len(of_pair))
+
+
+def broken_by_chance(sources: int, bound: float, slices: int) -> float:
+    """Return how often one of some slices breaks a bound if each truly has half of it.
+
+    At most: slices of the same sources break it together more often than this takes them to. The
+    bound lies between 0 and 1, and is neither.
+    """
+    most, share = math.floor(bound * sources + 1e-9), bound / 2
+    if sources > _MOST_SUMMED:
+        from scipy.special import bdtr
+
+        at_most = float(bdtr(most, sources, share))
+    else:
+        # The import takes a quarter of a second, which a check of a small policy need not wait for.
+        at_most = math.fsum(
+            math.comb(sources, count) * share**count * (1 - share) ** (sources - count)
+            for count in range(most + 1)
+        )
+    return 1.0 - min(1.0, at_most) ** slices

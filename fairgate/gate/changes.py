@@ -4,42 +4,185 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from fairgate.domain.measurements import Better, Measurement
-from fairgate.domain.outcomes import Change, Outcome
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.outcomes import Better, Change, Measurement, Outcome
 from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import difference, probability, signed, value
-from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline import Baseline, BaselineSuite, Reference, comparable_rows
 from fairgate.gate.bounds import Check
-from fairgate.gate.comparison import Comparison, change_of, prepare_rule
-from fairgate.gate.rules import Rule
-from fairgate.metrics.metric import Metric, observe
-from fairgate.metrics.table import Table
-from fairgate.stats.multiplicity import Corrected
-from fairgate.stats.observations import Observations, pair_by_key
+from fairgate.gate.measure import rounded
+from fairgate.gate.rules import Rule, dimension_levels
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import Metric, Table, demographic_rows, observe
+from fairgate.policy.schema import Policy, RegressionPolicy
+from fairgate.stats.observations import Observations, PairedObservations, pair_by_key, select
+from fairgate.stats.permutation import Corrected
 from fairgate.stats.regression import (
     PreparedRegression,
     RegressionEvidence,
     RegressionSettings,
+    Worse,
     prepare_regression,
 )
 
-Levels = Mapping[Hashable, Corrected]
 HALF = 0.5
 """Share of a slice that must be decided, and of a rule's cases that must be comparable."""
-
-_WITH_THEM = {
-    Reference.BASELINE: "accept a baseline that has them",
-    Reference.ANCHOR: "pin an anchor that has them",
-}
 MARGIN = 0.02
 """Growth of the undecided share that is accepted, as a regression's default margin."""
 ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
 """Growth that is accepted since each of the runs that are compared with."""
+_WORSE = {
+    Better.LOWER: Worse.HIGHER,
+    Better.HIGHER: Worse.LOWER,
+    Better.TOWARD_ZERO: Worse.ABSOLUTE,
+}
+_RENEW = {Reference.BASELINE: "accept a baseline", Reference.ANCHOR: "pin an anchor"}
+
+
+class TestKey(NamedTuple):
+    """What is tested: a rule since a run, its identities, or whether more cases are undecided.
+
+    All tests of one `reference`, `suite` and `line` share that line's part of the level.
+    """
+
+    reference: Reference | None
+    """Since which run; None: the identities of this run differ."""
+    suite: str
+    line: int | str
+    """The rule's line of the policy, or the column whose undecided cases are tested."""
+    rule: int = -1
+    """Number of the rule."""
+
+
+Levels = Mapping[TestKey, Corrected]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What rules are compared with beside their bounds; runs of equal inputs share one."""
+
+    runs: Mapping[Reference, Baseline]
+    """Those that there are."""
+    contents: Mapping[str, Mapping[str, str]]
+    """Suite to pair key to content hash of this run: which of the baseline's cases still count."""
+    unfit: Container[Reference] = ()
+    """The runs from which what must match differs: nothing is judged by them."""
+    _rows: dict[tuple[int, frozenset[str], tuple[float, float]], Table] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
+
+    def suite(self, name: str, reference: Reference = Reference.BASELINE) -> BaselineSuite | None:
+        """Return a kept run's suite, where there is one that can be compared."""
+        run = None if reference in self.unfit else self.runs.get(reference)
+        return run.suites.get(name) if run else None
+
+    def rows(self, suite: BaselineSuite, now: Table) -> Table:
+        """Return the rows of a kept run's suite whose cases are still asked as they were."""
+        key = id(suite), now.advisory, now.bands
+        if key not in self._rows:
+            self._rows[key] = comparable_rows(now, suite, self.contents[suite.table.suite])
+        return self._rows[key]
+
+    def on_base_cases(self, now: Table) -> list[tuple[str, Table]]:
+        """Return this run's cases as a bound must hold on them too, and what each time is meant.
+
+        Those that the baseline has; then, with the baseline's verdicts, those besides that this run
+        no longer asks. Nothing where the cases are the same, or there is no baseline.
+        """
+        suite = self.suite(now.suite)
+        if suite is None:
+            return []
+        asked = self.contents[now.suite]
+        is_shared = [suite.contents.get(key, "") == asked[key] for key in now.keys]
+        is_gone = [asked.get(key) != suite.contents[key] for key in suite.table.keys]
+        shared = now.of_rows(np.flatnonzero(is_shared))
+        left_out = suite.table.of_rows(np.flatnonzero(is_gone))
+        found = []
+        if not all(is_shared):
+            found.append((f"on the {len(shared.keys):,} cases that the baseline has too", shared))
+        if any(is_gone):
+            words = f"with the {len(left_out.keys):,} cases of the baseline that are left out"
+            found.append((words, shared.followed_by(left_out)))
+        return found
+
+
+def prepare_rule(
+    rule: Rule,
+    now: Table,
+    comparison: Comparison,
+    seed: int,
+    reference: Reference = Reference.BASELINE,
+) -> PreparedRegression | None:
+    """Pair the rule's cases with the baseline's; None where there is nothing to pair."""
+    suite = comparison.suite(rule.suite, reference)
+    column = rule.metric.column
+    if suite is None or column in now.not_evaluated or column in suite.table.not_evaluated:
+        return None
+    if column not in suite.table.values:
+        return None
+    base = comparison.rows(suite, now)
+    pairs = pair_by_key(
+        observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
+    )
+    # The deviation without any change is what the policy declares, or what a burn-in measured.
+    declared = rule.gate.regression.sd if rule.gate.regression else None
+    where = rule.metric.id, rule.suite, rule.where
+    measured = (run.sd_of(*where) for run in comparison.runs.values())
+    asked = _asked(rule, reference)
+    settings = RegressionSettings(
+        worse=_WORSE[rule.metric.better],
+        margin=asked.margin,
+        strict=asked.strict,
+        sd_floor=max(declared or 0.0, 0.0, *measured),
+    )
+    return prepare_regression(pairs, settings, np.random.default_rng(seed))
+
+
+def _asked(rule: Rule, reference: Reference) -> RegressionPolicy:
+    return reference.asked(rule.gate) or RegressionPolicy()
+
+
+def _change_of(
+    rule: Rule,
+    evidence: RegressionEvidence,
+    p_corrected: float,
+    pairs: PairedObservations,
+    reference: Reference,
+) -> Change:
+    """Return the change of a rule at its corrected level, as records and reports know it."""
+    regression = _asked(rule, reference)
+    needed = None
+    if evidence.detectable > regression.detect:
+        settings = RegressionSettings(margin=regression.margin)
+        needed = evidence.sources_to_see(regression.detect, settings)
+    return Change(
+        base=rounded(evidence.base),
+        now=rounded(evidence.now),
+        change=rounded(evidence.worsening),
+        lower=rounded(evidence.lower),
+        upper=rounded(evidence.upper),
+        p_value=rounded(evidence.p_value),
+        p_corrected=rounded(p_corrected),
+        significant=evidence.significant,
+        sources=evidence.n_sources,
+        changed_sources=evidence.n_changed_sources,
+        changed_sources_needed=evidence.changed_sources_needed,
+        discordant=evidence.n_discordant,
+        pairs=evidence.n_pairs,
+        minimum_detectable=rounded(evidence.detectable),
+        margin=regression.margin,
+        detect=regression.detect,
+        sources_needed=needed,
+        sign_changed=evidence.sign_changed,
+        method=evidence.method.value,
+        decided_once=pairs.decided_once,
+    )
 
 
 def check_change(
@@ -51,33 +194,28 @@ def check_change(
     since which run the change is, and so what its limit is called.
     """
     moved = _moved(change, metric, reference)
+    outcome = Outcome.INCONCLUSIVE
     if change.significant and change.change > change.margin:
-        return Check(
-            outcome=Outcome.FAIL,
-            reason=f"worse, {moved}: more than the {reference.limit} "
-            f"{_size(change.margin, metric)} and more "
-            f"than chance explains ({probability(change.p_corrected)})",
+        outcome = Outcome.FAIL
+        reason = (
+            f"worse, {moved}: more than the {reference.limit} {_size(change.margin, metric)} and "
+            f"more than chance explains ({probability(change.p_corrected)})"
         )
-    if change.pairs < HALF * asked:
-        return Check(
-            outcome=Outcome.INCONCLUSIVE,
-            reason=f"only {change.pairs} of {asked} cases can be compared, the others are not in "
-            f"the {reference} or were not decided in both runs; {_WITH_THEM[reference]}",
+    elif change.pairs < HALF * asked:
+        reason = (
+            f"only {change.pairs} of {asked} cases can be compared, the others are not in the "
+            f"{reference} or were not decided in both runs; {_RENEW[reference]} that has them"
         )
-    if change.upper <= change.margin or change.minimum_detectable <= change.detect:
-        return Check(outcome=Outcome.PASS, reason=_accepted(change, moved, reference))
-    return Check(
-        outcome=Outcome.INCONCLUSIVE,
-        reason=f"changed {moved}, but this suite {_blind(change, metric)}",
-    )
-
-
-def _accepted(change: Change, moved: str, reference: Reference) -> str:
-    if change.discordant == 0:
-        return "unchanged" if reference is Reference.BASELINE else "unchanged since the anchor"
-    if change.upper < 0:
-        return f"better, {moved}"
-    return f"changed {moved}, within the {reference.limit} or chance"
+    elif change.upper <= change.margin or change.minimum_detectable <= change.detect:
+        outcome, reason = Outcome.PASS, f"changed {moved}, within the {reference.limit} or chance"
+        if change.discordant == 0:
+            is_baseline = reference is Reference.BASELINE
+            reason = "unchanged" if is_baseline else "unchanged since the anchor"
+        elif change.upper < 0:
+            reason = f"better, {moved}"
+    else:
+        reason = f"changed {moved}, but this suite {_blind(change, metric)}"
+    return Check(name=reference.check, outcome=outcome, reason=reason)
 
 
 def _blind(change: Change, metric: Metric) -> str:
@@ -100,14 +238,15 @@ def _blind(change: Change, metric: Metric) -> str:
 
 def _moved(change: Change, metric: Metric, reference: Reference) -> str:
     """Describe how the value itself moved, not the worsening: the sign is that of the tables."""
+    is_size = metric.better is Better.TOWARD_ZERO
     ends = (change.base, change.now)
-    base, now = map(abs, ends) if metric.better is Better.TOWARD_ZERO else ends
+    base, now = map(abs, ends) if is_size else ends
     unit = " points" if metric.is_rate else ""
     shown = difference(base, now, is_rate=metric.is_rate)
-    was, is_now = (value(each, is_rate=metric.is_rate) for each in (change.base, change.now))
-    turned = change.sign_changed and metric.better is Better.TOWARD_ZERO
+    was, is_now = (value(each, is_rate=metric.is_rate) for each in ends)
+    turned = change.sign_changed and is_size
     side = f" (and it is on the other side of 0 now, {is_now})" if turned else ""
-    size = " in size" if metric.better is Better.TOWARD_ZERO else ""
+    size = " in size" if is_size else ""
     return f"by {shown}{unit}{size} against the {reference}'s {was}{side}"
 
 
@@ -121,26 +260,21 @@ class UndecidedChange:
 
     A regression rule compares the cases that both runs decided. A system that stops answering drops
     out of that comparison instead of failing it, so the share of undecided cases is compared too,
-    with the same test, and a worsening is gated as `unreadable` (SPEC 8).
+    with the same test, and a worsening is gated as `unreadable`.
     """
 
     evidence: RegressionEvidence
     newly: Mapping[Reason, int]
     """Cases that the baseline decided and the run does not, by reason."""
-    has_controls: bool = False
+    has_controls: bool
     """Whether neutral wording is among the cases."""
-
-    @property
-    def p_value(self) -> float:
-        """Return the one-sided p value of "no more cases are undecided"."""
-        return self.evidence.p_value
 
 
 def as_often_as_neutral(own: Sequence[bool], neutral: Sequence[bool]) -> float:
     """Return how many of the cases flagged in `own` neutral wording has as often.
 
     They are unstable answers, which a real model gives to everybody: so many leave the cases of
-    which `min_decided` is asked, and what is more counts against it. None without neutral cases.
+    which `min_decided` is asked, and what is more counts against it. 0 without neutral cases.
     """
     return min(float(sum(own)), sum(neutral) / len(neutral) * len(own)) if len(neutral) else 0.0
 
@@ -151,31 +285,27 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
     Left out are quarantined cases (the policy says so itself, and the report counts them) and cases
     that nobody asked or recorded: those are missing evidence, which ends with exit code 5.
     """
+    reasons = now.reasons.get(column, {})
     left_out = {
-        now.keys[row]
-        for row, why in now.reasons.get(column, {}).items()
-        if why in (Reason.QUARANTINED, Reason.MISSING)
+        now.keys[row] for row, why in reasons.items() if why in (Reason.QUARANTINED, Reason.MISSING)
     }
-    pairs = pair_by_key(
-        _without(_flags(now, column), left_out), _without(_flags(base, column), left_out)
-    )
+    pairs = pair_by_key(*(_undecided(table, column, left_out) for table in (now, base)))
     if not pairs.n_discordant:
         return None
-    prepared = prepare_regression(
-        pairs, RegressionSettings(margin=MARGIN), np.random.default_rng(seed)
-    )
-    if not prepared.evidence.evaluated:
+    settings = RegressionSettings(margin=MARGIN)
+    evidence = prepare_regression(pairs, settings, np.random.default_rng(seed)).evidence
+    if not evidence.evaluated:
         return None
     rows = {key: row for row, key in enumerate(now.keys)}
     gone = np.flatnonzero(pairs.now.values > pairs.base.values).tolist()
-    why = now.reasons.get(column, {})
-    newly = Counter(Reason(why[rows[pairs.now.keys[place]]]) for place in gone)
+    newly = Counter(Reason(reasons[rows[pairs.now.keys[place]]]) for place in gone)
     controls = bool(now.control.any())
-    return UndecidedChange(evidence=prepared.evidence, newly=newly, has_controls=controls)
+    return UndecidedChange(evidence=evidence, newly=newly, has_controls=controls)
 
 
-def _flags(table: Table, column: str) -> Observations:
-    return Observations(
+def _undecided(table: Table, column: str, left_out: set[str]) -> Observations:
+    """Return 1 for each case that is not decided and 0 for each that is."""
+    observed = Observations(
         keys=list(table.keys),
         clusters=table.clusters,
         arms=np.zeros(len(table.keys), dtype=np.int8),
@@ -183,19 +313,9 @@ def _flags(table: Table, column: str) -> Observations:
         weights=(1.0,),
         n_clusters=len(table.cluster_names),
     )
-
-
-def _without(observed: Observations, keys: set[str]) -> Observations:
-    if not keys:
+    if not left_out:
         return observed
-    rows = np.asarray([key not in keys for key in observed.keys], dtype=bool)
-    return replace(
-        observed,
-        keys=[key for key in observed.keys if key not in keys],
-        clusters=observed.clusters[rows],
-        arms=observed.arms[rows],
-        values=observed.values[rows],
-    )
+    return select(observed, np.asarray([key not in left_out for key in table.keys], dtype=bool))
 
 
 def check_undecided(
@@ -207,6 +327,7 @@ def check_undecided(
         return None
     both = ", neutral wording included" if change.has_controls else ""
     return Check(
+        name="unreadable",
         outcome=Outcome.FAIL,
         reason=f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
         f"{sum(change.newly.values())} that the {reference} decided{both} "
@@ -216,112 +337,120 @@ def check_undecided(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class ChangeTests:
     """What is tested against one earlier run, before the levels of the whole family are known."""
 
     reference: Reference
     comparison: Comparison
-    """With this run as what is compared with."""
     tables: Mapping[str, Table]
-    prepared: Mapping[int, PreparedRegression]
-    """Position of a rule to its comparison."""
-    undecided: Mapping[tuple[str, str], UndecidedChange]
-    """Suite and column to the test for more undecided cases."""
+    rules: Mapping[TestKey, PreparedRegression]
+    """The comparison of every rule that asks something of the change since this run."""
+    undecided: Mapping[TestKey, UndecidedChange]
+    """Once for each suite and column that a rule rests on, whether more cases are undecided."""
 
-    def p_values(self) -> dict[Hashable, float]:
+    @property
+    def p_values(self) -> dict[TestKey, float]:
         """Return the uncorrected p value of every test, for the family that is corrected."""
-        found: dict[Hashable, float] = {
-            (self.reference, number): one.p_value for number, one in self.prepared.items()
-        }
-        return found | {(self.reference, *at): one.p_value for at, one in self.undecided.items()}
+        rules = {key: one.evidence.p_value for key, one in self.rules.items()}
+        return rules | {key: one.evidence.p_value for key, one in self.undecided.items()}
 
     def change(self, number: int, rule: Rule, levels: Levels) -> Change | None:
         """Return how a rule's value moved, at its corrected level; None where nothing is there."""
-        if number not in self.prepared:
+        key = TestKey(self.reference, rule.suite, rule.position, number)
+        found = self.rules.get(key)
+        if found is None:
             return None
-        found, level = self.prepared[number], levels[self.reference, number]
-        evidence = found.at_level(level.level)
-        return change_of(rule, evidence, level.adjusted_p, found.pairs, self.reference)
+        evidence = found.at_level(levels[key].level)
+        return _change_of(rule, evidence, levels[key].adjusted_p, found.pairs, self.reference)
 
     def checks(
         self, rule: Rule, measured: Measurement, change: Change | None, levels: Levels
-    ) -> list[tuple[str, Check]]:
-        """Return what the rule says of the change, and of cases that are no longer decided."""
-        if self.reference.asked(rule.gate) is None or measured.value is None:
-            return []
-        checks = [(self.reference.check, self._check(rule, change))]
-        at = (rule.suite, rule.metric.column)
-        if change is not None and at in self.undecided:
-            level = levels[self.reference, *at]
-            unreadable = check_undecided(self.undecided[at], level, self.reference)
-            checks += [("unreadable", unreadable)] if unreadable else []
-        return checks
+    ) -> tuple[list[Check], bool]:
+        """Return what the rule says of the change, and of cases that are no longer decided.
 
-    def is_incomplete(self, rule: Rule, measured: Measurement, change: Change | None) -> bool:
-        """Return whether the run that is compared with has nothing for the rule."""
-        return (
-            self.reference.asked(rule.gate) is not None
-            and measured.value is not None
-            and change is None
-            and self.comparison.baseline is not None
-            and self.comparison.is_comparable
-        )
-
-    def _check(self, rule: Rule, change: Change | None) -> Check:
+        And whether the run that is compared with has nothing for the rule.
+        """
         reference = self.reference
-        if self.comparison.baseline is None:
-            return Check(outcome=Outcome.NOT_EVALUATED, reason=reference.missing)
-        if not self.comparison.is_comparable:
+        if reference.asked(rule.gate) is None or measured.value is None:
+            return [], False
+        outcome, is_lacking = Outcome.NOT_EVALUATED, False
+        if reference not in self.comparison.runs:
+            reason = reference.missing
+        elif reference in self.comparison.unfit:
+            outcome = Outcome.INCONCLUSIVE
             reason = f"the {reference} was made under other conditions, see the differences"
-            return Check(outcome=Outcome.INCONCLUSIVE, reason=reason)
-        if change is None:
-            return Check(
-                outcome=Outcome.NOT_EVALUATED,
-                reason=f"the {reference} has no comparable {rule.metric.id} for this rule: "
-                f"{reference.remedy}",
-            )
-        asked = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
-        return check_change(change, rule.metric, asked, reference)
+        elif change is None:
+            is_lacking = True
+            reason = f"the {reference} has no comparable {rule.metric.id} for this rule"
+            reason = f"{reason}: {reference.remedy}"
+        else:
+            asked = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
+            key = TestKey(reference, rule.suite, rule.metric.column)
+            unreadable = None
+            if key in self.undecided:
+                unreadable = check_undecided(self.undecided[key], levels[key], reference)
+            checks = (check_change(change, rule.metric, asked, reference), unreadable)
+            return [check for check in checks if check is not None], False
+        return [Check(name=reference.check, outcome=outcome, reason=reason)], is_lacking
 
 
-def changes_since(
+def tests_since(
     reference: Reference,
     rules: Sequence[Rule],
     tables: Mapping[str, Table],
     comparison: Comparison,
     seed: int,
-) -> Changes:
-    """Test every rule that asks something of the change since this run."""
-    prepared = {
-        number: found
-        for number, rule in enumerate(rules)
-        if reference.asked(rule.gate) is not None
-        and (found := prepare_rule(rule, tables[rule.suite], comparison, seed, reference))
-        is not None
-        and found.evidence.evaluated
-    }
-    against = comparison.to(reference)
-    return Changes(
-        reference=reference,
-        comparison=against,
-        tables=tables,
-        prepared=prepared,
-        undecided=_undecided([rules[n] for n in prepared], tables, against, seed),
+) -> ChangeTests:
+    """Return what is tested of the change since this run."""
+    prepared: dict[TestKey, PreparedRegression] = {}
+    undecided: dict[TestKey, UndecidedChange | None] = {}
+    for number, rule in enumerate(rules):
+        if reference.asked(rule.gate) is None:
+            continue
+        now, suite = tables[rule.suite], comparison.suite(rule.suite, reference)
+        found = prepare_rule(rule, now, comparison, seed, reference)
+        if suite is None or found is None or not found.evidence.evaluated:
+            continue
+        prepared[TestKey(reference, rule.suite, rule.position, number)] = found
+        key = TestKey(reference, rule.suite, column := rule.metric.column)
+        if key not in undecided:
+            undecided[key] = undecided_change(now, comparison.rows(suite, now), column, seed)
+    known = {key: change for key, change in undecided.items() if change is not None}
+    return ChangeTests(
+        reference=reference, comparison=comparison, tables=tables, rules=prepared, undecided=known
     )
 
 
-def _undecided(
-    rules: Sequence[Rule], tables: Mapping[str, Table], comparison: Comparison, seed: int
-) -> dict[tuple[str, str], UndecidedChange]:
-    """Test once for each suite and column that a rule rests on."""
-    found = {}
-    for rule in rules:
-        where, suite = (rule.suite, rule.metric.column), comparison.suite(rule.suite)
-        if where in found or suite is None:
+def vanished_slices(
+    policy: Policy, plan: TestPlan, baseline: Baseline, reference: Reference = Reference.BASELINE
+) -> list[str]:
+    """Return a line for each slice of a rule's `for_each` that only the baseline has.
+
+    `reference` says which of the two it is: baseline or anchor.
+    """
+    found: dict[str, None] = {}
+    for gate in policy.gates:
+        metric = BY_ID.get(gate.metric)
+        is_asked = reference.asked(gate) is not None
+        if reference is Reference.BASELINE:
+            is_asked = not (gate.report or gate.advisory)  # a bound would hold for fewer, too
+        if metric is None or gate.for_each is None or not is_asked:
             continue
-        now = tables[rule.suite]
-        base = comparison.rows(suite, now)
-        change = undecided_change(now, base, rule.metric.column, seed)
-        if change is not None:
-            found[where] = change
-    return found
+        for suite in policy.suites:
+            known = baseline.suites.get(suite.id)
+            if known is None or suite.kind != metric.suite_kind:
+                continue
+            table = known.table
+            if gate.suite not in (None, suite.id) or gate.for_each not in table.dimensions:
+                continue
+            where = {name: level for name, level in gate.where.items() if name in table.dimensions}
+            then = table.levels(gate.for_each, table.slice_mask(where) & demographic_rows(table))
+            now = dimension_levels(plan, suite.id, gate.where).get(gate.for_each, ())
+            for level in filter(None, then):
+                if level not in now:
+                    line = (
+                        f"suite {suite.id}: the {reference} has {gate.for_each} {level}, about "
+                        f"which this run does not ask; {_RENEW[reference]} without it"
+                    )
+                    found[line] = None
+    return list(found)

@@ -1,36 +1,47 @@
-"""Judge every rule: bounds on the estimate, changes since baseline and anchor (SPEC 8)."""
+"""The result of every rule: bounds on the estimate, changes since baseline and anchor."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from fairgate.domain.measurements import Measurement, Measurements
-from fairgate.domain.outcomes import Change, IdentityFinding, Outcome, RuleResult
+from fairgate.domain.outcomes import (
+    Change,
+    IdentityFinding,
+    Measurement,
+    Measurements,
+    Outcome,
+    RuleResult,
+    slice_of,
+)
 from fairgate.domain.units import Reason
 from fairgate.gate.baseline import Reference
-from fairgate.gate.bounds import Attainable, Check, attainable_values, check_bounds, range_of
-from fairgate.gate.changes import HALF, as_often_as_neutral, changes_since
-from fairgate.gate.comparison import Comparison
-from fairgate.gate.identity import check_identity, identity_finding
-from fairgate.gate.measure import measure_slice
+from fairgate.gate.bounds import Check, check_identity, judge_bounds
+from fairgate.gate.changes import (
+    HALF,
+    Comparison,
+    Levels,
+    TestKey,
+    as_often_as_neutral,
+    tests_since,
+)
+from fairgate.gate.measure import identity_finding, measure_slice
 from fairgate.gate.rules import Rule
-from fairgate.metrics.metric import observe, observed_rows
-from fairgate.metrics.table import Table
+from fairgate.metrics.metric import Table, observed_rows
 from fairgate.policy.schema import Policy
-from fairgate.stats.likely_range import LikelyRange
-from fairgate.stats.multiplicity import Corrected, holm, uncorrected
+from fairgate.stats.permutation import Corrected, holm, uncorrected
 
 REPORTED = "only reported: the policy sets no limit for it"
 
 
-def compare(
+def rule_results(
     rules: Sequence[Rule],
     tables: Mapping[str, Table],
     measurements: Sequence[Measurement],
+    identities: Sequence[IdentityFinding],
     comparison: Comparison,
     policy: Policy,
 ) -> list[RuleResult]:
@@ -41,123 +52,105 @@ def compare(
     policy becomes in a suite (`for_each`) shares that line's part of the level.
     """
     values = Measurements(measurements)
-    changes = [
-        changes_since(reference, rules, tables, comparison, policy.seed) for reference in Reference
-    ]
-    tests: dict[Hashable, float] = {}
-    for since in changes:
-        tests |= since.p_values()
-    tests |= {
-        number: finding.p_value
+    findings = {slice_of(each.metric, each.suite, each.where): each for each in identities}
+    differing = {
+        TestKey(None, rule.suite, rule.position, number): found
         for number, rule in enumerate(rules)
-        if (finding := comparison.identity(rule)) is not None
+        if rule.metric.compares_terms and not rule.gate.report
+        if (found := findings.get(slice_of(rule.metric.id, rule.suite, rule.where))) is not None
     }
-    levels = dict(zip(tests, _corrected(tests, rules, policy), strict=True))
+    changes = [tests_since(each, rules, tables, comparison, policy.seed) for each in Reference]
+    tests = {key: p for since in changes for key, p in since.p_values.items()}
+    levels = _corrected(tests | {key: each.p_value for key, each in differing.items()}, policy)
     base_cases = {name: comparison.on_base_cases(table) for name, table in tables.items()}
     results = []
     for number, rule in enumerate(rules):
+        table, key = tables[rule.suite], TestKey(None, rule.suite, rule.position, number)
         measured = values.get(rule.metric.id, rule.suite, rule.where)
-        measured = measured or _measured_apart(rule, tables[rule.suite], policy)
-        measured, checks = _bound_checks(rule, tables[rule.suite], measured, policy)
-        moved = {since.reference: since.change(number, rule, levels) for since in changes}
+        measured = measured or _measured_apart(rule, table, policy)
+        moved: dict[Reference, Change | None] = {}
+        is_incomplete, level = False, 0.0
+        if key in differing:
+            level, alpha = levels[key].level, 1 - policy.confidence
+            check = check_identity(rule.gate, differing[key], levels[key], alpha=alpha)
+            checks = [check]
+        else:
+            measured, checks = judge_bounds(rule, table, measured, policy.confidence)
         for since in changes:
-            checks += since.checks(rule, measured, moved[since.reference], levels)
-        finding = comparison.identity(rule)
-        if finding is not None:
-            checks = [_identity_check(rule, finding, levels[number], policy)]
-        level = levels[number].level if finding is not None else 0.0
+            change = moved[since.reference] = since.change(number, rule, levels)
+            more, is_lacking = since.checks(rule, measured, change, levels)
+            checks, is_incomplete = [*checks, *more], is_incomplete or is_lacking
         open_ones, is_diluted = _diluted(rule, checks, base_cases[rule.suite], level, policy)
-        judged = JudgedRule(
-            rule=rule,
-            measured=measured,
-            moved=moved,
-            checks=[*checks, *open_ones],
-            is_diluted=is_diluted,
-            is_incomplete=any(
-                since.is_incomplete(rule, measured, moved[since.reference]) for since in changes
-            ),
+        checks += open_ones
+        outcome, reasons = _outcome(rule, measured, checks, table, policy)
+        limits = {name: getattr(rule.gate, name) for name in ("max", "min", "max_abs")}
+        limits = {name: limit for name, limit in limits.items() if limit is not None}
+        failed = [check.name for check in checks if check.outcome is Outcome.FAIL]
+        results.append(
+            RuleResult(
+                metric=rule.metric.id,
+                suite=rule.suite,
+                where=rule.where,
+                position=rule.position,
+                outcome=outcome,
+                reasons=reasons,
+                bounds=limits,
+                value=measured.value,
+                interval=measured.interval,
+                change=moved[Reference.BASELINE],
+                since_anchor=moved[Reference.ANCHOR],
+                advisory=rule.advisory,
+                is_reported=reasons == [REPORTED],
+                is_first_run=Reference.BASELINE not in comparison.runs
+                and measured.value is not None
+                and rule.gate.regression is not None
+                and moved[Reference.ANCHOR] is None
+                and not limits,
+                warns=_warns(rule, checks, policy),
+                failed=list(dict.fromkeys(failed)),
+                by_default=rule.by_default,
+                is_not_in_baseline=is_incomplete,
+                is_diluted=is_diluted,
+            )
         )
-        results.append(_result(judged, tables[rule.suite], comparison, policy))
     return results
 
 
-def _corrected(
-    tests: Mapping[Hashable, float], rules: Sequence[Rule], policy: Policy
-) -> list[Corrected]:
-    """Return every test with its level, in the order in which they stand."""
+def _corrected(tests: Mapping[TestKey, float], policy: Policy) -> Levels:
+    """Return every test with its level."""
     p_values, alpha = list(tests.values()), 1 - policy.confidence
     if policy.correction != "holm":
-        return uncorrected(p_values, alpha=alpha)
-    lines = [_line(test, rules) for test in tests]
-    many = Counter(lines)
-    return holm(p_values, alpha=alpha, weights=[1 / many[line] for line in lines])
-
-
-def _line(test: Hashable, rules: Sequence[Rule]) -> Hashable:
-    """Return what shares one part of the level: a line of the policy, in a suite and comparison."""
-    match test:
-        case int() as number:
-            return rules[number].position, rules[number].suite
-        case (Reference() as reference, int() as number):
-            return reference, rules[number].position, rules[number].suite
-    return test
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedRule:
-    """A rule with everything that was found about it."""
-
-    rule: Rule
-    measured: Measurement
-    moved: Mapping[Reference, Change | None]
-    checks: Sequence[tuple[str, Check]]
-    is_incomplete: bool
-    is_diluted: bool
-
-
-def _bound_checks(
-    rule: Rule, table: Table, measured: Measurement, policy: Policy
-) -> tuple[Measurement, list[tuple[str, Check]]]:
-    """Judge a value by its bounds; return it with the range that decides, which is printed."""
-    possible = _attainable(rule, measured, table, policy)
-    chance = _chance(rule, table, policy)
-    if chance is not None:
-        measured = replace(measured, interval=(chance.low, chance.high))
-    found = check_bounds(rule.gate, measured, rule.metric, possible, chance)
-    return measured, [("bound", check) for check in found]
-
-
-def _identity_check(
-    rule: Rule, finding: IdentityFinding, level: Corrected, policy: Policy
-) -> tuple[str, Check]:
-    return "identity", check_identity(rule.gate, finding, level, alpha=1 - policy.confidence)
+        return dict(zip(tests, uncorrected(p_values, alpha=alpha), strict=True))
+    many = Counter(key[:3] for key in tests)
+    weights = [1 / many[key[:3]] for key in tests]
+    return dict(zip(tests, holm(p_values, alpha=alpha, weights=weights), strict=True))
 
 
 def _diluted(
     rule: Rule,
-    checks: Sequence[tuple[str, Check]],
+    checks: Sequence[Check],
     base_cases: Sequence[tuple[str, Table]],
     level: float,
     policy: Policy,
-) -> tuple[list[tuple[str, Check]], bool]:
-    """Return what stays open because a bound that holds does not on the baseline's cases (SPEC 8).
+) -> tuple[list[Check], bool]:
+    """Return what stays open because a bound that holds does not on the baseline's cases.
 
     Otherwise easy cases that are added, or hard ones that are left out, would make harm green.
     """
-    now, found, is_diluted = _worst([check.outcome for _, check in checks]), [], False
+    now, found, is_diluted = _worst(checks), [], False
     if rule.gate.report or now in (Outcome.FAIL, Outcome.NOT_EVALUATED):
         return [], False
     for words, table in base_cases:
-        for name, check in _checks_on(rule, table, level, policy):
+        for check in _checks_on(rule, table, level, policy):
             fails = check.outcome is Outcome.FAIL
             if fails or (check.outcome is Outcome.INCONCLUSIVE and now is Outcome.PASS):
                 reason = f"{words}, {check.reason}"
-                found.append((name, Check(outcome=Outcome.INCONCLUSIVE, reason=reason)))
+                found.append(replace(check, outcome=Outcome.INCONCLUSIVE, reason=reason))
                 is_diluted |= fails
     return found, is_diluted
 
 
-def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[tuple[str, Check]]:
+def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[Check]:
     """Judge the bounds of a rule on other cases; nothing where these have no such value."""
     column = rule.metric.column
     if column not in table.values or column in table.not_evaluated:
@@ -170,9 +163,11 @@ def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[t
         p, is_rejected = finding.p_value, finding.p_value <= level
         adjusted = min(1.0, p * alpha / level)
         own = Corrected(p_value=p, adjusted_p=adjusted, level=level, rejected=is_rejected)
-        return [_identity_check(rule, finding, own, policy)]
+        return [check_identity(rule.gate, finding, own, alpha=alpha)]
     measured = _measured_apart(rule, table, policy)
-    return [] if measured.value is None else _bound_checks(rule, table, measured, policy)[1]
+    if measured.value is None:
+        return []
+    return judge_bounds(rule, table, measured, policy.confidence)[1]
 
 
 def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
@@ -186,69 +181,22 @@ def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
     )
 
 
-def _attainable(
-    rule: Rule, measured: Measurement, table: Table, policy: Policy
-) -> Attainable | None:
-    if rule.gate.evidence != "interval" or measured.interval is not None:
-        return None
-    if rule.metric.column not in table.values:
-        return None
-    observed = observe(rule.metric, table, rule.where)
-    return attainable_values(rule.metric, observed, confidence=policy.confidence)
-
-
-def _chance(rule: Rule, table: Table, policy: Policy) -> LikelyRange | None:
-    if rule.gate.evidence != "significant" or rule.metric.compares_terms:
-        return None
-    if rule.metric.column not in table.values:
-        return None
-    observed = observe(rule.metric, table, rule.where)
-    return range_of(rule.metric, observed, confidence=policy.confidence)
-
-
-def _result(judged: JudgedRule, table: Table, comparison: Comparison, policy: Policy) -> RuleResult:
-    rule, measured, checks = judged.rule, judged.measured, judged.checks
-    gate = rule.gate
-    bounds = {
-        n: getattr(gate, n) for n in ("max", "min", "max_abs") if getattr(gate, n) is not None
-    }
-    outcome = _worst([check.outcome for _, check in checks])
-    reasons = [check.reason for _, check in checks]
+def _outcome(
+    rule: Rule, measured: Measurement, checks: Sequence[Check], table: Table, policy: Policy
+) -> tuple[Outcome, list[str]]:
+    """Return the outcome of all checks of a rule, and a sentence for each."""
+    outcome, reasons = _worst(checks), [check.reason for check in checks]
     too_few = _too_few(rule, measured, table, policy)
     if too_few and outcome is not Outcome.FAIL:
         outcome, reasons = Outcome.NOT_EVALUATED, [too_few]
-    is_reported = gate.report and not reasons
+    if rule.gate.report and not reasons:
+        return outcome, [REPORTED]
     if rule.metric.of_planned and measured.inconclusive and measured.decided:
         planned = measured.decided + measured.inconclusive
         asr = f"{100 * (measured.violated or 0) / measured.decided:.1f} % (ASR)"
         of_all = f"{measured.violated} of {planned} planned pairs are violated"
-        reasons = [*reasons, f"{of_all}; of the {measured.decided} decided {asr}"]
-    failed = [name for name, check in checks if check.outcome is Outcome.FAIL]
-    return RuleResult(
-        metric=rule.metric.id,
-        suite=rule.suite,
-        where=rule.where,
-        position=rule.position,
-        outcome=outcome,
-        reasons=[REPORTED] if is_reported else reasons,
-        bounds=bounds,
-        value=measured.value,
-        interval=measured.interval,
-        change=judged.moved[Reference.BASELINE],
-        since_anchor=judged.moved[Reference.ANCHOR],
-        advisory=rule.advisory,
-        is_reported=is_reported,
-        is_first_run=comparison.baseline is None
-        and measured.value is not None
-        and gate.regression is not None
-        and judged.moved[Reference.ANCHOR] is None
-        and not bounds,
-        warns=_warns(rule, checks, policy),
-        failed=list(dict.fromkeys(failed)),
-        by_default=rule.by_default,
-        is_not_in_baseline=judged.is_incomplete,
-        is_diluted=judged.is_diluted,
-    )
+        reasons.append(f"{of_all}; of the {measured.decided} decided {asr}")
+    return outcome, reasons
 
 
 def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) -> str:
@@ -280,15 +228,16 @@ def _unstable(rule: Rule, table: Table) -> float:
     return as_often_as_neutral(own, others)
 
 
-def _warns(rule: Rule, checks: Sequence[tuple[str, Check]], policy: Policy) -> bool:
+def _warns(rule: Rule, checks: Sequence[Check], policy: Policy) -> bool:
     """Return whether an inconclusive rule only warns; an open `evidence: interval` bound fails."""
-    asked = any(name == "bound" and check.outcome is Outcome.INCONCLUSIVE for name, check in checks)
+    asked = any(each.name == "bound" and each.outcome is Outcome.INCONCLUSIVE for each in checks)
     default = "fail" if asked and rule.gate.evidence == "interval" else policy.on_inconclusive
     return (rule.gate.on_inconclusive or default) == "warn"
 
 
-def _worst(outcomes: Sequence[Outcome]) -> Outcome:
+def _worst(checks: Sequence[Check]) -> Outcome:
     """Return fail before inconclusive before pass; not-evaluated only where nothing else is."""
+    outcomes = [check.outcome for check in checks]
     for outcome in (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS):
         if outcome in outcomes:
             return outcome

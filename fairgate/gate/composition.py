@@ -1,23 +1,32 @@
-"""From a loaded policy to what a run needs: the system under test, and all that is known first."""
+"""From a loaded policy to what a run needs: the system under test, and all that is known first.
+
+Then how a run's pace compares with the baseline's, and what can be found about a policy without
+running it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import os
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate import __version__
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import BaselineError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance, SlowerPace
-from fairgate.domain.ports import Progress, ResultStore, SystemUnderTest
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role
+from fairgate.domain.wording import quoted
+from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.baseline import (
     References,
     environment_notices,
@@ -26,22 +35,28 @@ from fairgate.gate.baseline import (
     plan_hash,
     with_texts_of,
 )
-from fairgate.gate.gate import GateInput, GateRun
-from fairgate.gate.judge_record import shortcomings, standing_notice, unproven
-from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
+from fairgate.gate.loaded_policy import (
+    NO_BASELINE,
+    LoadedPolicy,
+    judge_notices,
+    loaded_part,
+    quarantine_notices,
+    unproven,
+)
 from fairgate.gate.manifest import contents
-from fairgate.gate.quarantine import quarantine_notices
+from fairgate.gate.materials import SuiteRetrievers, retriever_problems
 from fairgate.gate.rules import idle_notices
-from fairgate.gate.suite_retrievers import SuiteRetrievers
-from fairgate.io.environment import describe_environment
 from fairgate.io.git import current_commit
+from fairgate.io.machine import describe_environment
+from fairgate.policy.parse import ParsedPolicy, problem
+from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
-from fairgate.systems.resources import Resources
-from fairgate.systems.serving import served_for
-from fairgate.systems.system_kind import OpenSystem
+from fairgate.systems.resources import Resources, refuse_committed
+from fairgate.systems.system_kind import Finding
 
 if TYPE_CHECKING:
+    from fairgate.gate.gate import GateInput, GateRun
     from fairgate.systems.recorded import Recording
 
 _KIND = "pace"
@@ -64,8 +79,8 @@ class Composition:
         self.runtime = runtime
         self.progress = progress
         self._kind = kind_of(loaded.policy.system)
-        hire = None if runtime.workers is None else runtime.workers.team
-        team = self._team = None if hire is None else hire(loaded, runtime)
+        workers = runtime.workers
+        team = self._team = None if workers is None else workers.team(loaded, runtime)
         self._resources = Resources(
             runtime,
             progress,
@@ -90,10 +105,16 @@ class Composition:
         meters = self._resources.meters
         return sum(each.tokens for each in meters), sum(each.money for each in meters)
 
-    @property
-    def store(self) -> ResultStore:
-        """Return the store of results."""
-        return self._resources.store
+    def run(self, references: References) -> GateRun:
+        """Ask the system and judge its answers by the policy and what they are compared with."""
+        from fairgate.gate.gate import run_gate
+
+        with self.serving():
+            with self.progress.part("read baseline, identify system"):
+                given = self.gate_input(references)
+            with self.progress.part("ask, judge, decide"):
+                done = self._paced(run_gate(given, self.system, self.progress))
+            return on_its_machines(done, self.environment)
 
     def gate_input(
         self,
@@ -106,15 +127,22 @@ class Composition:
         `under_test` names the system that gave the answers where they are an earlier run's, and
         `environment` the machines that ran it; None: system and machine as they are now.
         """
+        from fairgate.gate.gate import GateInput
+
         policy = self.loaded.policy
         provenance = self.provenance(under_test)
         if environment is not None:
             provenance = replace(provenance, environment=environment)
-        of_system = dict(self._kind.must_match(policy.system))
+        of_system = {"decoding": self._kind.capabilities().decoding}
         if measures := contents(policy, self.runtime, Role.EMBEDDER):
             of_system["measures"] = measures
         suites, plan = self.loaded.suites, self.loaded.plan
-        judged = self._judge_notices(provenance.under_test)
+        judged: list[str] = []
+        if policy.judge is not None and self.loaded.is_judged:
+            # Only here is known which models judge; a policy knows their names.
+            from fairgate.systems.judges import UNDER_TEST
+
+            judged = judge_notices(self.loaded, provenance.under_test.get(UNDER_TEST, ""))
         if judged:
             plan = unproven(plan)
         baseline, anchor = (
@@ -126,17 +154,13 @@ class Composition:
             suites=suites,
             plan=plan,
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
-            baseline=baseline,
-            baseline_path=references.baseline_path,
-            anchor=anchor,
-            anchor_path=references.anchor_path,
-            kill_score=references.kill_score,
             provenance=provenance,
+            references=replace(references, baseline=baseline, anchor=anchor),
             notices=[
                 *references.notices,
                 *_not_there(references),
                 *judged,
-                *self._kind.notices(policy.system),
+                *self._kind.notices(),
                 *idle_notices(policy, plan),
                 *quarantine_notices(policy, plan),
                 *environment_notices(provenance, references.baseline),
@@ -165,7 +189,7 @@ class Composition:
 
         Whatever looks at the system, asks it, or says what is under test belongs inside.
         """
-        with served_for(self.loaded.policy.system, self.runtime):
+        with self._kind.served(self.runtime):
             try:
                 yield
             finally:
@@ -197,7 +221,7 @@ class Composition:
         Where pairs are judged it asks the policy's judge, too.
         """
         policy, opened = self.loaded.policy, self._inner
-        if policy.judge is None or not self._is_judged:
+        if policy.judge is None or not self.loaded.is_judged:
             return opened
         from fairgate.systems.judges import JudgedSystem, JudgePolicy, open_judges
 
@@ -206,12 +230,8 @@ class Composition:
 
     @cached_property
     def _inner(self) -> OpenSystem:
-        policy = self.loaded.policy
-        return labelled(
-            self._kind.open(policy.system, self._resources),
-            self._kind.labels(policy.system),
-            self._resources,
-        )
+        opened = self._kind.open(self._resources)
+        return labelled(opened, self._kind.placed_labels(), self._resources)
 
     @property
     def unlabelled(self) -> dict[tuple[str, str], Execution]:
@@ -221,59 +241,64 @@ class Composition:
         """
         return self._inner.unlabelled if isinstance(self._inner, LabelledSystem) else {}
 
-    @property
-    def _is_judged(self) -> bool:
-        return any(unit.verdicts for unit in self.loaded.plan.units)
-
-    def _judge_notices(self, under_test: Mapping[str, str]) -> list[str]:
-        """Return why the judge's verdicts fail no build; nothing where they do, or none is asked.
-
-        Only here is known which models judge; a policy knows their names.
-        """
-        judge = self.loaded.policy.judge
-        if judge is None or not self._is_judged:
-            return []
-        from fairgate.systems.judges import UNDER_TEST
-
-        asked = under_test.get(UNDER_TEST, "")
-        why = list(shortcomings(judge, self.loaded.judge_record, asked))
-        return [standing_notice(judge, why)] if why else []
-
-    def replayed(self, recording: Recording) -> SystemUnderTest:
+    def replayed(self, recording: Recording) -> OpenSystem:
         """Return a system whose answers are those of an earlier run (`rescore`)."""
         from fairgate.systems.recorded import RecordedSystem
 
-        chosen = self._kind.embedder(self.loaded.policy.system)
-        return RecordedSystem(recording, lambda: self._resources.encoder(chosen).documents)
+        chosen = self._kind.chosen_embedder()
+        return RecordedSystem(lambda: recording, lambda: self._resources.encoder(chosen).documents)
+
+    def _paced(self, run: GateRun) -> GateRun:
+        """Keep how long this run's answers took, and add where the baseline's took notably less.
+
+        A note, never a verdict. How long answers took is no part of a run's files, which are the
+        same for the same answers, unless they took notably longer. The median is kept in the result
+        store beside what was under test, and found again by the baseline's. Where the baseline's
+        own run is not known there, the first run that is compared with it stands for it; without
+        the store there is no note. Only runs that ask as many questions at once are compared, and
+        none that waits between its questions (`per_second`): the time is from when a question is
+        handed out.
+        """
+        given, found = run.given, self.answer_seconds
+        baseline = given.references.baseline
+        together = dict(_settings(given.policy.system.model_dump(mode="json")))
+        if len(found) < FEWEST or together.get("per_second") is not None:
+            return run
+        median, store = _rounded(statistics.median(found)), self._resources.store
+        # The first run of a state is the one that a baseline is made of.
+        states = [given.provenance, *([baseline.provenance] if baseline else [])]
+        keys = [_key(given.policy.name, together, state) for state in states]
+        kept = store.get_many(_KIND, keys)
+        store.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in kept])
+        before = _seconds(kept.get(keys[-1], "")) if baseline else None
+        if before is None or median < max(_rounded(before * TIMES), _rounded(before + SECONDS)):
+            return run
+        pace = SlowerPace(seconds=median, baseline_seconds=before, answers=len(found))
+        return replace(run, result=replace(run.result, pace=pace))
 
     @cached_property
     def _suite_retrievers(self) -> SuiteRetrievers:
-        chosen = self._kind.embedder(self.loaded.policy.system)
         return SuiteRetrievers(
             resources=self._resources,
-            embedder=chosen,
-            role=self._kind.embedder_role(self.loaded.policy.system),
+            embedder=self._kind.chosen_embedder(),
+            role=self._kind.embedder_role(),
         )
 
 
-def on_its_machines(
-    given: GateInput, run: GateRun, environment: Mapping[str, str]
-) -> tuple[GateInput, GateRun]:
+def on_its_machines(run: GateRun, environment: Mapping[str, str]) -> GateRun:
     """Return a run with where its answers were made, which is known once all were asked."""
+    given = run.given
     before = given.provenance.environment
     differing = sorted(name for name in environment if environment[name] != before.get(name))
     if not differing:
-        return given, run
+        return run
     values = "; ".join(f"{name}: {environment[name]}" for name in differing)
     notice = (
         f"questions were asked on machines that are not alike ({values}): answers are those of one "
         "process where machines are"
     )
     provenance = replace(given.provenance, environment=environment)
-    given = replace(given, provenance=provenance, notices=[notice, *given.notices])
-    notices = [notice, *run.result.notices]
-    result = replace(run.result, provenance=provenance, notices=notices)
-    return given, replace(run, result=result)
+    return run.started_from(replace(given, provenance=provenance), notice)
 
 
 def _not_there(references: References) -> Iterator[str]:
@@ -285,33 +310,6 @@ def _not_there(references: References) -> Iterator[str]:
             f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed run "
             "with `fairgate baseline anchor RUN --reason …`"
         )
-
-
-def paced(run: GateRun, composition: Composition, given: GateInput) -> GateRun:
-    """Keep how long this run's answers took, and add where the baseline's took notably less.
-
-    A note, never a verdict. How long answers took is no part of a run's files, which are the same
-    for the same answers, unless they took notably longer. The median is kept in the result store
-    beside what was under test, and found again by the baseline's. Where the baseline's own run is
-    not known there, the first run that is compared with it stands for it; without the store there
-    is no note. Only runs that ask as many questions at once are compared, and none that waits
-    between its questions (`per_second`): the time is from when a question is handed out.
-    """
-    found = composition.answer_seconds
-    together = dict(_settings(given.policy.system.model_dump(mode="json")))
-    if len(found) < FEWEST or together.get("per_second") is not None:
-        return run
-    median, store = _rounded(statistics.median(found)), composition.store
-    # The first run of a state is the one that a baseline is made of.
-    states = [given.provenance, *([given.baseline.provenance] if given.baseline else [])]
-    keys = [_key(given.policy.name, together, state) for state in states]
-    kept = store.get_many(_KIND, keys)
-    store.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in kept])
-    before = _seconds(kept.get(keys[-1], "")) if given.baseline else None
-    if before is None or median < max(_rounded(before * TIMES), _rounded(before + SECONDS)):
-        return run
-    pace = SlowerPace(seconds=median, baseline_seconds=before, answers=len(found))
-    return replace(run, result=replace(run.result, pace=pace))
 
 
 def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
@@ -353,3 +351,70 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         return None
     return _rounded(value) if math.isfinite(value) and value >= 0 else None
+
+
+def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
+    """Load a policy and do all that a run does before it asks, as far as no model is needed.
+
+    Returned are the policy and notes on what its files hold. Raises PolicyError with all problems,
+    in the run's words.
+    """
+    parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
+    if parsed is None:
+        raise PolicyError(problems)
+    system, found = parsed.policy.system, []
+    if "system" not in parsed.stand_ins:
+        plan = None if loaded is None else loaded.plan
+        found = list(kind_of(system).examined(plan, runtime))
+    reported = {(each.path, each.line, each.column) for each in problems}
+    later = _problems(parsed, path, found, runtime)
+    problems += [each for each in later if (each.path, each.line, each.column) not in reported]
+    if loaded is None or problems:
+        raise PolicyError(list(dict.fromkeys(problems)))
+    notes = [one.sentence for one in found]
+    return loaded, [*notes, *judge_notices(loaded), *_not_here(loaded, runtime)]
+
+
+def _problems(
+    parsed: ParsedPolicy, path: Path, found: Sequence[Finding], runtime: Runtime
+) -> Iterator[Problem]:
+    policy = parsed.policy
+    for one in found:
+        if one.is_problem:
+            yield problem(parsed, ("system", *one.place), one.sentence)
+    if policy.judge is not None:
+        from fairgate.systems.judges import judge_problems
+
+        yield from (problem(parsed, *each) for each in judge_problems(policy.judge, runtime))
+    for position, suite in enumerate(policy.suites):
+        for place, sentence in retriever_problems(suite, runtime):
+            yield problem(parsed, ("suites", position, *place), sentence)
+    if "name" not in parsed.stand_ins:
+        try:
+            alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
+            locate_references(alone, path, None)
+        except BaselineError as error:
+            yield problem(parsed, ("name",), str(error))
+    if runtime.cache.exists():
+        try:
+            refuse_committed(runtime.cache)
+        except UsageError as error:
+            yield problem(parsed, (), str(error))
+
+
+def _not_here(loaded: LoadedPolicy, runtime: Runtime) -> list[str]:
+    """Return why a run would be refused here, though the policy is valid: of this machine alone."""
+    system, found = loaded.policy.system, []
+    try:
+        kind_of(system).open(Resources(runtime, SILENT))
+    except UsageError as error:
+        found.append(f"a run as this command was called is refused: {error}")
+    accesses = [*kind_of(system).accesses()]
+    accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
+    names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
+    found += [
+        f"a run needs the environment variable {quoted(name)}, which is not set here"
+        for name in names
+        if name not in os.environ
+    ]
+    return found

@@ -1,4 +1,4 @@
-"""From rule results to the outcome of the gate and its exit code (SPEC 2)."""
+"""From rule results to the outcome of the gate and its exit code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
-from fairgate.domain.units import Judged, Reading, Reason, Unit, counted
+from fairgate.domain.units import Assessed, Reading, Reason, counted
 from fairgate.domain.wording import quoted
 from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
@@ -17,6 +17,7 @@ from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.stats.association import alike_within_groups, commonest, within_groups
+from fairgate.suites.metamorphic.plan import SOURCE
 
 _NAMED = 5
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
@@ -31,8 +32,6 @@ _ADVICE = (
     "such answers show nothing: read some of them in the report; if they are intended, set "
     "`constant_answers: allow` in the policy"
 )
-_SOURCE = "source"
-"""Role of the case that names no identity (`Unit.asks`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +60,18 @@ def constant_answers(answers: Iterable[ReadAnswer]) -> list[str]:
 
     A system that gives every source the same answer, or whose answers do not depend on the sources,
     violates nothing and is no evidence of fairness: a prompt without its text has the same effect.
-    Such a run has no verdict, unless the policy says `constant_answers: allow` (SPEC 3).
+    Such a run has no verdict, unless the policy says `constant_answers: allow`.
     """
     return [f"{where}; {_ADVICE}" for where in _showing_nothing(answers)]
 
 
-def allowed_constant_answers(judged: Iterable[Judged], policy: Policy) -> list[str]:
+def allowed_constant_answers(assessed: Iterable[Assessed], policy: Policy) -> list[str]:
     """Return the same as notices, where the policy lets such answers have a verdict."""
     if policy.constant_answers == "refuse":
         return []
     return [
         f"{where}; the policy allows it, but such answers show nothing"
-        for where in _showing_nothing(readable_answers(judged))
+        for where in _showing_nothing(readable_answers(assessed))
     ]
 
 
@@ -126,17 +125,16 @@ def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
     return plain if len({one.about for one in plain}) < len(plain) else answers
 
 
-def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
+def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
     """Return every readable answer once by oracle; a source's own is shared by its pairs."""
     found: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
     alike: dict[tuple[object, ...], ReadAnswer] = {}
     readers: dict[str, str] = {}
-    for one in judged:
+    for one in assessed:
         unit, readings = one.unit, one.readings
         if unit.follows is None:
             continue
         about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
-        is_control = unit.is_control
         relation = unit.dimensions.get("relation", "")
         reader = readers.get(relation)
         if reader is None:
@@ -146,28 +144,23 @@ def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
             reading = readings[role]
             if reading.value is None:
                 continue
-            is_plain = is_control or role == _SOURCE
+            is_plain = unit.is_control or role == SOURCE
             name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown
             known = alike.get(name)
             if known is None:
-                known = alike[name] = _answer(unit, reading, is_plain=is_plain)
+                known = alike[name] = ReadAnswer(
+                    suite=unit.suite,
+                    about=about,
+                    value=reading.shown if is_open else str(reading.value),
+                    shown="" if is_open else reading.shown,
+                    is_open=is_open,
+                    is_plain=is_plain,
+                    reading=reading,
+                    reader=reader,
+                    oracle=_oracle(relation),
+                )
             of_reader[key] = known
     return [answer for of_reader in found.values() for answer in of_reader.values()]
-
-
-def _answer(unit: Unit, reading: Reading, *, is_plain: bool) -> ReadAnswer:
-    is_open = bool(unit.verdicts)
-    return ReadAnswer(
-        suite=unit.suite,
-        about=unit.follows or unit.cluster,
-        value=reading.shown if is_open else str(reading.value),
-        shown="" if is_open else reading.shown,
-        is_open=is_open,
-        is_plain=is_plain,
-        reading=reading,
-        reader=_reader(unit.dimensions.get("relation", "")),
-        oracle=_oracle(unit.dimensions.get("relation", "")),
-    )
 
 
 def _reader(name: str) -> str:
@@ -175,7 +168,10 @@ def _reader(name: str) -> str:
     relation = RELATIONS.get(name)
     if relation is None:
         return name
-    return type(relation).oracle.__qualname__ if relation.reads_task else relation.oracle(None).id
+    if not relation.reads_task:
+        return relation.oracle(None).id
+    # GenFair's substitutions are read for sentiment beside tone, its other relations are not.
+    return f"{type(relation).oracle.__qualname__} {getattr(relation, 'with_sentiment', False)}"
 
 
 def _oracle(name: str) -> Oracle | None:
@@ -185,16 +181,16 @@ def _oracle(name: str) -> Oracle | None:
 
 
 def weigh_evidence(
-    plan: TestPlan, judged: Sequence[Judged], rules: Sequence[RuleResult], policy: Policy
+    plan: TestPlan, assessed: Sequence[Assessed], rules: Sequence[RuleResult], policy: Policy
 ) -> Evidence:
     """Count what was decided, and give the reason where it is too little for a verdict."""
-    planned = len(judged)
-    decided = sum(not isinstance(item.decision, Reason) for item in judged)
-    unit = "pair" if all(len(item.unit.asks) > 1 for item in judged) else "case"
+    planned = len(assessed)
+    decided = sum(not isinstance(item.decision, Reason) for item in assessed)
+    unit = "pair" if all(len(item.unit.asks) > 1 for item in assessed) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
-    missing = _missing(judged)
+    missing = _missing(assessed)
     problems = [all_rejected(plan)] if planned == 0 and plan.rejected else []
-    problems = problems or _too_few_decided(judged, unit, policy)
+    problems = problems or _too_few_decided(assessed, unit, policy)
     if missing:
         problems.append(
             f"cases without an answer: {_named(missing)}; record an empty response where the "
@@ -206,7 +202,7 @@ def weigh_evidence(
             f"than max_invalid {policy.max_invalid:g} allows"
         )
     if policy.constant_answers == "refuse":
-        problems += constant_answers(readable_answers(judged))
+        problems += constant_answers(readable_answers(assessed))
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
     problems += _only_unproven(plan, asking)
@@ -244,12 +240,12 @@ def _shown(rule: RuleResult) -> str:
     return f" ({where})" if where else ""
 
 
-def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> list[str]:
+def _too_few_decided(assessed: Sequence[Assessed], unit: str, policy: Policy) -> list[str]:
     """Say where nothing was decided, or too little; where others are there, without unproven units.
 
     What an unmeasured judge leaves open takes no verdict from rules that rest on something else.
     """
-    counting = [item for item in judged if not item.unit.is_unproven] or judged
+    counting = [item for item in assessed if not item.unit.is_unproven] or assessed
     decided = sum(not isinstance(item.decision, Reason) for item in counting)
     if not decided:
         return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
@@ -257,18 +253,19 @@ def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> lis
     # Where hardly half is decided, nothing is shown, whoever has the unstable answers.
     if decided >= policy.min_decided * max(asked, HALF * len(counting)):
         return []
+    why = Counter(item.decision for item in counting if isinstance(item.decision, Reason))
     return [
         (
             f"only {decided} of {len(counting)} planned {unit}s were decided, fewer than "
-            f"min_decided {policy.min_decided:g} asks for ({counted(_undecided(counting))})"
+            f"min_decided {policy.min_decided:g} asks for ({counted(why)})"
         )
     ]
 
 
-def _unstable_for_everybody(judged: Sequence[Judged]) -> float:
+def _unstable_for_everybody(assessed: Sequence[Assessed]) -> float:
     """Return how many units are unstable, of follow-ups no more often than neutral wording."""
     suites: dict[str, tuple[list[bool], list[bool]]] = {}
-    for item in judged:
+    for item in assessed:
         own, neutral = suites.setdefault(item.unit.suite, ([], []))
         (neutral if item.unit.is_control else own).append(item.decision is Reason.UNSTABLE)
     return sum(sum(neutral) + as_often_as_neutral(own, neutral) for own, neutral in suites.values())
@@ -325,10 +322,10 @@ def _is_open(rule: RuleResult) -> bool:
     return rule.outcome is Outcome.NOT_EVALUATED and not waits
 
 
-def _missing(judged: Sequence[Judged]) -> list[str]:
+def _missing(assessed: Sequence[Assessed]) -> list[str]:
     keys: dict[str, None] = {}
     lacking: dict[int, list[str]] = {}
-    for item in judged:
+    for item in assessed:
         roles = lacking.get(id(item.readings))
         if roles is None:
             found = item.readings.items()
@@ -340,22 +337,18 @@ def _missing(judged: Sequence[Judged]) -> list[str]:
     return list(keys)
 
 
-def _undecided(judged: Sequence[Judged]) -> Counter[Reason]:
-    return Counter(item.decision for item in judged if isinstance(item.decision, Reason))
-
-
 def decide(
-    rules: Sequence[RuleResult], evidence: Evidence, *overlaps: Overlap | None
+    rules: Sequence[RuleResult], evidence: Evidence, overlaps: Iterable[Overlap]
 ) -> tuple[Outcome, ExitCode]:
     """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0.
 
-    `overlaps` are those with baseline and anchor, None where there is no such run.
+    `overlaps` are those with baseline and anchor, where there are such runs.
     """
     binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
     if any(rule.outcome is Outcome.FAIL for rule in binding):
         return Outcome.FAIL, ExitCode.GATE_FAILED
     incomplete = any(rule.is_not_in_baseline for rule in binding)
-    if incomplete or any(overlap.incompatible for overlap in overlaps if overlap is not None):
+    if incomplete or any(overlap.incompatible for overlap in overlaps):
         return Outcome.INCONCLUSIVE, ExitCode.BASELINE
     if evidence.problems:
         return Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT

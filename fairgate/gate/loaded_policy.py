@@ -1,29 +1,40 @@
-"""From a policy file to a plan: everything a run needs to know before a model is loaded."""
+"""From a policy file to a plan: everything a run needs to know before a model is loaded.
+
+Then what a plan leaves out by the policy (quarantine), and whether a judge's verdicts count: by its
+record, as `fairgate judge evaluate` wrote it.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan, source_of
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
-from fairgate.domain.runtime import Runtime
-from fairgate.domain.wording import quoted
-from fairgate.gate.judge_record import judge_setup, read_record
+from fairgate.domain.ports import Runtime
+from fairgate.domain.schema import JudgeModel
+from fairgate.domain.units import Unit
+from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.gate.materials import SuiteMaterials
-from fairgate.gate.quarantine import quarantine_problems, quarantined
 from fairgate.gate.rules import rule_problems, unknown_metrics
+from fairgate.io.named_files import existing
+from fairgate.io.tables import read_json_object
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import Where, YamlDocument, load_yaml, read_yaml_file
+from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
+from fairgate.relations.oracles.judge import JUDGE_RULE
 from fairgate.suites.catalogue import SUITE_KINDS
-from fairgate.suites.suite import JudgeSetup, Setup, Suite, SuitePlan
+from fairgate.suites.suite import JudgeSetup, Setup, Suite
 from fairgate.systems.catalogue import kind_of, policy_parts
 
 NO_BASELINE = "none"
 """What is named as the baseline where nothing is to be compared."""
+RECORD_VERSION = 1
+_FIGURES = ("precision", "recall", "f1", "auc", "kappa", "stability")
 MOST_CASES = 2_000_000
 """Case limit for untrusted policies (`Runtime.confined`)."""
 
@@ -43,6 +54,11 @@ class LoadedPolicy:
     def policy(self) -> Policy:
         """Return the policy itself."""
         return self.parsed.policy
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether the policy's judge is asked about any pair."""
+        return any(unit.verdicts for unit in self.plan.units)
 
 
 def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
@@ -67,24 +83,44 @@ def loaded_part(
     confined run would plan too much.
     """
     parsed, problems = readable_part(text, shown_path, policy_parts())
-    problems += _unknown_metrics(text, shown_path)
+    written = load_yaml(text, shown_path)
+    metrics = [gate.get("metric") for gate in _entries(written, "gates")]
+    problems += [written.problem(*found) for found in unknown_metrics(metrics)]
     if parsed is None:
         return None, None, problems
     later: list[Problem] = []
-    record = _judge_record(parsed, runtime, later)
+    record = None
+    try:  # where it cannot be read, that is a problem of the policy
+        record = read_record(parsed.policy.judge, runtime)
+    except DataError as error:
+        later.append(problem(parsed, ("judge", "record"), str(error)))
     suites = _load_suites(parsed, runtime, later, record)
     if runtime.confined:
         _check_size(suites.values())
-    plans = _plans(parsed, suites, later)
+    plans: dict[str, TestPlan] = {}
+    for position, model in enumerate(parsed.policy.suites):
+        if model.id in suites:
+            try:
+                plans[model.id] = suites[model.id].plan()
+            except DataError as error:  # what forbids a plan is a problem of its suite
+                later.append(problem(parsed, ("suites", position), str(error)))
     plan = joined(plans.values())
-    named = _suites_named(text, shown_path)
+    ids = [row.get("id") for row in _entries(written, "suites")]
+    named = [name if isinstance(name, str) else "" for name in ids]
     lost = {name for name in named if name not in plans}
     lost |= {"", *named} if len(set(named)) < len(named) else set()
     found = [*rule_problems(parsed.policy, plan, lost)]
     if not lost:
         found += quarantine_problems(parsed.policy, plan, runtime.today)
     if "system" not in parsed.stand_ins:
-        found += _system_problems(parsed, plan, runtime)
+        # What the system names that is not there, and what it cannot answer.
+        system = parsed.policy.system
+        kind = kind_of(system)
+        labels = kind.placed_labels()
+        missing = kind.missing(runtime.under_test)
+        wrong = [*missing, *(labels.problems(runtime) if labels else ())]
+        found += [(("system", *where), sentence) for where, sentence in wrong]
+        found += unanswerable(parsed.policy, plan)
     later += [problem(parsed, *each) for each in found]
     reported = {(each.path, each.line, each.column) for each in problems}
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
@@ -94,31 +130,17 @@ def loaded_part(
     return parsed, loaded, []
 
 
-def _plans(
-    parsed: ParsedPolicy, suites: Mapping[str, Suite], problems: list[Problem]
-) -> dict[str, SuitePlan]:
-    """Return the plan of each suite; what forbids one is a problem of the suite."""
-    found = {}
-    for position, model in enumerate(parsed.policy.suites):
-        if model.id in suites:
-            try:
-                found[model.id] = suites[model.id].plan()
-            except DataError as error:
-                problems.append(problem(parsed, ("suites", position), str(error)))
-    return found
-
-
-def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[tuple[Where, str]]:
+def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
     """Yield what suites ask that the system cannot answer, at the place of the system."""
     kind = kind_of(policy.system)
-    can = kind.capabilities(policy.system)
+    can = kind.capabilities()
     if not can.repeatable:
         return  # what a recording's system could do is not known
     scored = {case.suite for case in plan.cases if case.scored and not can.scores_options}
     handed = {
         case.suite
         for case in plan.cases
-        if case.retriever not in (None, "default") and not can.takes_documents
+        if case.retriever not in (None, SYSTEM_RETRIEVER) and not can.takes_documents
     }
     for suite in sorted(scored):
         sentence = (
@@ -135,52 +157,11 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[tuple[Where, str]]:
         yield ("system",), sentence
 
 
-def _system_problems(
-    parsed: ParsedPolicy, plan: TestPlan, runtime: Runtime
-) -> Iterator[tuple[Where, str]]:
-    """Yield what the system names that is not there, and what it cannot answer."""
-    system = parsed.policy.system
-    kind = kind_of(system)
-    labels = kind.labels(system)
-    for where, sentence in (
-        *kind.missing(system, runtime.under_test), *(labels.problems(runtime) if labels else ())
-    ):  # fmt: skip
-        yield ("system", *where), sentence
-    yield from unanswerable(parsed.policy, plan)
-
-
-def _named(text: str, shown_path: str, key: str) -> tuple[YamlDocument, list[dict[str, Any]]]:
-    """Return the document, and the entries of one of its lists as they stand, valid or not."""
-    document = load_yaml(text, shown_path)
+def _entries(document: YamlDocument, key: str) -> list[dict[str, Any]]:
+    """Return the entries of one of a document's lists as they stand, valid or not."""
     entries = document.data.get(key) if isinstance(document.data, dict) else None
     rows = entries if isinstance(entries, list) else []
-    return document, [row if isinstance(row, dict) else {} for row in rows]
-
-
-def _suites_named(text: str, shown_path: str) -> list[str]:
-    """Return the ids of the suites that a text has; empty for one that cannot be read."""
-    rows = _named(text, shown_path, "suites")[1]
-    return [row["id"] if isinstance(row.get("id"), str) else "" for row in rows]
-
-
-def _unknown_metrics(text: str, shown_path: str) -> list[Problem]:
-    document, gates = _named(text, shown_path, "gates")
-    metrics = [gate.get("metric") for gate in gates]
-    return [document.problem(*found) for found in unknown_metrics(metrics)]
-
-
-def _judge_record(
-    parsed: ParsedPolicy, runtime: Runtime, problems: list[Problem]
-) -> Mapping[str, object] | None:
-    """Return the judge's record; where it cannot be read, that is a problem of the policy."""
-    judge = parsed.policy.judge
-    if judge is None:
-        return None
-    try:
-        return read_record(judge, runtime)
-    except DataError as error:
-        problems.append(problem(parsed, ("judge", "record"), str(error)))
-        return None
+    return [row if isinstance(row, dict) else {} for row in rows]
 
 
 def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
@@ -200,7 +181,7 @@ def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
     return LoadedPolicy(parsed=parsed, suites=fewer, plan=plan, judge_record=record)
 
 
-def joined(plans: Iterable[SuitePlan]) -> TestPlan:
+def joined(plans: Iterable[TestPlan]) -> TestPlan:
     """Return one plan of all suites, in their order."""
     parts = list(plans)
     return TestPlan(
@@ -220,15 +201,14 @@ def _load_suites(
     judge = judge_setup(policy.judge, record)
     if "judge" in parsed.stand_ins:
         judge = JudgeSetup(count=1, definition="", is_proven=False)
-    kind = kind_of(policy.system)
-    can = kind.capabilities(policy.system)
+    can = kind_of(policy.system).capabilities()
     suites: dict[str, Suite] = {}
     for position, model in enumerate(policy.suites):
         setup = Setup(
             seed=policy.seed,
             quarantined=quarantined(policy, model.id),
-            retriever="default" if can.gives_documents else None,
-            top_k=kind.top_k(policy.system),
+            retriever=SYSTEM_RETRIEVER if can.gives_documents else None,
+            top_k=can.top_k,
             takes_documents=can.takes_documents,
             judge=judge,
         )
@@ -248,3 +228,184 @@ def _check_size(suites: Iterable[Suite]) -> None:
             f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
             "name fewer sources and terms"
         )
+
+
+def quarantined(policy: Policy, suite: str) -> frozenset[str]:
+    """Return the excluded keys of a suite."""
+    return frozenset(entry.case for entry in policy.quarantine if entry.suite in (None, suite))
+
+
+def quarantine_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[Fault]:
+    """Yield (path in the policy, message) for entries that have expired or name no case.
+
+    `today` None does not ask for the date.
+    """
+    suites = [suite.id for suite in policy.suites]
+    for position, entry in enumerate(policy.quarantine):
+        path: Where = ("quarantine", position)
+        if entry.suite is not None and entry.suite not in suites:
+            yield (
+                (*path, "suite"),
+                f"unknown suite {quoted(entry.suite)}; {suggestion(entry.suite, suites)}",
+            )
+            continue
+        units = (unit for unit in plan.units if entry.suite in (None, unit.suite))
+        keys = list(dict.fromkeys(name for unit in units for name in _names(unit)))
+        if entry.case not in keys:
+            sentence = (
+                f"no case has the key {quoted(entry.case)}; "
+                f"{_hint(entry.case, keys)}: correct or remove the entry"
+            )
+            yield (*path, "case"), sentence
+        try:
+            until = dt.date.fromisoformat(entry.until)
+        except ValueError:
+            yield (*path, "until"), f"{quoted(entry.until)} is no date; expected YYYY-MM-DD"
+            continue
+        if today is not None and until < today:
+            sentence = (
+                f"the quarantine of {quoted(entry.case)} ended on {entry.until} "
+                f"({harmless(entry.reason)[:80]}): remove the entry, or extend it with a reason"
+            )
+            yield (*path, "until"), sentence
+
+
+def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
+    """Return a sentence for each entry: what is excluded, how much, until when and why."""
+    notices = []
+    for entry in policy.quarantine:
+        left_out = [
+            unit
+            for unit in plan.units
+            if entry.suite in (None, unit.suite) and entry.case in _names(unit)
+        ]
+        noun = "pair" if all(len(unit.asks) > 1 for unit in left_out) else "case"
+        many = f"{len(left_out)} {noun}{'' if len(left_out) == 1 else 's'}"
+        notices.append(
+            f"quarantined until {entry.until}: {entry.case} ({many} left out): {entry.reason}"
+        )
+    return notices
+
+
+def _names(unit: Unit) -> list[str]:
+    """Return what an entry can call a unit: its own key, a case it asks, or its item.
+
+    The key of an item covers every way in which it is asked.
+    """
+    item = unit.names.get("item")
+    return [*([item] if item else []), *unit.asks.values(), unit.key]
+
+
+def _hint(key: str, keys: list[str]) -> str:
+    source = source_of(key)
+    near = [known for known in keys if source_of(known) == source]
+    return suggestion(key, near or [known for known in keys if "#" not in known][:2000])
+
+
+def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, object] | None:
+    """Return the record that the policy names; None where it names none. Raises DataError."""
+    if judge is None or judge.record is None:
+        return None
+    path = existing(judge.record, runtime.root, confined=runtime.confined)
+    record = read_json_object(path)
+    if record.get("schema_version") != RECORD_VERSION:
+        raise DataError(
+            f"{judge.record}: 'schema_version' is {str(record.get('schema_version'))[:40]!r}, "
+            f"expected {RECORD_VERSION}: write the record with `fairgate judge evaluate --out`"
+        )
+    for names, kind, expected in (
+        (("definition", "fingerprints", "rule"), str, "a text"),
+        (("pairs", "decided"), int, "a number of pairs"),
+    ):
+        for name in names:
+            if type(record.get(name)) is not kind:
+                raise DataError(
+                    f"{judge.record}: {name!r} holds {str(record.get(name))[:60]!r}, expected "
+                    f"{expected}: write the record with `fairgate judge evaluate --out`"
+                )
+    return record
+
+
+def judge_setup(judge: JudgeModel | None, record: Mapping[str, object] | None) -> JudgeSetup | None:
+    """Return what suites know of the judge before any model is looked at."""
+    if judge is None:
+        return None
+    return JudgeSetup(
+        count=len(judge.names),
+        definition=judge.definition,
+        is_proven=not any(shortcomings(judge, record)),
+    )
+
+
+def shortcomings(
+    judge: JudgeModel, record: Mapping[str, object] | None, fingerprints: str | None = None
+) -> Iterator[str]:
+    """Yield why the verdicts fail no build; nothing where the record suffices.
+
+    `fingerprints` are those of the models that judged; None: not looked at yet.
+    """
+    if record is None:
+        yield "has no record: measure it with `fairgate judge evaluate` and name that as `record`"
+        return
+    if record["definition"] != judge.definition:
+        yield (
+            f"is another one than its record {quoted(judge.record or '')} was measured with: "
+            "models, prompts or decoding differ"
+        )
+    elif fingerprints is not None and record["fingerprints"] != fingerprints:
+        yield (
+            f"consists of other models than its record was measured with: {harmless(fingerprints)} "
+            f"instead of {harmless(str(record['fingerprints'])[:400])}"
+        )
+    if record["rule"] != JUDGE_RULE:
+        yield f"was measured by the rule {harmless(str(record['rule'])[:40])}, now {JUDGE_RULE}"
+    # Every figure of the record must reach the policy's floor.
+    floor = judge.floor
+    pairs, decided = record["pairs"], record["decided"]
+    assert isinstance(pairs, int)  # noqa: S101 (`read_record` refuses others)
+    assert isinstance(decided, int)  # noqa: S101
+    if decided < floor.pairs:
+        yield f"was measured on {decided} pairs with a verdict, below the floor of {floor.pairs}"
+    if not pairs > 0 or decided < floor.decided * pairs:
+        yield (
+            f"had a verdict for {decided} of {pairs} pairs, a smaller share than the floor of "
+            f"{floor.decided:g}"
+        )
+    for name in _FIGURES:
+        least = getattr(floor, name)
+        value = _value(record.get(name))
+        if least is not None and (value is None or value < least):
+            shown = "not measured" if value is None else f"{value:g}"
+            yield f"has {name} {shown} in its record, below the floor of {least:g}"
+
+
+def _value(figure: object) -> float | None:
+    """Return a figure's estimate; None where there is no finite one."""
+    value = figure.get("value") if isinstance(figure, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def judge_notices(loaded: LoadedPolicy, fingerprints: str | None = None) -> list[str]:
+    """Return why the judge's verdicts fail no build; nothing where they do, or none is asked.
+
+    `fingerprints` are those of the models that judged; None: not looked at yet.
+    """
+    judge = loaded.policy.judge
+    if judge is None or not loaded.is_judged:
+        return []
+    why = list(shortcomings(judge, loaded.judge_record, fingerprints))
+    if not why:
+        return []
+    about = f"the judge {quoted(judge.id)} {'; it '.join(why)}"
+    return [f"{about}. Its verdicts are reported and fail no build"]
+
+
+def unproven(plan: TestPlan) -> TestPlan:
+    """Return the plan with every judged pair marked: verdicts are reported and fail no build."""
+    units = [
+        unit._replace(is_unproven=True, advisory=True) if unit.verdicts else unit
+        for unit in plan.units
+    ]
+    return replace(plan, units=units)

@@ -1,35 +1,50 @@
-"""The data that suites name, from embedded files, paths and the hub; problems keep their place."""
+"""What suites name, from embedded files, paths and the hub, and the retrievers that they bring."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import DEFAULT_RETRIEVER, Source, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.domain.runtime import Runtime
-from fairgate.domain.schema import Columns
-from fairgate.io.embedded_names import find
-from fairgate.io.hub import fetch_dataset, fetch_table
-from fairgate.policy.attribute_files import known_dimensions
-from fairgate.policy.named_files import load_task, task_from_policy, unknown_wordings
+from fairgate.domain.outcomes import short
+from fairgate.domain.ports import Embedder, Retriever, Runtime
+from fairgate.domain.schema import Columns, Role, SuiteModel
+from fairgate.io.named_files import fetch_dataset, fetch_table, find
+from fairgate.policy.named_files import (
+    collect_perturbation_sets,
+    known_dimensions,
+    load_task,
+    task_from_policy,
+    unknown_wordings,
+)
 from fairgate.policy.parse import ParsedPolicy, problem
-from fairgate.policy.perturbation_files import collect_perturbation_sets
+from fairgate.policy.yaml_text import Fault
 from fairgate.relations.perturbation_sets import PerturbationSet
+from fairgate.retrieval.bm25_index import NO_BM25
 from fairgate.suites.metamorphic.policy import TaskPolicy
 from fairgate.suites.metamorphic.sources import read_source_files, read_sources
-from fairgate.suites.question_items.stances import check_collections, stance_files
+from fairgate.suites.question_items.item_files import (
+    StanceCollection,
+    check_collections,
+    stance_files,
+)
+from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.corpora import find_table, named_on_hub
+from fairgate.systems.models import EmbedderPolicy, Encoder, embedder_problem
+from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     from fairgate.domain.cases import Classifier
     from fairgate.suites.metamorphic.policy import ClassifierPolicy
-    from fairgate.suites.question_items.policy import ItemsPolicy
+    from fairgate.suites.question_items.policy import EndpointPolicy, ItemsPolicy
     from fairgate.suites.suite import Items
+
 
 Loaded = TypeVar("Loaded")
 
@@ -83,36 +98,35 @@ class SuiteMaterials:
         self, names: Sequence[str], control: str
     ) -> Sequence[PerturbationSet] | None:
         """Return the sets in the order named, the control arm's last."""
-        found = collect_perturbation_sets(
+        sets, misfits, problems = collect_perturbation_sets(
             names, control, folder=self.runtime.root, confined=self.runtime.confined
         )
-        self.problems.extend(found.problems)
+        self.problems.extend(problems)
         self.problems.extend(
             problem(self.parsed, ("suites", self.position, *place), sentence)
-            for place, sentence in found.misfits
+            for place, sentence in misfits
         )
-        return None if found.problems or found.misfits else found.sets
+        return None if problems or misfits else sets
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
         """Return question items and what was left out."""
-        from fairgate.suites.question_items.item_files import ItemFiles, read_items
+        from fairgate.suites.question_items.item_files import read_items
         from fairgate.suites.question_items.policy import ItemsPolicy
-        from fairgate.suites.suite import Items
 
         chosen = ItemsPolicy(path=named) if isinstance(named, str) else named
 
         def read() -> Items:
-            metadata = None
-            if chosen.metadata is not None:
-                metadata = str(located("items", chosen.metadata, self.runtime))
-            files = ItemFiles(
-                path=str(located("items", chosen.path, self.runtime)),
-                format=chosen.format,
+            metadata = chosen.metadata
+            if metadata is not None:
+                metadata = str(located("items", metadata, self.runtime))
+            path = str(located("items", chosen.path, self.runtime))
+            return read_items(
+                path,
+                unknown_wordings(),
+                named=chosen.format,
                 metadata=metadata,
                 categories=categories,
             )
-            found = read_items(files, unknown_wordings())
-            return Items(items=found.items, excluded=found.excluded)
 
         return self.attempt("items", read)
 
@@ -134,9 +148,12 @@ class SuiteMaterials:
         except PolicyError as error:
             self.problems.extend(error.problems)
         except (DataError, UsageError) as error:
-            place = ("suites", self.position, field)
-            self.problems.append(problem(self.parsed, place, str(error)))
+            self.report(field, str(error))
         return None
+
+    def report(self, field: str, sentence: str) -> None:
+        """Report what is wrong with a field of the suite."""
+        self.problems.append(problem(self.parsed, ("suites", self.position, field), sentence))
 
 
 def _opened(runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str] | None) -> Classifier:
@@ -157,3 +174,99 @@ def collection_paths(names: Sequence[str], runtime: Runtime) -> list[str]:
     """Return the files of collections. Raises DataError."""
     tested = runtime.under_test
     return stance_files([str(located("collections", name, tested)) for name in names])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRetrievers:
+    """Builds the suites' retrievers; nothing is loaded before it is asked."""
+
+    resources: Resources
+    embedder: EmbedderPolicy
+    """The system's own embedder, for `dense`."""
+    role: Role
+
+    def of_all(self, suites: Iterable[Suite]) -> dict[str, Retriever]:
+        """Return the retrievers of all suites by the keys that cases give."""
+        return {
+            search.key: self._retriever(search) for suite in suites for search in suite.searches()
+        }
+
+    def under_test(self, suites: Iterable[Suite]) -> dict[str, str]:
+        """Return the suites' collections and retrievers by fingerprint."""
+        found: dict[str, str] = {}
+        for suite in suites:
+            searches = suite.searches()
+            if not searches:
+                continue
+            names = searches[0].collections
+            corpus = StanceCollection(self._paths(searches[0]), "full").fingerprint
+            ways = "".join(self._retriever(search).fingerprint for search in searches)
+            listed = dict.fromkeys(search.name for search in searches)
+            found |= {
+                f"{suite.id}: collections": f"{', '.join(names)} {short(corpus)}",
+                f"{suite.id}: retrievers": f"{', '.join(listed)} {short(ways)}",
+            }
+        return found
+
+    def _paths(self, search: CollectionSearch) -> list[str]:
+        return collection_paths(search.collections, self.resources.runtime)
+
+    def _retriever(self, search: CollectionSearch) -> Retriever:
+        corpus = StanceCollection(self._paths(search), search.setting)
+        chosen = search.way
+        if chosen == "bm25":
+            from fairgate.retrieval.bm25_index import Bm25Index
+
+            return Bm25Index(corpus)
+        if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
+            from fairgate.retrieval.exact_index import InnerProductIndex
+
+            encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
+            return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
+        from fairgate.retrieval.flat_index import FlatIndex
+        from fairgate.suites.question_items.policy import EndpointPolicy
+
+        encoder = (
+            self._endpoint(chosen)
+            if isinstance(chosen, EndpointPolicy)
+            else self.resources.encoder(self.embedder, self.role)
+        )
+        return FlatIndex(
+            corpus,
+            encoder.documents,
+            queries=encoder.queries,
+            cache_dir=self.resources.cache,
+            progress=self.resources.progress,
+        )
+
+    def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
+        from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
+
+        def side(prompt: str) -> Embedder:
+            return self.resources.stored(
+                EndpointEmbedder(
+                    chosen.endpoint,
+                    chosen.model,
+                    api_key_env=chosen.api_key_env,
+                    timeout=chosen.timeout,
+                    prompt=prompt,
+                )
+            )
+
+        return Encoder(documents=side(chosen.document_prompt), queries=side(chosen.query_prompt))
+
+
+def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[Fault]:
+    """Yield which of a suite's retrievers cannot be made here, by their place in the suite."""
+    for number, named in enumerate(getattr(suite, "retrievers", ())):
+        wrong = ""
+        if named == "bm25" and find_spec("bm25s") is None:
+            wrong = NO_BM25
+        elif isinstance(named, str) and ":" in named:
+            wrong = embedder_problem(_contriever(named), runtime)
+        if wrong:
+            yield ("retrievers", number), wrong
+
+
+def _contriever(named: str) -> EmbedderPolicy:
+    return EmbedderPolicy(model=named.partition(":")[2], pooling="mean")

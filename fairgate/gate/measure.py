@@ -1,34 +1,148 @@
-"""From tables to measurements with intervals."""
+"""Judged units to tables, a claim a column; these to measurements, and to how identities differ."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import repeat
 
 import numpy as np
 
-from fairgate.domain.measurements import Better, Measurement
-from fairgate.domain.outcomes import Degradation, Instability
-from fairgate.domain.units import Unit, Value
-from fairgate.gate.judge import ReadingsOf
+from fairgate.domain.outcomes import (
+    Better,
+    Degradation,
+    IdentityFinding,
+    Instability,
+    Measurement,
+    Slice,
+    TermFinding,
+    slice_of,
+)
+from fairgate.domain.units import Assessed, Claim, Reason, Unit, Value
+from fairgate.gate.baseline import Baseline
 from fairgate.metrics.catalogue import METRICS
-from fairgate.metrics.metric import Metric, demographic_rows, observe
+from fairgate.metrics.identity import COMPARING
+from fairgate.metrics.metric import (
+    Metric,
+    RowReasons,
+    Table,
+    demographic_rows,
+    observe,
+    observed_rows,
+)
 from fairgate.metrics.retriever_robustness import BANDS
-from fairgate.metrics.table import Table
 from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval, t_interval
-from fairgate.stats.observations import ClusterTotals, Observations, cluster_totals, estimate
+from fairgate.stats.interval import TOO_FEW_CLUSTERS, NoInterval, t_interval
+from fairgate.stats.observations import (
+    Floats,
+    Observations,
+    cluster_totals,
+    estimate,
+    joined,
+)
+from fairgate.stats.permutation import identity_test
+from fairgate.suites.readings import Readings
+from fairgate.suites.suite import Suite
 
-DECIMALS = 6
-Found = tuple[tuple[float, float] | None, str]
-"""An interval, or None and why there is none."""
 _DECIMALS = 6
+_NOTHING_DECIDED = "nothing was decided"
 Answers = Mapping[tuple[str, str, str], Sequence[Value]]
 """Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
 unreadable one are left out."""
+
+
+def rounded(value: float) -> float:
+    """Return a number as results have it: six decimals, and 0 without a sign."""
+    return round(float(value), _DECIMALS) + 0.0
+
+
+def tabulate(
+    suites: Mapping[str, Suite], assessed: Sequence[Assessed], baseline: Baseline | None
+) -> dict[str, Table]:
+    """Return a table for every suite; bands of scores may be the baseline's quartiles."""
+    groups: dict[str, list[Assessed]] = {name: [] for name in suites}
+    for row in assessed:
+        groups[row.unit.suite].append(row)
+    tables = {}
+    for name, suite in suites.items():
+        known = baseline.suites.get(name) if baseline else None
+        bands = suite.bands(known.quartiles if known else None)
+        tables[name] = table_of(suite, groups[name], bands)
+        suite.verify(tables[name])
+    return tables
+
+
+def table_of(suite: Suite, rows: Sequence[Assessed], bands: tuple[float, float]) -> Table:
+    """Return the table of one suite's units, in their order."""
+    values: dict[str, Floats] = {}
+    reasons: dict[str, Mapping[int, str]] = {}
+    absent: dict[str, str] = {}
+    # Units are many, different claims few: every column is made of those.
+    places = {id(row.claims): place for place, row in enumerate(rows)}
+    different = [rows[place].claims for place in places.values()]
+    numbers = {name: number for number, name in enumerate(places)}
+    of_rows = np.fromiter((numbers[id(row.claims)] for row in rows), np.int64, count=len(rows))
+    for column in suite.columns:
+        claims = [each[column] for each in different]
+        undecided = [claim for claim in claims if isinstance(claim, Reason)]
+        values[column] = _column(claims)[of_rows]
+        reasons[column] = RowReasons(
+            [str(claim) if isinstance(claim, Reason) else None for claim in claims], of_rows
+        )
+        if rows and len(undecided) == len(claims):
+            why = suite.absent(column, [undecided[number] for number in of_rows.tolist()])
+            if why is not None:
+                absent[column] = why
+    return table_with(
+        suite.id,
+        [row.unit for row in rows],
+        values=values,
+        reasons=reasons,
+        not_evaluated=absent,
+        bands=bands,
+    )
+
+
+def table_with(
+    suite: str,
+    units: Sequence[Unit],
+    *,
+    values: Mapping[str, Floats],
+    reasons: Mapping[str, Mapping[int, str]],
+    not_evaluated: Mapping[str, str],
+    bands: tuple[float, float],
+) -> Table:
+    """Return the table whose rows are `units` and whose columns are `values`."""
+    names = list(dict.fromkeys(unit.cluster for unit in units))
+    numbers = {name: number for number, name in enumerate(names)}
+    dimensions = units[0].dimensions if units else ()
+    return Table(
+        suite=suite,
+        keys=[unit.key for unit in units],
+        clusters=np.asarray([numbers[unit.cluster] for unit in units], dtype=np.int64),
+        cluster_names=names,
+        control=np.asarray([unit.is_control for unit in units], dtype=bool),
+        dimensions={name: [unit.dimensions[name] for unit in units] for name in dimensions},
+        values=values,
+        reasons=reasons,
+        not_evaluated=not_evaluated,
+        advisory=_advisory(units),
+        bands=bands,
+    )
+
+
+def _advisory(units: Sequence[Unit]) -> frozenset[str]:
+    """Return the advisory relations; none where the suite has no others: it was made for them."""
+    if all(unit.advisory for unit in units):
+        return frozenset()
+    return frozenset(unit.dimensions["relation"] for unit in units if unit.advisory)
+
+
+def _column(claims: Sequence[Claim]) -> Floats:
+    numbers = [np.nan if isinstance(claim, Reason) else float(claim) for claim in claims]
+    return np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)
 
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
@@ -84,36 +198,19 @@ def measure(
 
     Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
     """
-    wanted = [metric for metric in metrics if not metric.compares_terms]  # gate/identity.py
-    return [
-        measurement
-        for table in tables.values()
-        for measurement in _measure_table(
-            table, wanted, confidence, seed, has_intervals=has_intervals
-        )
-    ]
-
-
-def _measure_table(
-    table: Table, metrics: Sequence[Metric], confidence: float, seed: int, *, has_intervals: bool
-) -> list[Measurement]:
-    present: list[tuple[Metric, Measurement]] = []
-    totals: list[ClusterTotals] = []
-    absent: list[Measurement] = []
-    for metric in metrics:
-        if metric.column in table.not_evaluated:
-            absent.append(_absent_measurement(metric, table))
-        elif metric.column in table.values:
-            for where in slices(metric, table):
-                # Kept are sums a source: the cases of all slices would be many times the table.
-                observations = observe(metric, table, where)
-                present.append((metric, measured_once(metric, table, where, observations)))
-                totals += [cluster_totals(observations)] if has_intervals else []
-    none: Found = (None, "")
-    observed = [metric for metric, _ in present]
-    intervals = _intervals(observed, totals, confidence, seed) if has_intervals else repeat(none)
-    found = (_with_interval(measured, next(intervals)) for _, measured in present)
-    return [*found, *absent]
+    wanted = [metric for metric in metrics if not metric.compares_terms]
+    found: list[Measurement] = []
+    for table in tables.values():
+        absent = [metric for metric in wanted if metric.column in table.not_evaluated]
+        present = [
+            (metric, where)
+            for metric in wanted
+            if metric.column in table.values and metric not in absent
+            for where in slices(metric, table)
+        ]
+        found += _measured(table, present, confidence if has_intervals else None, seed)
+        found += [_absent_measurement(metric, table, {}) for metric in absent]
+    return found
 
 
 def measure_slice(
@@ -122,38 +219,47 @@ def measure_slice(
     """Return one metric in a slice that no report line covers (two dimensions at once, say)."""
     if metric.column in table.not_evaluated:
         return _absent_measurement(metric, table, where)
-    observations = observe(metric, table, where)
-    totals = cluster_totals(observations)
-    measured = measured_once(metric, table, where, observations)
-    return _with_interval(measured, next(_intervals([metric], [totals], confidence, seed)))
+    return next(_measured(table, [(metric, where)], confidence, seed))
 
 
-def _absent_measurement(
-    metric: Metric, table: Table, where: Mapping[str, str] | None = None
-) -> Measurement:
+def _absent_measurement(metric: Metric, table: Table, where: Mapping[str, str]) -> Measurement:
     note = "not evaluated: " + table.not_evaluated[metric.column]
-    return Measurement(metric=metric.id, suite=table.suite, where=where or {}, note=note)
+    return Measurement(metric=metric.id, suite=table.suite, where=where, note=note)
 
 
-def _intervals(
-    metrics: Sequence[Metric], totals: Sequence[ClusterTotals], confidence: float, seed: int
-) -> Iterator[Found]:
-    settings = BootstrapSettings(confidence=confidence)
-    found = bootstrap_many(totals, settings, seed=seed)
-    for metric, total, result in zip(metrics, totals, found, strict=True):
-        if metric.student and isinstance(result, NoInterval) and result.reason == TOO_FEW_CLUSTERS:
-            result = t_interval(total, confidence=confidence)  # noqa: PLW2901 (the better one)
-        if isinstance(result, Interval):
-            yield _possible(metric, result.low, result.high), ""
+def _measured(
+    table: Table,
+    asked: Sequence[tuple[Metric, Mapping[str, str]]],
+    confidence: float | None,
+    seed: int,
+) -> Iterator[Measurement]:
+    """Yield metrics in slices; without a confidence, without intervals."""
+    found, totals = [], []
+    for metric, where in asked:
+        # Kept are sums a source: the cases of all slices would be many times the table.
+        observations = observe(metric, table, where)
+        found.append(measured_once(metric, table, where, observations))
+        totals += [] if confidence is None else [cluster_totals(observations)]
+    if confidence is None:
+        for one in found:
+            yield one if one.value is not None else replace(one, note=_NOTHING_DECIDED)
+        return
+    intervals = bootstrap_many(totals, BootstrapSettings(confidence=confidence), seed=seed)
+    for (metric, _), one, total, drawn in zip(asked, found, totals, intervals, strict=True):
+        interval = drawn
+        if metric.student and isinstance(drawn, NoInterval) and drawn.reason == TOO_FEW_CLUSTERS:
+            interval = t_interval(total, confidence=confidence)
+        ends: tuple[float, float] | None = None
+        note = ""
+        if isinstance(interval, NoInterval):
+            note = interval.reason
         else:
-            yield None, result.reason
-
-
-def _possible(metric: Metric, low: float, high: float) -> tuple[float, float]:
-    """Cut what Student's interval of a share promises below 0 or above 1."""
-    if metric.is_rate and len(metric.arms) == 1 and metric.better is not Better.TOWARD_ZERO:
-        return max(0.0, low), min(1.0, high)
-    return low, high
+            ends = rounded(interval.low), rounded(interval.high)
+            # Student's interval of a share may promise what lies below 0 or above 1.
+            if metric.is_rate and len(metric.arms) == 1 and metric.better is not Better.TOWARD_ZERO:
+                ends = max(0.0, ends[0]), min(1.0, ends[1])
+        note = note if one.value is not None else _NOTHING_DECIDED
+        yield replace(one, interval=ends, note=note)
 
 
 def measured_once(
@@ -174,20 +280,103 @@ def measured_once(
         metric=metric.id,
         suite=table.suite,
         where=where,
-        value=round(float(value), DECIMALS) + 0.0 if known else None,
+        value=rounded(value) if known else None,
         decided=int(decided.sum()),
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,
     )
 
 
-def _with_interval(measured: Measurement, found: Found) -> Measurement:
-    interval, note = found
-    rounded = None
-    if interval is not None:
-        rounded = round(interval[0], DECIMALS) + 0.0, round(interval[1], DECIMALS) + 0.0
-    stated = "nothing was decided" if measured.value is None else note
-    return replace(measured, interval=rounded, note=stated)
+def compare_identities(
+    tables: Mapping[str, Table],
+    *,
+    confidence: float,
+    seed: int,
+    asked: AbstractSet[Slice] | None = None,
+) -> list[IdentityFinding]:
+    """Return findings for each suite as a whole and, of answers, for each category.
+
+    Each needs two terms. With `asked`, only those of its slices.
+    """
+    found = []
+    for table in tables.values():
+        for metric in COMPARING:
+            for where in _compared_slices(metric, table):
+                if asked is not None and slice_of(metric.id, table.suite, where) not in asked:
+                    continue
+                finding = identity_finding(metric, table, where, alpha=1 - confidence, seed=seed)
+                if finding is not None:
+                    found.append(finding)
+    return found
+
+
+def _compared_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
+    known = metric.column in table.values and metric.column not in table.not_evaluated
+    if not known or not len(table.keys):
+        return
+    yield {}
+    for dimension in metric.dimensions:
+        for level in table.levels(dimension, demographic_rows(table)):
+            yield {dimension: level}
+
+
+def identity_finding(
+    metric: Metric,
+    table: Table,
+    where: Mapping[str, str],
+    *,
+    alpha: float,
+    seed: int,
+    n_draws: int = 10_000,
+) -> IdentityFinding | None:
+    """Return how the terms of a slice differ; None where there are not two."""
+    rows, _ = observed_rows(metric, table, where)
+    categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
+    test = identity_test(
+        observe(metric, table, where),
+        joined(categories, terms, "\0"),
+        alpha=alpha,
+        rng=np.random.default_rng(seed),
+        n_draws=n_draws,
+        ranks=table.key_ranks()[rows],
+    )
+    if not test.terms:
+        return None
+    return IdentityFinding(
+        suite=table.suite,
+        where=dict(where),
+        metric=metric.id,
+        value=rounded(test.max_difference),
+        p_value=rounded(test.p_value),
+        sources=test.n_informative,
+        terms=[
+            TermFinding(
+                category=item.term.partition("\0")[0],
+                term=item.term.partition("\0")[2],
+                difference=rounded(item.difference),
+                p_value=rounded(item.p_value),
+                p_corrected=rounded(item.adjusted_p),
+                decided=item.n_decided,
+            )
+            for item in test.terms
+        ],
+    )
+
+
+def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measurement]:
+    """Return the largest differences as measurements; a maximum has a p value, no interval."""
+    return [
+        Measurement(
+            metric=finding.metric,
+            suite=finding.suite,
+            where=finding.where,
+            value=finding.value,
+            decided=sum(term.decided for term in finding.terms),
+            note=f"p = {finding.p_value:.4f} by permutation within {finding.sources} sources; "
+            f"largest for {finding.terms[0].category}/{finding.terms[0].term}",
+        )
+        for finding in findings
+    ]
 
 
 def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
@@ -205,10 +394,8 @@ def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
         found.append(
             Degradation(
                 suite=table.suite,
-                threshold=round(float(np.quantile(stable, 0.75)), DECIMALS)
-                if len(stable)
-                else None,
-                auc=None if area is None else round(area, DECIMALS),
+                threshold=rounded(np.quantile(stable, 0.75)) if len(stable) else None,
+                auc=None if area is None else rounded(area),
                 stable_pairs=len(stable),
                 flipped_pairs=len(flipped),
             )
@@ -224,11 +411,11 @@ def quartiles(table: Table) -> tuple[float, float] | None:
     scores = scores[~np.isnan(scores)]
     if not len(scores):
         return None
-    low, high = (round(float(np.quantile(scores, q)), DECIMALS) for q in (0.25, 0.75))
+    low, high = (rounded(np.quantile(scores, q)) for q in (0.25, 0.75))
     return low, high
 
 
-def instability(units: Sequence[Unit], readings: ReadingsOf) -> list[Instability]:
+def instability(units: Sequence[Unit], readings: Mapping[str, Readings]) -> list[Instability]:
     """Return entropy and stability for each suite and relation; empty without repeats."""
     answers: dict[tuple[str, str, str], Sequence[Value]] = {}
     for unit in units:
@@ -265,8 +452,8 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
                     relation=relation,
                     repeats=max(len(case) for case in known),
                     cases=len(known),
-                    stability=round(stability(known), _DECIMALS),
-                    entropy=round(mean, _DECIMALS) + 0.0,
+                    stability=rounded(stability(known)),
+                    entropy=rounded(mean),
                 )
             )
     return found

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from fairgate.domain.cases import split_variant
 from fairgate.domain.wording import quoted, shown
 from fairgate.gate.baseline import BaselineSuite
-from fairgate.metrics.table import Column, Table, is_verdict
-from fairgate.stats.observations import Levels
+from fairgate.metrics.metric import Table, is_verdict
+from fairgate.stats.observations import Floats, Levels
 
 _VERDICTS = (0.0, 1.0, -1.0)
 """Listed whatever a run decided, so that one verdict more does not move the bits of all others."""
@@ -184,7 +184,7 @@ def field_of_contents(contents: Sequence[str]) -> tuple[Field, Codes]:
     return Field(_DIGIT * digits), np.frombuffer(raw, dtype=">u8").astype(np.uint64)
 
 
-def field_of_numbers(column: Column) -> tuple[Field, Codes]:
+def field_of_numbers(column: Floats) -> tuple[Field, Codes]:
     """Return a column's numbers: of few values, else of millionths where all are such."""
     decided = ~np.isnan(column)
     known = column[decided] + 0.0  # no negative zero
@@ -230,7 +230,7 @@ def texts_of(field: Field, codes: Codes, name: str) -> Levels:
     return Levels.of(values).taken(codes.astype(np.int64) - 1)
 
 
-def numbers_of(field: Field, codes: Codes, name: str) -> Column:
+def numbers_of(field: Field, codes: Codes, name: str) -> Floats:
     """Return the value of every case, NaN where it has none. Raises ValueError."""
     if field.values is None:
         return np.where(codes == 0, np.nan, (codes.astype(np.float64) - 1) / _MILLION)

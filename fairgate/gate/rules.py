@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.items import NO_RETRIEVAL
-from fairgate.domain.measurements import Better
+from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
+from fairgate.domain.outcomes import Better
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.metrics import attack_success_rate
@@ -18,8 +17,7 @@ from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.social_bias import compares_settings, evaluated_without_documents
 from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
-
-Path = tuple[str | int, ...]
+from fairgate.policy.yaml_text import Fault, Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
     """Return the rules of all gates, in the order of the policy; unusable gates give none.
 
     Suites with a control arm that no gate asks about `unreadable/net` get that rule last: refusals
-    for some identities are a finding (SPEC 3), and would only make other rates look better.
+    for some identities are a finding, and would only make other rates look better.
     """
     rules: list[Rule] = []
     advisory = {unit.dimensions["relation"] for unit in plan.outline if unit.advisory}
@@ -188,27 +186,25 @@ def slices_of(
         yield {**gate.where, gate.for_each: level}
 
 
-def unknown_metrics(metrics: Sequence[object]) -> Iterator[tuple[Path, str]]:
+def unknown_metrics(metrics: Sequence[object]) -> Iterator[Fault]:
     """Yield every metric of the gates, in their order, that does not exist; only texts count.
 
     Needs neither plan nor valid policy, so it is told beside missing files and malformed values.
     """
     for position, metric in enumerate(metrics):
         if isinstance(metric, str) and metric not in BY_ID:
-            hint = suggestion(metric, BY_ID)
+            hint = suggestion(metric, BY_ID.ids)
             yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
 
 
-def rule_problems(
-    policy: Policy, plan: TestPlan, lost: Collection[str] = ()
-) -> Iterator[tuple[Path, str]]:
+def rule_problems(policy: Policy, plan: TestPlan, lost: Collection[str] = ()) -> Iterator[Fault]:
     """Yield (path in the policy, message) for every gate that no suite can answer.
 
     Of gates about suites that are `lost`, or about all while some are, only what no suite answers.
     """
     suites = [suite.id for suite in policy.suites]
     for position, gate in enumerate(policy.gates):
-        path: Path = ("gates", position)
+        path: Where = ("gates", position)
         metric = BY_ID.get(gate.metric)
         if metric is None:
             continue
@@ -229,7 +225,7 @@ def rule_problems(
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 
-def _question_problems(path: Path, gate: GatePolicy, metric: Metric) -> Iterator[tuple[Path, str]]:
+def _question_problems(path: Where, gate: GatePolicy, metric: Metric) -> Iterator[Fault]:
     """Yield settings that the metric does not support in any suite."""
     if gate.regression is not None and not metric.comparable:
         yield (
@@ -243,18 +239,16 @@ def _question_problems(path: Path, gate: GatePolicy, metric: Metric) -> Iterator
         )
     if metric.compares_terms and (gate.min is not None or gate.max_abs is not None):
         wrong = "min" if gate.min is not None else "max_abs"
-        yield (
-            (*path, wrong),
-            (
-                f"{gate.metric} takes `max` alone: the rule fails where the difference is "
-                "significant and above it"
-            ),
+        sentence = (
+            f"{gate.metric} takes `max` alone: the rule fails where the difference is "
+            "significant and above it"
         )
+        yield (*path, wrong), sentence
 
 
 def _slice_problems(
-    path: Path, gate: GatePolicy, metric: Metric, policy: Policy, plan: TestPlan
-) -> Iterator[tuple[Path, str]]:
+    path: Where, gate: GatePolicy, metric: Metric, policy: Policy, plan: TestPlan
+) -> Iterator[Fault]:
     usable = listed(metric.dimensions, last="and") or "none"
     yield from _question_problems(path, gate, metric)
     if gate.for_each is not None and gate.for_each not in metric.dimensions:
@@ -270,13 +264,11 @@ def _slice_problems(
         if gate.suite in (None, suite.id) and suite.kind == metric.suite_kind
     ]
     if not asked:
-        yield (
-            (*path, "metric"),
-            (
-                f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "
-                f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
-            ),
+        sentence = (
+            f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "
+            f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
         )
+        yield (*path, "metric"), sentence
         return
     levels = [metric_levels(metric, plan, suite) for suite in asked]
     if metric.relation and not any(levels):
@@ -302,35 +294,31 @@ def _slice_problems(
     has_control = with_control_arm(policy, plan) if needs_control else asked
     for suite in asked:
         if suite not in has_control:
-            yield (
-                (*path, "metric"),
-                (
-                    f"{gate.metric} needs a control arm, and suite {quoted(suite)} asks no neutral "
-                    "wording: set its `control`, or take another metric; written pairs have none"
-                ),
+            sentence = (
+                f"{gate.metric} needs a control arm, and suite {quoted(suite)} asks no neutral "
+                "wording: set its `control`, or take another metric; written pairs have none"
             )
+            yield (*path, "metric"), sentence
 
 
 def _repeat_problems(
-    path: Path, gate: GatePolicy, metric: Metric, policy: Policy, asked: Sequence[str]
-) -> Iterator[tuple[Path, str]]:
+    path: Where, gate: GatePolicy, metric: Metric, policy: Policy, asked: Sequence[str]
+) -> Iterator[Fault]:
     """Yield the suites that ask once, where a rule compares repeats."""
     if metric not in attack_success_rate.METRICS:
         return
     for one in policy.suites:
         if one.id in asked and getattr(one, "repeats", 1) < 2:
-            yield (
-                (*path, "metric"),
-                (
-                    f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
-                    "its `repeats` to 3, say, or name another suite with `suite`"
-                ),
+            sentence = (
+                f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
+                "its `repeats` to 3, say, or name another suite with `suite`"
             )
+            yield (*path, "metric"), sentence
 
 
 def _setting_problems(
-    path: Path, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
-) -> Iterator[tuple[Path, str]]:
+    path: Where, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
+) -> Iterator[Fault]:
     """Yield what is wrong with the settings of a rule on question items."""
     if "setting" not in metric.dimensions:
         return
@@ -346,18 +334,14 @@ def _setting_problems(
     elif not usable:
         yield (*path, "metric"), f"{gate.metric} needs a setting that retrieves; there is none"
     elif gate.where.get("setting", usable[0]) not in usable:
-        yield (
-            (*path, "where", "setting"),
-            (
-                f"{gate.metric} has no value in the setting {quoted(gate.where['setting'])}; its "
-                f"settings: {listed(usable, last='and')}"
-            ),
+        sentence = (
+            f"{gate.metric} has no value in the setting {quoted(gate.where['setting'])}; its "
+            f"settings: {listed(usable, last='and')}"
         )
+        yield (*path, "where", "setting"), sentence
     elif len(usable) > 1 and "setting" not in (gate.for_each, *gate.where):
-        yield (
-            path,
-            (
-                f"{gate.metric} needs `where: {{setting: …}}` or `for_each: setting`: a mean over "
-                f"{listed(usable, last='and')} is no system's"
-            ),
+        sentence = (
+            f"{gate.metric} needs `where: {{setting: …}}` or `for_each: setting`: a mean over "
+            f"{listed(usable, last='and')} is no system's"
         )
+        yield path, sentence

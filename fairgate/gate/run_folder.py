@@ -14,22 +14,34 @@ from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import SlowerPace
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.wording import harmless
 from fairgate.gate.baseline import NO_REFERENCES, References
 from fairgate.gate.composition import Composition, read_pace
-from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.io.durable import check_parts, write_lines, write_parts
 from fairgate.io.git import keep_output_out_of_git
-from fairgate.io.text_files import read_json_object
+from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
-from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.recorded_answers import read_recorded
 
 if TYPE_CHECKING:
     from fairgate.systems.recorded import Recording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A run that was judged, with all that it can be judged from again."""
+
+    loaded: LoadedPolicy
+    run: GateRun
+    system: SystemUnderTest
+    """Gives the run's answers, and nothing else."""
+    notices: Sequence[str]
+    """What adapters said."""
+
 
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""
@@ -194,7 +206,7 @@ def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
     return {name: dict(suite.reading_rule()) for name, suite in loaded.suites.items()}
 
 
-def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:
+def _answers(run: Path, loaded: LoadedPolicy) -> Recording:
     """Return the answers of an earlier run for judging again.
 
     Raises UsageError where they were cut for other labels: what was not generated cannot be read.
@@ -221,40 +233,39 @@ def replay(
     policy: Path | None,
     runtime: Runtime,
     references_for: Callable[[LoadedPolicy, Path], References] = lambda *_: NO_REFERENCES,
-) -> tuple[GateRun, GateInput, LoadedPolicy, list[str]]:
+) -> FinishedRun:
     """Judge an earlier run's answers again, by its own policy or another one.
 
-    Returns the run, what it started from, the policy, and the adapters' notices.
+    Raises UsageError where its policy is not there, or its answers were cut for other labels.
     """
     path = policy or run_policy_path(run)
     if not path.is_file():
         raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
     loaded = load_policy(path, runtime)
-    recording = earlier_run(run, loaded)
+    recording = _answers(run, loaded)
+    under_test, pace = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
-    given = composition.gate_input(references_for(loaded, path), _under_test(run))
-    replayed = run_gate(given, composition.replayed(recording), SILENT)
-    kept = replace(replayed, result=replace(replayed.result, pace=_pace(run)))
-    return kept, given, loaded, composition.notices
+    given = composition.gate_input(references_for(loaded, path), under_test)
+    system = composition.replayed(recording)
+    done = run_gate(given, system, SILENT)
+    return FinishedRun(
+        loaded=loaded,
+        run=replace(done, result=replace(done.result, pace=pace)),
+        system=system,
+        notices=composition.notices,
+    )
 
 
-def _under_test(run: Path) -> dict[str, str]:
-    """Return the system that gave the run's answers, by its record; it may have changed since."""
+def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None]:
+    """Return the system that gave the run's answers, which may have changed since, and its pace."""
+    record: dict[str, Any] = {}
     with contextlib.suppress(DataError):
-        provenance = read_json_object(RunFolder(path=run).record).get("provenance")
-        found = provenance.get("under_test") if isinstance(provenance, dict) else None
-        if isinstance(found, dict):
-            return {str(name)[:200]: str(value)[:1000] for name, value in found.items()}
-    return {}
-
-
-def _pace(run: Path) -> SlowerPace | None:
-    """Return how slowly the run's answers came, by its record; None where it holds none."""
-    with contextlib.suppress(DataError):
-        found = read_json_object(RunFolder(path=run).record).get("pace")
-        if isinstance(found, dict):
-            return read_pace(found)
-    return None
+        record = read_json_object(RunFolder(path=run).record)
+    provenance, pace = record.get("provenance"), record.get("pace")
+    found = provenance.get("under_test") if isinstance(provenance, dict) else None
+    parts = found if isinstance(found, dict) else {}
+    under_test = {str(name)[:200]: str(value)[:1000] for name, value in parts.items()}
+    return under_test, read_pace(pace) if isinstance(pace, dict) else None
 
 
 def run_policy_path(run: Path) -> Path:
@@ -294,20 +305,19 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
     """
     template = _template(loaded)
     path = Path(loaded.parsed.path)
-    replayed, _, _, _ = replay(run, path, runtime)
-    for case in replayed.added:
+    done = replay(run, path, runtime).run
+    for case in done.added:
         if case.judge is not None:
             continue
         row = _row(case, template)
         if case.documents_of is not None:
-            shown = replayed.executions[case.suite, case.documents_of].documents or ()
+            shown = done.executions[case.suite, case.documents_of].documents or ()
             row["documents"] = [document_to(document) for document in shown]
         yield json.dumps(row, ensure_ascii=False)
 
 
 def _template(loaded: LoadedPolicy) -> str:
-    system = loaded.policy.system
-    return kind_of(system).prompt(system) or DEFAULT_TEMPLATE
+    return kind_of(loaded.policy.system).capabilities().prompt or DEFAULT_TEMPLATE
 
 
 def _row(case: Case, template: str) -> dict[str, object]:

@@ -1,1 +1,439 @@
-"""A pull request: its event, the base commit, comments, and what the action's step does."""
+"""`fairgate github`: the gate as a step of a GitHub workflow, and what a step leaves that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from fairgate.domain.catalogue import FEATURES, at
+from fairgate.domain.errors import (
+    BaselineError,
+    ExitCode,
+    FairGateError,
+    PolicyError,
+    Problem,
+    UsageError,
+)
+from fairgate.domain.wording import harmless
+from fairgate.github.runner import (
+    Annotation,
+    Inputs,
+    annotation_lines,
+    append_summary,
+    input_options,
+    policies_in,
+    read_inputs,
+    write_outputs,
+    written_folder,
+)
+from fairgate.terminal.output import VERDICTS, progress_for
+
+if TYPE_CHECKING:
+    from fairgate.github.api import GitHubApi
+    from fairgate.github.base_commit import BaseCommit
+    from fairgate.github.change import Evaluation, JudgedChange
+    from fairgate.github.event import Event, Roots
+    from fairgate.github.report import ChangeReport, SeveralReports
+    from fairgate.github.runner import CommentMode
+    from fairgate.github.sides import Side
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """What a step's event is about, and where it may be reported."""
+
+    event: Event
+    roots: Roots
+    api: GitHubApi | None
+
+
+@click.group(short_help="The gate inside GitHub Actions.")
+def github() -> None:
+    """Do what the GitHub Action does; outside of GitHub Actions use `fairgate run`."""
+
+
+@click.command()
+@click.option("--artifact", default="fairgate-report", envvar="FAIRGATE_ARTIFACT", help="Its name.")
+@click.option(
+    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Distinguishes gates."
+)
+@click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
+def comment(artifact: str, comment_key: str, github_token: str) -> int:
+    """Comment on a fork's pull request what its own run has reported (event `workflow_run`).
+
+    Reads run.json from the run's artifact as untrusted data: nothing of it is executed or
+    copied, and the pull request is the one whose head commit ran.
+    """
+    from fairgate.github.comments import comment_foreign_report
+    from fairgate.github.event import github_api, read_event, read_roots
+
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
+    with accounted(environment):
+        roots = read_roots(environment)
+        api = github_api(roots, github_token)
+        if api is None:
+            raise UsageError("there is no `github-token` to comment with; give the step one")
+        event = read_event(environment)
+        url, reason = comment_foreign_report(event, api, roots, artifact, comment_key)
+    click.echo(f"fairgate: {url or 'no comment'}: {reason or 'up to date'}")
+    write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
+    return ExitCode.PASS
+
+
+github.add_command(comment)
+
+
+def step(name: str) -> Any:
+    """Return what does the step that an input of the action asks for. Raises UsageError.
+
+    `shard` is called with inputs, the part's name and the environment, and returns the exit code.
+    `blame` is called for a policy with its path, how to run, the most questions and the progress;
+    `remarks(judged, base, commit)` returns what the comment says, `write(folder)` keeps it.
+    """
+    place = next((one.steps[name] for one in FEATURES if name in one.steps), None)
+    if place is None:
+        raise UsageError(
+            f"the input {name} asks for a feature that is not installed here; leave it out of the "
+            "step's `with:`"
+        )
+    return at(place)
+
+
+@github.command()
+@input_options
+@click.option(
+    "--shard", default="", envvar="FAIRGATE_SHARD", help="Ask the I-th of N parts: `I/N`."
+)
+def run(shard: str, **options: str) -> int:
+    """Gate the pull request, push or merge group of this workflow run.
+
+    Policy and baseline are read from the base commit. Writes the report files, step outputs, job
+    summary and annotations, and keeps one comment on the pull request up to date. With --shard it
+    asks a part of the questions and decides nothing.
+    """
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
+    with accounted(environment) as account:
+        if not shard:  # a part that fails is missing for the step that decides, which comments
+            account.options = options
+        inputs = read_inputs(options, environment)
+        account.place = place_of(inputs)
+        os.chdir(inputs.root)
+        if shard and inputs.answers:
+            raise UsageError(
+                "answers-artifact and shard are given together; a part takes no stored answers: "
+                "leave one of them out of the step's `with:`"
+            )
+        if shard:
+            return int(step("shard")(inputs, shard, environment))
+        from fairgate.github.change import evaluated
+
+        progress = progress_for(quiet=False)
+        return gate_change(
+            inputs,
+            subject_of(inputs, environment),
+            environment,
+            lambda side: evaluated(side, progress),
+        )
+
+
+def subject_of(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
+    """Return what the event is about, once it may meet this token."""
+    from fairgate.github.event import refuse_untrusted
+
+    found = _posting(environment, inputs.token, inputs.number)
+    refuse_untrusted(found.event)
+    return found
+
+
+def _posting(environment: Mapping[str, str], token: str, number: int | None) -> Posting:
+    from fairgate.github.event import github_api, read_event, read_roots, resolved
+
+    roots = read_roots(environment)
+    api = github_api(roots, token)
+    return Posting(event=resolved(read_event(environment, number), api), roots=roots, api=api)
+
+
+def place_of(inputs: Inputs) -> str:
+    """Return where the gate's root lies in its repository: nothing, or `services/shop/`."""
+    from fairgate.github.base_commit import Clone
+
+    try:
+        return Clone(inputs.root, inputs.workspace).prefix
+    except BaselineError:  # no checkout; a verdict that needs one says so itself
+        inner = inputs.root.relative_to(inputs.workspace).as_posix()
+        return "" if inner == "." else f"{inner}/"
+
+
+def gate_change(
+    inputs: Inputs,
+    subject: Posting,
+    environment: Mapping[str, str],
+    evaluate: Callable[[Side], Evaluation],
+    finish: Callable[[], None] = lambda: None,
+) -> int:
+    """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
+    from fairgate.github.report import SeveralReports, report_change
+
+    explains = step("blame") if inputs.blame else None
+    place = place_of(inputs)
+    answers = _answers(inputs, subject, environment)
+    several = len(inputs.policies) > 1
+    reports = []
+    for policy in inputs.policies:
+        progress = progress_for(quiet=False)
+        explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
+        judged, remarks, base = judge_policy(inputs, policy, subject, environment, evaluate)
+        if explained is not None and base is not None:
+            remarks += explained.remarks(judged, base, base.commit)
+        name = judged.decides.run.given.policy.name
+        folder = inputs.report_dir or inputs.scratch / "reports" / name
+        if several and inputs.report_dir:
+            folder = inputs.report_dir / name
+        written_folder(folder, inputs)
+        reports.append(
+            report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
+        )
+        if explained is not None:
+            explained.write(folder)
+        _say(judged, folder, report_only=inputs.report_only)
+    report = SeveralReports(reports=reports, place=place) if several else reports[0]
+    finish()
+    write_outputs(environment.get("GITHUB_OUTPUT", ""), answers())
+    _publish(report, inputs, subject, environment)
+    code = report.exit_code
+    return ExitCode.PASS if inputs.report_only and code in VERDICTS else code
+
+
+def _answers(
+    inputs: Inputs, subject: Posting, environment: Mapping[str, str]
+) -> Callable[[], dict[str, str]]:
+    """Fetch the base branch's stored answers; return what says, at the end, what came of it."""
+    if not inputs.answers:
+        return dict
+    from fairgate.github.api import fetch_answers, keep_answers
+
+    cache, ref = inputs.runtime.cache, environment.get("GITHUB_REF", "")
+    commit, notice = fetch_answers(subject.event, subject.api, inputs.answers, cache, ref)
+    if notice:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    return lambda: {
+        "answers-hit": str(bool(commit)).lower(),
+        "answers-commit": commit,
+        "answers-file": keep_answers(subject.event, cache, inputs.scratch / "answers", ref),
+    }
+
+
+def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import formats
+    from fairgate.reports.present import local_view
+
+    decides = judged.decides
+    for notice in decides.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    loaded = decides.side.loaded
+    view = local_view(decides.run, loaded, folder, formats(), report_only=report_only)
+    click.echo(render_console(view))
+
+
+def judge_policy(
+    inputs: Inputs,
+    policy: str,
+    subject: Posting,
+    environment: Mapping[str, str],
+    evaluate: Callable[[Side], E],
+) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
+    """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
+    from fairgate.github.change import Judge, objection_to_allow
+    from fairgate.github.event import base_commit, objection_to_introduce
+
+    event = subject.event
+    judge = Judge(policy, inputs.runtime, evaluate, inputs.scratch)
+    base = base_commit(event, inputs.root, inputs.workspace, subject.api)
+    if base is None:
+        return judge.checkout(), [], None
+    remarks = []
+    allow = inputs.allows_change
+    if allow:
+        objection = objection_to_allow(event, base, environment)
+        allow = not objection
+        remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
+    judged = judge.change(
+        base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
+    )
+    return judged, remarks, base
+
+
+def _publish(
+    report: ChangeReport | SeveralReports,
+    inputs: Inputs,
+    posting: Posting,
+    environment: Mapping[str, str],
+) -> None:
+    """Report to runner and pull request; failures in here are warnings."""
+    from fairgate.github.comments import comment, no_comment
+
+    event, mode = posting.event, inputs.comment
+    url, warning = "", no_comment(event, mode)
+    if warning is None:
+        failed = report.exit_code != 0
+        create = mode == "always" or (failed if mode == "on-failure" else report.needs_attention)
+        key = inputs.comment_key or report.key
+        url, warning = comment(
+            event, posting.api, posting.roots, key, report.comment, create=create
+        )
+    annotations = list(report.annotations)
+    if inputs.report_only and report.exit_code != 0:
+        text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"
+        annotations.append(Annotation(level="warning", title="FairGate: report-only", message=text))
+    if warning:
+        annotations.append(_no_comment(warning))
+    for line in annotation_lines(annotations):
+        click.echo(line)
+    outputs = {**report.outputs, "comment-url": url}
+    write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    summary = report.summary([warning] if warning else [])
+    append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+
+
+def _no_comment(warning: str) -> Annotation:
+    return Annotation(level="warning", title="FairGate: no comment", message=warning)
+
+
+@dataclass(slots=True)
+class Account:
+    """What is known of a run when it ends without a verdict."""
+
+    place: str = ""
+    """Where paths start at, in the repository: `services/shop/`."""
+    options: Mapping[str, str] | None = None
+    """What the gate's step was given; None where no gate was to run."""
+
+
+@contextlib.contextmanager
+def accounted(environment: Mapping[str, str]) -> Iterator[Account]:
+    """Give a run that ends without a verdict outputs, annotations and a summary all the same."""
+    account = Account()
+    try:
+        yield account
+    except BaseException as error:
+        code = ExitCode.EXECUTION
+        if isinstance(error, FairGateError):
+            code = error.exit_code
+        elif isinstance(error, KeyboardInterrupt | click.Abort):
+            code = ExitCode.INTERRUPTED
+        elif isinstance(error, click.ClickException):
+            code = ExitCode.USAGE
+        with contextlib.suppress(FairGateError):
+            _report_error(error, code, account, environment)
+        raise
+
+
+def _report_error(
+    error: BaseException, code: ExitCode, account: Account, environment: Mapping[str, str]
+) -> None:
+    from fairgate.reports.escaping import markdown_block
+
+    known = isinstance(error, FairGateError | click.ClickException)
+    text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
+    problems = error.problems if isinstance(error, PolicyError) else [Problem("", 0, 0, text)]
+    place = account.place
+    # The runner itself shortens an absolute path; a relative one is taken from the repository.
+    annotations = [
+        Annotation(
+            level="error",
+            title="FairGate: no verdict",
+            message=one.message,
+            file=one.path if one.path.startswith("/") or not one.path else f"{place}{one.path}",
+            line=one.line,
+        )
+        for one in problems
+    ]
+    for line in annotation_lines(annotations):
+        click.echo(line)
+    outputs = {"outcome": "error", "exit-code": str(int(code)), "violations": "", "regressions": ""}
+    write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    shown = markdown_block(text[:20_000])
+    summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
+    append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+    if account.options is not None and code is not ExitCode.INTERRUPTED:
+        # Last, for it may take long: everything else is reported by then.
+        first = problems[0]
+        _comment_error(str(first) if first.path else first.message, code, account, environment)
+
+
+def _comment_error(
+    problem: str, code: ExitCode, account: Account, environment: Mapping[str, str]
+) -> None:
+    """Keep an earlier verdict from standing on the pull request as if it were this run's."""
+    from fairgate.github.comments import comment, no_comment
+    from fairgate.github.event import github_api, read_roots
+    from fairgate.github.report import no_verdict_comment, several_key
+
+    options = account.options or {}
+    token, number = options["github_token"], options["pr_number"]
+    if github_api(read_roots(environment), token) is None:
+        return
+    is_number = re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII)
+    posting = _posting(environment, token, int(number) if is_number else None)
+    event, roots, api = posting.event, posting.roots, posting.api
+    url = warning = ""
+    if no_comment(event, cast("CommentMode", options["comment"])) is None:
+        workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
+        key = options["comment_key"]
+        if not key and len(policies_in(options["policy"])) > 1:
+            key = several_key(account.place)
+        elif not key:
+            key = _policy_name(event, workspace, options["root"], options["policy"].strip(), api)
+        if key:
+            text = partial(no_verdict_comment, problem, int(code), event.head_sha)
+            url, warning = comment(event, api, roots, key, text, create=True)
+        else:
+            warning = "an earlier comment may be out of date: the policy's name is not known"
+    if warning:
+        click.echo(str(_no_comment(warning)))
+    write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
+
+
+def _policy_name(
+    event: Event, workspace: Path, root: str, policy: str, api: GitHubApi | None
+) -> str:
+    """Return the name of the policy that would have decided, as far as it can be read.
+
+    The base commit's first, as in a verdict: its comment is the one that is out of date.
+    """
+    from fairgate.github.event import base_commit
+    from fairgate.github.sides import Checkout
+
+    path = posixpath.normpath(f"{root}/{policy}")
+    for folder, inner in ((workspace / root, policy), (workspace, path)):
+        with contextlib.suppress(FairGateError):
+            base = base_commit(event, folder, workspace, api)
+            if base is not None and (name := _name_in(base.read(posixpath.normpath(inner)))):
+                return name
+    with contextlib.suppress(FairGateError):
+        return _name_in(Checkout(workspace).read(path))
+    return ""
+
+
+def _name_in(raw: bytes | None) -> str:
+    from fairgate.policy.yaml_text import decode_yaml, load_yaml
+
+    if raw is None:
+        return ""
+    document = load_yaml(decode_yaml(raw, "policy"), "policy").data
+    name = document.get("name") if isinstance(document, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,4 +1,4 @@
-"""GitHub's REST API: a few endpoints over the one HTTP client, and what GitHub asks of callers.
+"""GitHub's REST API over the one HTTP client, and which artifacts of runs are believed.
 
 Not PyGithub: the action's environment stays small (no requests, no cryptography), and what matters
 is decided here: what is retried, for how long, that no other host is sent the token, and that the
@@ -7,6 +7,7 @@ token appears in no message.
 
 from __future__ import annotations
 
+import contextlib
 import http
 import io
 import json
@@ -14,12 +15,14 @@ import re
 import time
 import urllib.parse
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.errors import ApiError, DataError
+from fairgate.domain.errors import ApiError, DataError, FairGateError
 from fairgate.domain.wording import concealed, harmless, quoted
+from fairgate.io.durable import write_bytes
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import (
     Answer,
@@ -31,6 +34,9 @@ from fairgate.io.http_messages import (
     whole_seconds,
 )
 
+if TYPE_CHECKING:
+    from fairgate.github.event import Event
+
 PER_PAGE = 100
 MAX_PAGES = 100
 LIMITS = Limits(seconds=300.0, idle_seconds=15.0, most_bytes=300 << 20, longest_pause=60.0)
@@ -40,10 +46,20 @@ _JSON = "application/vnd.github+json"
 RAW = "application/vnd.github.raw+json"
 _NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="next"')
 _SERVER_ERROR = 500
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
+_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
+_FINE = range(200, 300)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-MAX_ARCHIVE_BYTES = 16 << 20
-"""Also bounds the table of contents, which is read whole."""
 MAX_MEMBER_BYTES = 16 << 20
+"""Also bounds the archive, whose table of contents is read whole."""
+STORE = "store.sqlite"
+"""The store's file in a cache, and in the artifact."""
+_MOST_STORED = 256 << 20
+_LOOKED_AT = 10
+"""Runs that are looked at, the newest first."""
+_IN_HISTORY = {"ahead", "identical"}
+"""What GitHub says of a base compared with a commit of its history."""
 
 
 class GitHubApi:
@@ -68,39 +84,26 @@ class GitHubApi:
 
     def get(self, path: str, **query: str | int) -> Any:
         """Return the JSON answer."""
-        return _parsed(self._request("GET", self._url(path, query)).body)
+        return _parsed(self._ask("GET", self._url(path, query)).body)
 
     def get_raw(self, path: str, **query: str | int) -> bytes:
         """Return a file's bytes."""
-        return self._request("GET", self._url(path, query), accept=RAW).body
+        return self._ask("GET", self._url(path, query), accept=RAW).body
 
     def download(self, path: str, limit: int) -> bytes:
         """Return the file that an address redirects to, which is asked without the token."""
-        target = self._redirected(path)
+        target = self._ask("GET", self._url(path, {}), fine=_REDIRECTS).headers.get("location", "")
         if not keeps_secrets(target):
             raise ApiError(f"GET {path}: redirects to an address that is not https")
         limits = replace(LIMITS, most_bytes=limit)
         with HttpClient(limits, secrets=[self._token], sleep=self._sleep) as client:
-            answer = self._asked(client, Request(method="GET", url=target), f"GET {path}")
-        if not _is_fine(answer):
-            raise self._failure(f"GET {path}", answer)
-        return answer.body
-
-    def _redirected(self, path: str) -> str:
-        named = f"GET {path}"
-        answer = self._asked(self._client, self._prepared("GET", self._url(path, {})), named)
-        target = answer.headers.get("location") if answer.status in _REDIRECTS else None
-        if target:
-            return target
-        if not _is_fine(answer):
-            raise self._failure(named, answer)
-        raise ApiError(f"{named}: expected a redirect to the file")
+            return self._answered(client, Request(method="GET", url=target), f"GET {path}").body
 
     def pages(self, path: str, **query: str | int) -> Iterator[Any]:
         """Yield the items of all pages of a list."""
         url = self._url(path, {"per_page": PER_PAGE, **query})
         for _ in range(MAX_PAGES):
-            answer = self._request("GET", url)
+            answer = self._ask("GET", url)
             items = _parsed(answer.body)
             if not isinstance(items, list):
                 raise ApiError(f"GET {path}: the answer is no list")
@@ -117,41 +120,26 @@ class GitHubApi:
         A POST is repeated only where GitHub reports that it did nothing (rate limits): after an
         error of the server, the new object may exist, and only the caller can check.
         """
-        return _parsed(self._request(method, self._url(path, {}), body=body).body)
+        return _parsed(self._ask(method, self._url(path, {}), body).body)
 
     def query(self, url: str, query: str) -> Any:
         """Return the answer of the GraphQL API at `url` to a query without variables."""
-        return _parsed(self._request("POST", url, body={"query": query}, repeat=True).body)
+        return _parsed(self._ask("POST", url, {"query": query}, is_repeatable=True).body)
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> str:
         tail = f"?{urllib.parse.urlencode(query)}" if query else ""
         return f"{self._root}{urllib.parse.quote(path)}{tail}"
 
-    def _request(
+    def _ask(
         self,
         method: str,
         url: str,
-        *,
         body: Mapping[str, Any] | None = None,
+        *,
         accept: str = _JSON,
-        repeat: bool = False,
+        is_repeatable: bool = False,
+        fine: Container[int] = _FINE,
     ) -> Answer:
-        request = self._prepared(method, url, body, accept=accept, repeat=repeat)
-        named = f"{method} {self._concealed(urllib.parse.urlsplit(url).path)}"
-        answer = self._asked(self._client, request, named)
-        if not _is_fine(answer):
-            raise self._failure(named, answer)
-        return answer
-
-    def _prepared(
-        self,
-        method: str,
-        url: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        accept: str = _JSON,
-        repeat: bool = False,
-    ) -> Request:
         address = _split(url)
         if (address.scheme, address.netloc) != self._origin:
             raise ApiError("GitHub named an address on another host; the token stays here")
@@ -160,35 +148,35 @@ class GitHubApi:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             headers["Content-Type"] = "application/json"
-        return Request(
+        request = Request(
             method=method,
             url=url,
             headers=headers,
             body=None if body is None else json.dumps(body).encode(),
-            is_repeatable=repeat or method != "POST",
+            is_repeatable=is_repeatable or method != "POST",
         )
+        named = f"{method} {self._concealed(address.path)}"
+        return self._answered(self._client, request, named, fine)
 
-    def _asked(self, client: HttpClient, request: Request, named: str) -> Answer:
+    def _answered(
+        self, client: HttpClient, request: Request, named: str, fine: Container[int] = _FINE
+    ) -> Answer:
         try:
-            return client.ask(request)
+            answer = client.ask(request)
         except HttpError as error:
             raise ApiError(f"{named}: {error}") from None
-
-    def _failure(self, named: str, answer: Answer) -> ApiError:
+        if answer.status in fine:
+            return answer
         try:
             message = json.loads(answer.body[:100_000]).get("message", "")
         except (ValueError, AttributeError, RecursionError):
             message = ""
         words = self._concealed(message) or "no reason given"
-        return ApiError(f"{named}: {answer.status} {words}", status=answer.status)
+        raise ApiError(f"{named}: {answer.status} {words}", status=answer.status)
 
     def _concealed(self, message: object) -> str:
         """Return the server's message with the token replaced, and then shortened."""
         return harmless(concealed(str(message), [self._token])[:200])
-
-
-def _is_fine(answer: Answer) -> bool:
-    return http.HTTPStatus.OK <= answer.status < http.HTTPStatus.MULTIPLE_CHOICES
 
 
 def _pause(request: Request, answer: Answer | None, attempt: int) -> float | None:
@@ -232,16 +220,10 @@ def artifact_member(
     Nothing is unpacked: the one member is read in memory, up to its limit, whatever it claims.
     Raises ApiError, and DataError where the run has no such artifact of that commit.
     """
-    path = f"/repos/{repository}/actions/runs/{run}/artifacts"
-    found = api.get(path, per_page=100, name=artifact)
-    listed = found.get("artifacts") if isinstance(found, dict) else None
     matching = [
         item
-        for item in (listed if isinstance(listed, list) else [])
-        if isinstance(item, dict)
-        and item.get("name") == artifact
-        and isinstance(item.get("id"), int)
-        and not item.get("expired")
+        for item in _artifacts(api, f"/repos/{repository}/actions/runs/{run}", artifact)
+        if isinstance(item.get("id"), int) and not item.get("expired")
     ]
     if not matching:
         raise DataError(
@@ -249,20 +231,20 @@ def artifact_member(
             "that name, or name the artifact in the step's `with:`"
         )
     newest = max(matching, key=lambda item: int(item["id"]))  # a repeated run leaves several
-    origin = newest.get("workflow_run")
-    commit = origin.get("head_sha") if isinstance(origin, dict) else None
+    commit = value_at(newest, "workflow_run", "head_sha")
     if commit not in (None, head):  # older servers do not say it
         raise DataError(
             f"artifact {quoted(artifact)} of run {run} belongs to commit {quoted(str(commit))}, "
             f"not to {head[:12]}, which ran; run the gate again"
         )
-    archive = f"/repos/{repository}/actions/artifacts/{newest['id']}/zip"
-    raw = api.download(archive, MAX_ARCHIVE_BYTES)
-    return member_of(raw, artifact, member, MAX_MEMBER_BYTES)
+    return _member(api, repository, newest["id"], artifact, member, MAX_MEMBER_BYTES)
 
 
-def member_of(raw: bytes, artifact: str, member: str, most: int) -> bytes:
-    """Return a file of an archive, of at most so many bytes. Raises DataError."""
+def _member(
+    api: GitHubApi, repository: str, number: int, artifact: str, member: str, most: int
+) -> bytes:
+    """Return a file of an archive, of at most so many bytes, as its archive. Raises DataError."""
+    raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", most)
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(member) as file:
             content = file.read(most + 1)
@@ -277,3 +259,157 @@ def member_of(raw: bytes, artifact: str, member: str, most: int) -> bytes:
         size = f"{most >> 20} MiB"
         raise DataError(f"{member} of artifact {quoted(artifact)} is larger than {size}")
     return content
+
+
+def value_at(value: object, *keys: str) -> Any:
+    """Return what lies at a path of keys, None where the path ends before."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def natural(value: object) -> int | None:
+    """Return a number from 1 on, also where it is written as text; None for all else."""
+    text = str(value)
+    is_number = re.fullmatch(r"[0-9]{1,18}", text, re.ASCII)
+    return int(text) if is_number and int(text) > 0 and not isinstance(value, bool) else None
+
+
+def commit_of(value: object) -> str:
+    """Return a commit's full name, nothing for all else."""
+    return value if isinstance(value, str) and _SHA.fullmatch(value) else ""
+
+
+def repository_of(value: object) -> str:
+    """Return `owner/name`, nothing for all else."""
+    return value if isinstance(value, str) and _REPOSITORY.fullmatch(value) else ""
+
+
+def branch_of(value: object) -> str:
+    """Return the name of a branch, nothing for all else."""
+    return value if isinstance(value, str) and _BRANCH.fullmatch(value) else ""
+
+
+def base_run_file(
+    api: GitHubApi, repository: str, branch: str, base: str, artifact: str, member: str
+) -> tuple[str, bytes] | None:
+    """Return commit and content of the newest such file; None where no run of `branch` has any.
+
+    An artifact that is damaged, too large or gone is passed over. Raises ApiError or DataError
+    where every one is.
+
+    `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope
+    under any key, and later jobs of the pull request are given that entry before the base branch's.
+    An artifact belongs to the run that made it, and GitHub says which commit and event that was. So
+    what is believed is an artifact of a run that a push to the default branch of this repository
+    started, and whose commit lies in the base's history. A push to another branch does not count,
+    even if that branch was merged later: what its workflow did at that commit nobody reviewed.
+    """
+    failed: ApiError | DataError | None = None
+    known = [
+        (number, value_at(item, "workflow_run"))
+        for item in _artifacts(api, f"/repos/{repository}/actions", artifact)
+        if _is_own(item) and (number := natural(item.get("id"))) is not None
+    ]
+    for number, left_by in sorted(known, key=lambda one: -one[0])[:_LOOKED_AT]:
+        run, head = natural(value_at(left_by, "id")), commit_of(value_at(left_by, "head_sha"))
+        if run is None or not head or not _is_push(api, repository, branch, run, head):
+            continue
+        history = api.get(f"/repos/{repository}/compare/{head}...{base}", per_page=1)
+        if value_at(history, "status") not in _IN_HISTORY:
+            continue
+        try:
+            return head, _member(api, repository, number, artifact, member, _MOST_STORED)
+        except (ApiError, DataError) as error:
+            failed = error
+    if failed is not None:
+        raise failed
+    return None
+
+
+def _artifacts(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
+    """Return what GitHub lists of a run's or a repository's artifacts under a name."""
+    listed = value_at(api.get(f"{of}/artifacts", per_page=100, name=artifact), "artifacts")
+    return [
+        item
+        for item in (listed if isinstance(listed, list) else [])
+        if isinstance(item, dict) and item.get("name") == artifact
+    ]
+
+
+def _is_own(item: dict[str, Any]) -> bool:
+    here, there = (
+        natural(value_at(item, "workflow_run", name))
+        for name in ("repository_id", "head_repository_id")
+    )
+    return item.get("expired") is False and here is not None and here == there
+
+
+def _is_push(api: GitHubApi, repository: str, branch: str, run: int, head: str) -> bool:
+    """Return whether GitHub says that a push of this commit to the branch started the run."""
+    found = api.get(f"/repos/{repository}/actions/runs/{run}")
+    return (
+        value_at(found, "event") == "push"
+        and bool(branch)
+        and value_at(found, "head_branch") == branch
+        and commit_of(value_at(found, "head_sha")) == head
+        and str(value_at(found, "head_repository", "full_name")).lower() == repository.lower()
+    )
+
+
+def fetch_answers(
+    event: Event, api: GitHubApi | None, artifact: str, cache: Path, ref: str
+) -> tuple[str, str]:
+    """Put the answers of the newest run of the base branch into an empty cache.
+
+    Return the commit of that run, else nothing and why no stored answers are used. Whatever fails
+    here costs time, never a verdict: every question is asked. `ref` is what GitHub started the run
+    on, which counts for runs of the default branch itself.
+    """
+    from fairgate.systems.result_store import SqliteResultStore
+
+    base = event.base_sha or (event.sha if _is_default_branch(event, ref) else "")
+    if api is None or not base:
+        missing = "the step has no token" if api is None else "the event has no base commit"
+        return "", f"no stored answers are used: {missing}"
+    if (cache / STORE).exists():
+        return "", "the runner has stored answers of its own; no others are fetched"
+    try:
+        found = base_run_file(api, event.repository, event.default_branch, base, artifact, STORE)
+        if found is None:
+            return "", (
+                f"no push run of the base branch has left an artifact {quoted(artifact)}: "
+                "every question is asked"
+            )
+        commit, content = found
+        cache.mkdir(parents=True, exist_ok=True)
+        write_bytes(cache / STORE, content)
+        with contextlib.closing(SqliteResultStore(cache / STORE)):
+            pass  # what cannot be opened here would end the run later
+    except (FairGateError, OSError) as error:
+        (cache / STORE).unlink(missing_ok=True)
+        return "", f"the base branch's answers cannot be had, every question is asked: {error}"
+    return commit, ""
+
+
+def keep_answers(event: Event, cache: Path, folder: Path, ref: str) -> str:
+    """Return the file that a run of the default branch leaves for later runs.
+
+    Empty elsewhere, where nothing was asked, and where it cannot be written.
+    """
+    if event.name != "push" or not _is_default_branch(event, ref) or not (cache / STORE).is_file():
+        return ""
+    from fairgate.systems.result_store import SqliteResultStore
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(SqliteResultStore(cache / STORE)) as store:
+            store.copy_to(folder / STORE)
+    except (FairGateError, OSError):
+        return ""
+    return str(folder / STORE)
+
+
+def _is_default_branch(event: Event, ref: str) -> bool:
+    """Return whether the run is of the default branch itself, pushed to this repository."""
+    return bool(event.default_branch) and ref == f"refs/heads/{event.default_branch}"

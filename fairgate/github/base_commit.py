@@ -1,34 +1,53 @@
 """Files of the commit that a pull request starts from, which the pull request cannot change.
 
+Its author writes every file of the head. So what decides is read from a folder that holds the base
+commit's version of what the base's policy names, and nothing else; of the head only what is under
+test is read.
+
 `git` reads them where the commit is in the clone or can be fetched (a shallow checkout); otherwise
-GitHub's contents API does (private repositories whose credentials were not kept).
+GitHub's API does (private repositories whose credentials were not kept).
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 
-from fairgate.domain.errors import ApiError, BaselineError
+from fairgate.domain.errors import (
+    ApiError,
+    BaselineError,
+    FairGateError,
+    PolicyError,
+    Problem,
+    StoreError,
+    UsageError,
+)
+from fairgate.domain.ports import Runtime
+from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
+from fairgate.gate.manifest import files_below, may_be_path, named_by
 from fairgate.github.api import GitHubApi
 from fairgate.io.git import repository_of
+from fairgate.io.named_files import hub_table
+from fairgate.io.tables import file_sha256
+from fairgate.policy.schema import Policy
 
 MAX_FILE_BYTES = 256 << 20
+_LFS_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\n"
+)
 _BLOB_MODES = frozenset({"100644", "100755"})
-_LINK, _SUBMODULE = "120000", "160000"
+_LINK, _SUBMODULE, _FOLDER = "120000", "160000", "040000"
 _DETOUR_MODES = frozenset({_LINK, _SUBMODULE})
-_DETOUR_TYPES = frozenset({"symlink", "submodule"})
-_MISSING = frozenset({404, 409, 422})
-
-
-class NotInCloneError(BaselineError):
-    """A commit's file or folder is damaged, or was left out of a partial clone."""
 
 
 class Clone:
@@ -45,19 +64,14 @@ class Clone:
             workspace is None or found.top.is_relative_to(workspace.resolve())
         )
         self._repository = found if is_ours else None
-        self._prefix: str | None = None
 
+    @cached_property
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`.
 
         Raises BaselineError where it is in none, or in a submodule: paths of the base commit
         would mean nothing.
         """
-        if self._prefix is None:
-            self._prefix = self._found_prefix()
-        return self._prefix
-
-    def _found_prefix(self) -> str:
         if self._repository is None or self._git("rev-parse", "--git-dir") is None:
             raise BaselineError(
                 f"{quoted(str(self._root))} is no git checkout, so the base commit's policy and "
@@ -83,33 +97,10 @@ class Clone:
         """Return the commit that is checked out; empty where there is none."""
         return (self._git("rev-parse", "--verify", "HEAD^{commit}") or b"").decode().strip()
 
-    def has(self, commit: str) -> bool:
-        """Return whether the commit is in the clone."""
-        return self._git("cat-file", "-e", f"{commit}^{{commit}}") is not None
-
     def fetch(self, commit: str) -> None:
         """Try to get a commit, without its history, from where the clone came from."""
         if self._repository is not None:
             self._repository.fetch(commit)
-
-    def file(self, commit: str, path: str) -> bytes | None:
-        """Return a file of a commit, None where it has none. Raises BaselineError."""
-        listed = self._listed(commit, path)
-        if not listed:
-            for folder in _folders_of(path):
-                if _DETOUR_MODES.intersection(self._listed(commit, folder)[:1]):
-                    raise _detour(folder, commit)
-            return None
-        mode, _, blob, size = listed
-        if mode not in _BLOB_MODES:
-            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is a link or a folder")
-        if size.isdigit() and int(size) > MAX_FILE_BYTES:
-            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is larger than 256 MiB")
-        # git says BAD for the size of what it has not got
-        content = self._git("cat-file", "blob", blob) if size.isdigit() else None
-        if content is None:
-            raise NotInCloneError(f"{quoted(path)} in commit {commit[:12]} cannot be read")
-        return content
 
     def tree(self, commit: str) -> dict[str, tuple[str, str]] | None:
         """Return every path of a commit to its mode and object; None where it is not here."""
@@ -129,13 +120,6 @@ class Clone:
         """Return the clone of a submodule: what is asked of it by a commit's name is its own."""
         top = self._repository.top if self._repository is not None else self._root
         return Clone(top / path)
-
-    def _listed(self, commit: str, path: str) -> list[str]:
-        """Return mode, type, object and size of what a commit has at a path; empty for nothing."""
-        listed = self._git("ls-tree", "-z", "-l", "--full-tree", commit, "--", f":(literal){path}")
-        if listed is None:
-            raise NotInCloneError(f"commit {commit[:12]} cannot be read; is the clone complete?")
-        return listed.split(b"\t", 1)[0].decode().split() if listed else []
 
     def _git(self, *arguments: str) -> bytes | None:
         return self._repository.ask(*arguments) if self._repository is not None else None
@@ -166,12 +150,11 @@ class BaseCommit:
     def __init__(
         self, clone: Clone, commit: str, *, api: GitHubApi | None, repository: str
     ) -> None:
-        """Take the place to read from; nothing is read yet."""
+        """Take the place to read from; of a submodule there is no `repository`."""
         self.commit = commit
         self._clone = clone
         self._api = api
         self._repository = repository
-        self._is_local: bool | None = None
 
     def of(self, commit: str) -> BaseCommit:
         """Return the files of another commit of the same repository."""
@@ -180,7 +163,35 @@ class BaseCommit:
     @property
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`."""
-        return self._clone.prefix()
+        return self._clone.prefix
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes by its path from the folder, None where there is none."""
+        return self.read_from_top(f"{self.prefix}{path}")
+
+    def read_from_top(self, path: str) -> bytes | None:
+        """Return a file's bytes by its path from the repository's root.
+
+        None where the commit does not have it. Raises BaselineError, with what to do, where the
+        commit can be had neither way.
+        """
+        path = posixpath.normpath(path)
+        for folder in _folders_of(path):
+            if self._tree.get(folder, ("", ""))[0] in _DETOUR_MODES:
+                raise _detour(folder, self.commit)
+        mode, name = self._tree.get(path, ("", ""))
+        if mode not in _BLOB_MODES:
+            if mode or any(file.startswith(f"{path}/") for file in self._tree):
+                raise BaselineError(
+                    f"{quoted(path)} in commit {self.commit[:12]} is a link or a folder"
+                )
+            return None
+        content = self._blob(path, name)
+        if len(content) > MAX_FILE_BYTES:
+            raise BaselineError(
+                f"{quoted(path)} in commit {self.commit[:12]} is larger than 256 MiB"
+            )
+        return content
 
     def below(self, path: str, hops: int = 8) -> Iterator[tuple[str, BaseFile]]:
         """Yield every file at or below a path from the repository's root, by paths that start so.
@@ -200,7 +211,7 @@ class BaseCommit:
             if inner != path and not inner.startswith(start):
                 continue
             if mode in _BLOB_MODES:
-                yield inner, BaseFile(name, partial(self._blob, name))
+                yield inner, BaseFile(name, partial(self._blob, inner, name))
             else:
                 yield from self.below(inner, hops - 1)
 
@@ -209,9 +220,10 @@ class BaseCommit:
     ) -> Iterator[tuple[str, BaseFile]]:
         """Yield what a link or submodule leads to, by the path that leads there."""
         if mode == _SUBMODULE:
-            top, target, inner = way, rest or ".", self._submodule(way, name)
+            top, target = way, rest or "."
+            inner = BaseCommit(self._clone.inner(way), name, api=None, repository="")
         else:
-            link = os.fsdecode(self._blob(name))
+            link = os.fsdecode(self._blob(way, name))
             target = posixpath.normpath(posixpath.join(posixpath.dirname(way), link, rest))
             top, inner = posixpath.join(way, rest), self
             if target.startswith(("/", "../")) or target == "..":
@@ -220,118 +232,47 @@ class BaseCommit:
             shown = posixpath.join(way, file) if mode == _SUBMODULE else top + file[len(target) :]
             yield posixpath.normpath(shown), found
 
-    def _submodule(self, path: str, commit: str) -> BaseCommit:
-        found = BaseCommit(self._clone.inner(path), commit, api=None, repository="")
-        found._is_local = True
-        return found
-
     @cached_property
     def _tree(self) -> Mapping[str, tuple[str, str]]:
-        """Return every path to its mode and object."""
-        if self._is_local is None:
-            self._is_local = self._reach()
-        found = self._clone.tree(self.commit) if self._is_local else None
+        """Return every path to its mode and object. Raises BaselineError."""
+        found = self._clone.tree(self.commit)
+        if found is None and self._repository:
+            self._clone.fetch(self.commit)
+            found = self._clone.tree(self.commit)
         if found is not None:
             return found
-        self._reach_by_api("its files cannot be listed")
-        assert self._api is not None  # noqa: S101 (`_reach_by_api` has raised)
-        try:
-            listed = self._api.get(
-                f"/repos/{self._repository}/git/trees/{self.commit}", recursive=1
-            )
-        except ApiError as error:
-            raise self._unread("the list of files", error) from error
-        if not isinstance(listed, dict) or listed.get("truncated") is not False:
-            raise self._unread("the list of files", "GitHub does not list them all")
-        return {one["path"]: (one["mode"], one["sha"]) for one in listed["tree"]}
-
-    def _blob(self, name: str) -> bytes:
-        found = self._clone.blob(name)
-        if found is not None or self._api is None:
-            if found is None:
-                raise self._unread(name, "it is not in this clone")
-            return found
-        try:
-            return self._api.get_raw(f"/repos/{self._repository}/git/blobs/{name}")
-        except ApiError as error:
-            raise self._unread(name, error) from error
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file's bytes by its path from the folder, None where there is none."""
-        return self.read_from_top(f"{self._clone.prefix()}{path}")
-
-    def read_from_top(self, path: str) -> bytes | None:
-        """Return a file's bytes by its path from the repository's root.
-
-        None where the commit does not have it. Raises BaselineError, with what to do, where the
-        commit can be had neither way.
-        """
-        if self._is_local is None:
-            self._is_local = self._reach()
-        if not self._is_local:
-            return self._from_api(path)
-        try:
-            return self._clone.file(self.commit, path)
-        except NotInCloneError as error:
-            self._reach_by_api(str(error))
-            return self._from_api(path)
-
-    def _reach(self) -> bool:
-        """Return whether the clone has the commit; where it has not, the API does."""
-        if not self._clone.has(self.commit):
-            self._clone.fetch(self.commit)
-        if self._clone.has(self.commit):
-            return True
-        self._reach_by_api("it is not in this clone, cannot be fetched")
-        return False
-
-    def _reach_by_api(self, lacking: str) -> None:
-        """Raise BaselineError unless the API knows the commit: of others it has no file either."""
         reason = "there is no token to ask the API with"
         if self._api is not None:
+            trees = f"/repos/{self._repository}/git/trees/{self.commit}"
             try:
-                self._api.get(f"/repos/{self._repository}/git/commits/{self.commit}")
+                listed = self._api.get(trees, recursive=1)
+                if listed["truncated"] is False:
+                    rows = (one for one in listed["tree"] if one["mode"] != _FOLDER)
+                    return {one["path"]: (one["mode"], one["sha"]) for one in rows}
+                reason = "GitHub does not list all of its files"
             except ApiError as error:
                 reason = harmless(str(error))
-            else:
-                return
+            except (LookupError, TypeError):
+                reason = "GitHub's answer is no list of files"
         raise BaselineError(
             f"the base commit {self.commit[:12]} cannot be read, so it is unknown which policy and "
-            f"baseline decide: {lacking}, and {reason}; check "
+            f"baseline decide: it is not in this clone, cannot be fetched, and {reason}; check "
             "out with `fetch-depth: 2` (or 0), or give the token `contents: read`"
         )
 
-    def _from_api(self, path: str) -> bytes | None:
-        api = self._api
-        if api is None:  # pragma: no cover  (`_reach` has raised)
-            raise BaselineError("there is no token to ask the API with")
-        contents = f"/repos/{self._repository}/contents"
-        try:
-            return api.get_raw(f"{contents}/{path}", ref=self.commit)
-        except ApiError as error:
-            if error.status not in _MISSING:
-                raise self._unread(path, error) from error
-        for folder in _folders_of(path):  # GitHub follows no link on the way to a file
+    def _blob(self, path: str, name: str) -> bytes:
+        found, reason = self._clone.blob(name), "it is not in this clone"
+        if found is None and self._api is not None:
             try:
-                found = api.get(f"{contents}/{folder}", ref=self.commit)
+                found = self._api.get_raw(f"/repos/{self._repository}/git/blobs/{name}")
             except ApiError as error:
-                if error.status in _MISSING:
-                    return None
-                raise self._unread(path, error) from error
-            if not isinstance(found, list):
-                is_detour = isinstance(found, dict) and found.get("type") in _DETOUR_TYPES
-                raise (
-                    _detour(folder, self.commit)
-                    if is_detour
-                    else self._unread(path, f"GitHub does not list {quoted(folder)} as a folder")
-                )
-        return None
-
-    def _unread(self, path: str, reason: object) -> BaselineError:
-        return BaselineError(
-            f"{quoted(path)} of the base commit {self.commit[:12]} cannot be read: {reason}; "
-            "check out with `fetch-depth: 2` (or 0), or try again"
-        )
+                reason = str(error)
+        if found is None:
+            raise BaselineError(
+                f"{quoted(path)} of the base commit {self.commit[:12]} cannot be read: {reason}; "
+                "check out with `fetch-depth: 2` (or 0), or try again"
+            )
+        return found
 
 
 def _folders_of(path: str) -> list[str]:
@@ -345,3 +286,190 @@ def _detour(folder: str, commit: str) -> BaselineError:
         f"{quoted(folder)} in commit {commit[:12]} is a link or a submodule, so the policy and "
         "baseline behind it cannot decide; make it a folder of the base branch"
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What the head has in another version than the base, by what it is in the base's policy."""
+
+    role: Role
+    file: str
+    """Path from the root."""
+
+
+class BaseVersion:
+    """The base commit's version of what decides, brought into an empty folder by name."""
+
+    def __init__(self, base: BaseCommit, head: Runtime, scratch: Path) -> None:
+        """Take the commit, how to read the head, and where a folder may be made."""
+        self._base = base
+        self._head = head.root.resolve()
+        scratch.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"base-{base.commit[:12]}-", dir=scratch)).resolve()
+        self._top = folder
+        self.runtime = replace(head, root=folder / base.prefix, tested=head.root)
+        self.runtime.root.mkdir(parents=True, exist_ok=True)
+
+    def bring(self, policy: Policy) -> list[Difference]:
+        """Write what decides, so that it can be read; return what the head has otherwise.
+
+        What neither version of the repository has is the runner's, put there by a step before: it
+        counts as it is. Raises BaselineError where the base's content cannot be had.
+        """
+        found: dict[Difference, None] = {}
+        for named in named_by(policy, self.runtime):
+            path = posixpath.normpath(f"{self._base.prefix}{named.name}")
+            leads_out = named.name.startswith("/") or path.split("/", 1)[0] == ".."
+            if leads_out or not may_be_path(named):  # what leads out, its reader refuses
+                continue
+            now = dict(self._of_head(path))
+            try:
+                then = dict(self._base.below(path))
+            except BaselineError:
+                if not named.role.is_under_test:
+                    raise
+                then = {}  # what cannot be compared is told as changed
+            changed = [
+                file
+                for file in sorted({*then, *now})
+                if not self._is_same(then.get(file), now.get(file))
+                and (file in then or not self._is_runners(file, now[file]))
+            ]
+            if not named.role.is_under_test:
+                self._write(then, {file: now[file] for file in now.keys() - then.keys()}, changed)
+            elif changed and not then and hub_table(named.name) is not None:
+                raise UsageError(
+                    f"this change adds {quoted(changed[0])}, which would take the place of "
+                    f"{quoted(named.name)} on the Hugging Face hub; give it another name"
+                )
+            for file in changed:
+                shown = posixpath.relpath(file, self._base.prefix or ".")
+                found[Difference(role=named.role, file=shown)] = None
+        return list(found)
+
+    @contextlib.contextmanager
+    def reported(self, policy: str = "") -> Iterator[None]:
+        """Let errors call the base's files as the user knows them, not where they are read.
+
+        With the path of the policy, while that and what it names is loaded from the base: so are
+        the baseline, and the files that are named in another way.
+        """
+        try:
+            yield
+        except PolicyError as error:
+            raise PolicyError([self._known(each, policy) for each in error.problems]) from error
+        except FairGateError as error:
+            read_there = bool(policy) and isinstance(error, BaselineError)
+            error.args = tuple(
+                self._in_base(text, is_there=read_there) if isinstance(text, str) else text
+                for text in error.args
+            )
+            raise
+
+    def _known(self, problem: Problem, policy: str) -> Problem:
+        message = self._in_base(problem.message, is_there=policy not in ("", problem.path))
+        return replace(problem, path=self._relative(problem.path), message=message)
+
+    def _in_base(self, text: str, *, is_there: bool) -> str:
+        """Return a text that says so where it is about a file of the base."""
+        known = self._relative(text)
+        is_there = is_there or known != text
+        return f"in the base commit {self._base.commit[:12]}: {known}" if is_there else text
+
+    def _relative(self, text: str) -> str:
+        above = posixpath.relpath(self._top, self.runtime.root)
+        return text.replace(f"{self.runtime.root}/", "").replace(str(self._top), above)
+
+    def _of_head(self, path: str) -> Iterator[tuple[str, Path]]:
+        """Yield the head's files at or below a path from the repository's top."""
+        place = self._repository / path
+        if place.is_file():
+            yield path, place
+        for file in files_below(place, self._repository) if place.is_dir() else ():
+            yield posixpath.normpath(f"{path}/{file.relative_to(place).as_posix()}"), file
+
+    @cached_property
+    def _repository(self) -> Path:
+        """Return the top of the checkout."""
+        inner = PurePosixPath(self._base.prefix).parts
+        return self._head.parents[len(inner) - 1] if inner else self._head
+
+    @cached_property
+    def _tracked(self) -> frozenset[str]:
+        """Return what the head's commits put there; letters' case does not count."""
+        checkout = repository_of(self._repository)
+        found = checkout.ask("ls-files", "-z") if checkout is not None else None
+        if found is None:
+            raise BaselineError("git cannot list the files of the checkout; put it on the PATH")
+        return frozenset(os.fsdecode(name).casefold() for name in found.split(b"\0"))
+
+    def _is_runners(self, path: str, file: Path) -> bool:
+        """Return whether no commit has put the file there, nor a link or submodule on the way."""
+        target = file.resolve()
+        if not target.is_relative_to(self._repository):
+            return False
+        names = (path, target.relative_to(self._repository).as_posix())
+        ways = (PurePosixPath(name.casefold()) for name in names)
+        return not any(str(part) in self._tracked for way in ways for part in (way, *way.parents))
+
+    def _is_same(self, then: BaseFile | None, now: Path | None) -> bool:
+        if then is None or now is None:
+            return False
+        size = now.stat().st_size
+        digest = hashlib.new("sha1" if len(then.id) == 40 else "sha256", b"blob %d\0" % size)
+        with now.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        if digest.hexdigest() == then.id:
+            return True
+        content = then.content()
+        pointer = _LFS_POINTER.match(content)
+        if pointer is not None:  # the checkout has the content
+            return file_sha256(str(now)) == pointer[1].decode()
+        # A checkout may bring CRLF.
+        return size <= 2 * len(content) and _plain(now.read_bytes()) == _plain(content)
+
+    def _write(
+        self, then: Mapping[str, BaseFile], new: Mapping[str, Path], changed: Sequence[str]
+    ) -> None:
+        """Write the base's files, and those that are the runner's."""
+        content: bytes | Path
+        for path, file in then.items():
+            content = file.content()
+            pointer = _LFS_POINTER.match(content)
+            if pointer is not None:
+                content = self._behind_pointer(path, pointer[1].decode(), content)
+            self._put(path, content)
+        for path, own in new.items():
+            if path not in changed and own.is_file():
+                self._put(path, own)
+
+    def _put(self, path: str, content: bytes | Path) -> None:
+        target = self._top / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, Path):
+                shutil.copyfile(content, target)
+            else:
+                target.write_bytes(content)
+        except OSError as error:
+            raise StoreError.of_os_error(error, path=target, option="RUNNER_TEMP") from error
+
+    def _behind_pointer(self, path: str, digest: str, pointer: bytes) -> bytes | Path:
+        """Return the content that a pointer of Git LFS names, from the checkout or LFS's store."""
+        here = self._repository / path
+        stored = self._repository / ".git" / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
+        for file in (here, stored):
+            if file.is_file() and file_sha256(str(file)) == digest:
+                return file
+        if here.is_file() and here.read_bytes() == pointer:  # the checkout left LFS out, as base's
+            return pointer
+        raise BaselineError(
+            f"{quoted(path)} of the base commit {self._base.commit[:12]} is in Git LFS, and its "
+            "content is not here: this change replaces it. Get it before the gate runs (`git lfs "
+            f"fetch origin {self._base.commit[:12]}`)"
+        )
+
+
+def _plain(content: bytes) -> bytes:
+    return content.replace(b"\r\n", b"\n")

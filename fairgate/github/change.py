@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
-from fairgate.domain.ports import Progress
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.schema import Access
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
-from fairgate.gate.composition import Composition, paced
-from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.composition import Composition
+from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
-from fairgate.gate.manifest import BaseVersion, Difference
-from fairgate.github.base_commit import BaseCommit
+from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.event import Event
 from fairgate.github.sides import (
     Checkout,
@@ -32,7 +30,6 @@ from fairgate.github.sides import (
     differences,
     edited,
     edited_references,
-    is_same,
     weakened,
 )
 from fairgate.policy.parse import parse_policy
@@ -53,7 +50,6 @@ class Evaluation:
     """A side and the gate's result by it."""
 
     side: Side
-    given: GateInput
     run: GateRun
     notices: Sequence[str]
 
@@ -78,7 +74,7 @@ class JudgedChange(Generic[E]):
 
 def accesses(policy: Policy) -> Iterator[Access]:
     """Yield everything outside that a run of the policy would use."""
-    yield from kind_of(policy.system).accesses(policy.system)
+    yield from kind_of(policy.system).accesses()
     for suite in policy.suites:
         yield from suite.accesses()
     if policy.judge is not None:
@@ -89,18 +85,14 @@ def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
     """Return a sentence for each access that only `proposed` has, secrets included."""
     known = set(accesses(base)) if base else set()
     named = {replace(access, way="") for access in known}
+    other_way = " by another method, header or form of request"
     sentences = (
-        f"{_sentence(access)}{_in_another_way(access, named)}, which the base commit's policy does "
-        "not"
+        f"{_sentence(access)}{other_way if replace(access, way='') in named else ''}, which the "
+        "base commit's policy does not"
         for access in accesses(proposed)
         if access not in known
     )
     return list(dict.fromkeys(sentences))
-
-
-def _in_another_way(access: Access, named: set[Access]) -> str:
-    is_known = replace(access, way="") in named
-    return " by another method, header or form of request" if is_known else ""
 
 
 def refuse_introduced_accesses(introduced: Policy) -> None:
@@ -127,12 +119,10 @@ def refuse_introduced_accesses(introduced: Policy) -> None:
 
 
 def _sentence(access: Access) -> str:
-    target = f"{access.verb} {quoted(access.target)}"
-    if access.verb != "asks" and access.secret is None:
-        return target
-    if access.secret is None:
-        return f"{target} without a key"
-    return f"{target} with the key in {quoted(access.secret)}"
+    key = f" with the key in {quoted(access.secret)}" if access.secret is not None else ""
+    if not key and access.verb == "asks":
+        key = " without a key"
+    return f"{access.verb} {quoted(access.target)}{key}"
 
 
 class Judge(Generic[E]):
@@ -184,28 +174,41 @@ class Judge(Generic[E]):
                 f"this change removes the policy {quoted(self._policy)}; nothing to gate"
             )
         refused = [] if proposed is None else self._refused(proposed, raw)
-        if proposed is not None and allow and not refused:
-            return self._proposed(base, proposed)
-        before, data = self._base_side(base, raw)
-        if proposed is not None and _is_same(before, proposed, data):
+        allowed = proposed if allow and not refused else None
+        try:
+            before, data = self._base_side(base, raw)
+        except (PolicyError, BaselineError, UsageError) as error:
+            if allowed is None:
+                raise
+            remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
             return JudgedChange(
-                decides=self._evaluate(_with_lines_of(proposed, before)),
-                decided_by="base",
-                data=data,
-                remarks=[_by_base(commit)],
+                decides=self._evaluate(allowed), decided_by="proposed", remarks=[remark]
             )
-        decides = self._evaluate(before)
-        other, spent = self._compared(None if refused else proposed)
+        decided_by: DecidedBy = "proposed" if allowed else "base"
+        by_base = f"Policy and baseline of the base commit `{commit[:12]}` decide."
+        if proposed is not None and _is_same(before, proposed, data):
+            # What reviewers see are the text and the line numbers of the change.
+            seen = replace(before.loaded, parsed=proposed.loaded.parsed)
+            shown = replace(before, loaded=seen)
+            return JudgedChange(
+                decides=self._evaluate(allowed or shown),
+                decided_by=decided_by,
+                data=data,
+                remarks=[] if allowed else [by_base],
+            )
+        decides = self._evaluate(allowed or before)
+        other, spent = self._compared(before if allowed else None if refused else proposed)
+        by_change = "`baseline-change: allow` lets this change's own policy and baseline decide."
         return JudgedChange(
             decides=decides,
-            decided_by="base",
+            decided_by=decided_by,
             other=other,
             edited=edited(self._policy, before, proposed),
             loosened=weakened(before, proposed),
             differences=differences(before, proposed),
             data=data,
             is_refused=bool(refused or spent),
-            remarks=[_by_base(commit), *refused, *spent],
+            remarks=[by_change if allowed else by_base, *refused, *spent],
         )
 
     def _refuse_links(self, proposed: Side | None) -> None:
@@ -268,37 +271,6 @@ class Judge(Generic[E]):
             remarks=remarks,
         )
 
-    def _proposed(self, base: BaseCommit, proposed: Side) -> JudgedChange[E]:
-        """Let the change's own files decide; the base's are shown as far as they are readable."""
-        try:
-            raw = base.read(self._policy)
-            before, data = self._base_side(base, raw) if raw is not None else (None, [])
-        except (PolicyError, BaselineError, UsageError) as error:
-            remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
-            return JudgedChange(
-                decides=self._evaluate(proposed), decided_by="proposed", remarks=[remark]
-            )
-        if before is None:
-            return JudgedChange(decides=self._evaluate(proposed), decided_by="proposed")
-        decides = self._evaluate(proposed)
-        if _is_same(before, proposed, data):
-            return JudgedChange(decides=decides, decided_by="proposed", data=data)
-        other, spent = self._compared(before)
-        return JudgedChange(
-            other=other,
-            is_refused=bool(spent),
-            decides=decides,
-            decided_by="proposed",
-            edited=edited(self._policy, before, proposed),
-            loosened=weakened(before, proposed),
-            differences=differences(before, proposed),
-            data=data,
-            remarks=[
-                "`baseline-change: allow` lets this change's own policy and baseline decide.",
-                *spent,
-            ],
-        )
-
     def _base_side(self, base: BaseCommit, raw: bytes) -> tuple[Side, list[Difference]]:
         """Return the base's policy with the base's version of all that decides by it.
 
@@ -330,7 +302,7 @@ class Judge(Generic[E]):
         if loaded.policy.has_budget:
             anchor, path = self._kept(loaded, files, Reference.ANCHOR)
             references = replace(references, anchor=anchor, anchor_path=path)
-        return Side(text=text, loaded=loaded, references=references, runtime=runtime)
+        return Side(loaded=loaded, references=references, runtime=runtime)
 
     def _kept(
         self, loaded: LoadedPolicy, files: Files, reference: Reference
@@ -343,26 +315,16 @@ class Judge(Generic[E]):
 
 def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
     """Return whether everything that decides is the same."""
-    return is_same(before, after) and all(one.role.is_under_test for one in data)
-
-
-def _with_lines_of(proposed: Side, before: Side) -> Side:
-    """Return the base's side with the text and the line numbers that reviewers see."""
-    loaded = replace(before.loaded, parsed=proposed.loaded.parsed)
-    return replace(before, text=proposed.text, loaded=loaded)
+    same_policy = before.loaded.policy == after.loaded.policy
+    same_rules = same_policy and not edited_references(before, after)
+    return same_rules and all(one.role.is_under_test for one in data)
 
 
 def evaluated(side: Side, progress: Progress) -> Evaluation:
     """Ask the system of a side and judge by its policy and references."""
     composition = Composition(side.loaded, side.runtime, progress)
-    with composition.serving():
-        given = composition.gate_input(side.references)
-        run = paced(run_gate(given, composition.system, progress), composition, given)
-    return Evaluation(side=side, given=given, run=run, notices=composition.notices)
-
-
-def _by_base(commit: str) -> str:
-    return f"Policy and baseline of the base commit `{commit[:12]}` decide."
+    run = composition.run(side.references)
+    return Evaluation(side=side, run=run, notices=composition.notices)
 
 
 def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str, str]) -> str:
@@ -393,34 +355,39 @@ def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str,
             return f"the base commit has no workflow {path}; merge it first"
         if running != then:
             return f"this change edits the workflow {path} itself"
-    return _editable_part(running, path)
-
-
-def _editable_part(workflow: bytes, path: str) -> str:
-    """Return an objection where a workflow calls an action or workflow of its own checkout."""
     try:
-        document = load_yaml(decode_yaml(workflow, path), path)
+        document = load_yaml(decode_yaml(running, path), path)
     except PolicyError as error:
         return f"the workflow cannot be read: {error}"
     if document.problems or not document.complete:
         return f"the workflow {path} cannot be read as YAML 1.2"
-    called = (use for use in _values(document.data, "uses") if isinstance(use, str))
+    return _unsaid(document.data, path)
+
+
+def _unsaid(workflow: object, path: str) -> str:
+    """Return an objection where a workflow does not say `allow` itself, in its own words.
+
+    Nor where it calls an action or workflow of its own checkout.
+    """
+    found = list(_visited(workflow))
+    called = [use for name, use in found if name == "uses" and isinstance(use, str)]
     local = next((use for use in called if use.startswith(".")), None)
     if local is not None:
         return (
             f"the workflow {path} calls {quoted(local)} from the checkout, which this change could "
             "edit; give the gate a workflow without such calls"
         )
-    return _unsaid(document.data, path)
-
-
-def _unsaid(workflow: object, path: str) -> str:
-    """Return an objection where a workflow computes `allow`, or takes it from elsewhere."""
-    words = list(_values(workflow, _INPUT))
-    handed = list(_handed_over(workflow))
+    words = [word for name, word in found if name == _INPUT]
+    jobs = workflow.get("jobs") if isinstance(workflow, dict) else None
+    handed = [
+        job.get("with")
+        for job in (jobs.values() if isinstance(jobs, dict) else ())
+        if isinstance(job, dict) and isinstance(job.get("uses"), str)
+    ]
     if not words and handed:
         # A workflow of another repository says it, perhaps by what it is given.
-        words = ["allow", *(text for text in _leaves(handed) if "${{" in str(text))]
+        given = (one for _, one in _visited(handed) if not isinstance(one, dict | list))
+        words = ["allow", *(one for one in given if "${{" in str(one))]
     computed = [word for word in words if word not in _LITERALS]
     if computed:
         return (
@@ -430,30 +397,11 @@ def _unsaid(workflow: object, path: str) -> str:
     return "" if "allow" in words else f"the workflow {path} does not set `{_INPUT}: allow`"
 
 
-def _handed_over(workflow: object) -> Iterator[object]:
-    """Yield what each job that is another repository's workflow gives to it."""
-    jobs = workflow.get("jobs") if isinstance(workflow, dict) else None
-    for job in jobs.values() if isinstance(jobs, dict) else ():
-        if isinstance(job, dict) and isinstance(job.get("uses"), str):
-            yield job.get("with")
-
-
-def _values(value: object, key: str) -> Iterator[object]:
-    """Yield what any mapping in a workflow has for a key; GitHub ignores the case of inputs."""
-    for name, inner in _pairs(value):
-        if str(name).casefold() == key:
-            yield inner
-        yield from _values(inner, key)
-
-
-def _leaves(value: object) -> Iterator[object]:
-    if not isinstance(value, dict | list):
-        yield value
-    for _, inner in _pairs(value):
-        yield from _leaves(inner)
-
-
-def _pairs(value: object) -> Iterable[tuple[object, object]]:
+def _visited(value: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Yield all that a workflow holds, with its key; GitHub ignores the case of inputs."""
+    yield name, value
     if isinstance(value, dict):
-        return value.items()
-    return enumerate(value) if isinstance(value, list) else ()
+        for key, inner in value.items():
+            yield from _visited(inner, str(key).casefold())
+    for inner in value if isinstance(value, list) else ():
+        yield from _visited(inner)

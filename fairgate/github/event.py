@@ -1,21 +1,24 @@
-"""What started this workflow run, and which pull request and commits it is about.
+"""What started this workflow run: its pull request, what of it may run, which base commit decides.
 
-Everything is read from the runner's environment and the event's payload; both are given, nothing
-here reads the process environment. The payload's texts are untrusted: only numbers, commits and
-repository names leave this module, each after its form was checked.
+Everything is read from the runner's environment, the event's payload and GitHub's API; nothing here
+reads the process environment. The payload's texts are untrusted: only numbers, commits and names of
+repositories and branches leave this module, each after its form was checked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairgate.domain.errors import UsageError
+from fairgate.domain.errors import ApiError, UsageError
 from fairgate.domain.wording import listed, quoted
+from fairgate.github.api import GitHubApi, branch_of, commit_of, natural, repository_of, value_at
+from fairgate.github.base_commit import BaseCommit, Clone
 
 READ_ONLY_EVENTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events that run on GitHub's merge of a pull request; the token can only read for forks."""
@@ -28,12 +31,11 @@ DEFAULT_BRANCH_EVENTS = frozenset(
 """Events for which GitHub takes the workflow of the default branch."""
 OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "release"})
 """Events of a commit that is judged by its own files, unless a pull request is named."""
+_OWN_REF = frozenset({"merge_group", *READ_ONLY_EVENTS})
+"""Events whose default checkout is the change itself."""
 MAX_EVENT_BYTES = 32 << 20
 
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([0-9]{1,10})-[0-9a-f]{40}")
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
-_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,35 +116,6 @@ def read_roots(environment: Mapping[str, str]) -> Roots:
         graphql=environment.get("GITHUB_GRAPHQL_URL") or known.graphql,
         server=(environment.get("GITHUB_SERVER_URL") or known.server).rstrip("/"),
     )
-
-
-def value_at(value: object, *keys: str) -> Any:
-    """Return what lies at a path of keys, None where the path ends before."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def natural(value: object) -> int | None:
-    """Return a number from 1 on, also where it is written as text; None for all else."""
-    text = str(value)
-    is_number = re.fullmatch(r"[0-9]{1,18}", text, re.ASCII)
-    return int(text) if is_number and int(text) > 0 and not isinstance(value, bool) else None
-
-
-def commit_of(value: object) -> str:
-    """Return a commit's full name, nothing for all else."""
-    return value if isinstance(value, str) and _SHA.fullmatch(value) else ""
-
-
-def repository_of(value: object) -> str:
-    """Return `owner/name`, nothing for all else."""
-    return value if isinstance(value, str) and _REPOSITORY.fullmatch(value) else ""
-
-
-def branch_of(value: object) -> str:
-    """Return the name of a branch, nothing for all else."""
-    return value if isinstance(value, str) and _BRANCH.fullmatch(value) else ""
 
 
 def read_event(environment: Mapping[str, str], number: int | None = None) -> Event:
@@ -276,38 +249,180 @@ def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"number": natural(value_at(issue, "number"))}
 
 
-def _of_checks(payload: Mapping[str, Any]) -> dict[str, Any]:
-    check = value_at(payload, "check_run") or value_at(payload, "check_suite")
-    return {"head_sha": commit_of(value_at(check, "head_sha"))}
-
-
-def _of_status(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {"head_sha": commit_of(value_at(payload, "sha"))}
-
-
-def _of_deployment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {"head_sha": commit_of(value_at(payload, "deployment", "sha"))}
-
-
 def _of_repository_dispatch(payload: Mapping[str, Any]) -> dict[str, Any]:
     # The sender wrote this; all but the number is asked of GitHub.
     pull = value_at(payload, "client_payload", "pull_request")
     return {"number": natural(value_at(pull, "number") or pull)}
 
 
-def _of_own(_: Mapping[str, Any]) -> dict[str, Any]:
-    return {}
+def _of_commit(*keys: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return the reader of an event that names a commit alone, at a path of keys."""
+    return lambda payload: {"head_sha": commit_of(value_at(payload, *keys))}
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     **dict.fromkeys(("pull_request", "pull_request_target"), _of_pull_request),
     **dict.fromkeys(("pull_request_review", "pull_request_review_comment"), _of_pull_request),
     "merge_group": _of_merge_group,
-    **dict.fromkeys(sorted(OWN_EVENTS), _of_own),
+    **dict.fromkeys(sorted(OWN_EVENTS), lambda _: {}),
     "repository_dispatch": _of_repository_dispatch,
     "workflow_run": _of_workflow_run,
     "issue_comment": _of_issue_comment,
-    **dict.fromkeys(("check_run", "check_suite"), _of_checks),
-    "status": _of_status,
-    **dict.fromkeys(("deployment", "deployment_status"), _of_deployment),
+    "check_run": _of_commit("check_run", "head_sha"),
+    "check_suite": _of_commit("check_suite", "head_sha"),
+    "status": _of_commit("sha"),
+    **dict.fromkeys(("deployment", "deployment_status"), _of_commit("deployment", "sha")),
 }
+
+
+def github_api(roots: Roots, token: str) -> GitHubApi | None:
+    """Return a client; None without a token or for an address that no token may be sent to."""
+    if not token:
+        return None
+    try:
+        return GitHubApi(roots.api, token)
+    except ApiError:
+        return None
+
+
+def resolved(event: Event, api: GitHubApi | None) -> Event:
+    """Return the event with the data of its pull request that only the API has, if it answers.
+
+    Raises UsageError where the commit is that of several pull requests, or surely of none.
+    """
+    is_complete = event.name in _OWN_REF or event.name == "pull_request_target"
+    if api is None or is_complete:
+        return event
+    with contextlib.suppress(ApiError):
+        if event.number is not None:
+            return _completed(event, api.get(f"/repos/{event.repository}/pulls/{event.number}"))
+        pulls = pulls_of(event, api)
+        if len({pull["base"]["ref"] for pull in pulls}) > 1:
+            numbers = listed(str(pull["number"]) for pull in pulls)
+            raise UsageError(
+                f"commit {event.head_sha[:12]} is the head of the pull requests {numbers} with "
+                "different bases; name one by `pr-number`, or run under `pull_request`"
+            )
+        if pulls:
+            return _completed(replace(event, number=pulls[0]["number"]), pulls[0])
+        if not event.own_commit and event.head_sha:
+            raise UsageError(
+                f"no open pull request has the commit {event.head_sha[:12]} of this "
+                f"`{event.name}` as its head, so no base decides; run the gate under "
+                "`pull_request` or `push`"
+            )
+    return event
+
+
+def _completed(event: Event, pull: object) -> Event:
+    """Return the event with its pull request's ends, unless the event is about an older head."""
+    commits = pull_request_commits(pull)
+    is_its_head = event.head_sha in {"", commits["head_sha"]}
+    return replace(event, **commits) if is_its_head else event
+
+
+def pulls_of(event: Event, api: GitHubApi) -> list[dict[str, Any]]:
+    """Return the open pull requests whose head is the commit that the event is about.
+
+    Of a workflow run the branch is known, by which a fork's are found; the payload leaves them out.
+    """
+    repository, sha = f"/repos/{event.repository}", event.head_sha
+    if not sha:
+        return []
+    if event.name == "workflow_run":
+        head = f"{event.head_owner}:{event.head_branch}"
+        is_known = event.head_owner and event.head_branch
+        found = api.pages(f"{repository}/pulls", state="open", head=head) if is_known else []
+    else:
+        found = api.pages(f"{repository}/commits/{sha}/pulls")
+    return [
+        pull
+        for pull in found
+        if isinstance(value_at(pull, "number"), int)
+        and value_at(pull, "state") == "open"
+        and isinstance(value_at(pull, "base", "ref"), str)
+        and pull_request_commits(pull)["head_sha"] == sha
+    ]
+
+
+def refuse_untrusted(event: Event) -> None:
+    """Raise UsageError where a fork's files would run with a token that can write.
+
+    Policies, models and corpora are a program's input, and a checkout may hold more than those:
+    with a writing token none of it is touched.
+    """
+    if event.is_privileged and event.is_fork:
+        whose = event.head_repository or "a repository that the event does not name"
+        raise UsageError(
+            f"refusing to run: `{event.name}` gives the token rights that must not meet the files "
+            f"of {whose}; run the gate under `pull_request`, where a fork's token can only read"
+        )
+
+
+def base_commit(
+    event: Event, root: Path, workspace: Path, api: GitHubApi | None
+) -> BaseCommit | None:
+    """Return the commit that decides; None where the checked-out commit decides for itself.
+
+    Raises UsageError where what is checked out is not what the event is about, or no base is known.
+    """
+    clone = Clone(root, workspace)
+    _ = clone.prefix  # where there is no checkout, or a submodule's, it says so itself
+    head = clone.head()
+    if event.own_commit:
+        if head != event.own_commit:
+            raise _another_commit(event, head, event.own_commit)
+        return None
+    commit = event.base_sha
+    if event.head_sha and head != event.head_sha:
+        # Anybody can make a merge commit, with any parents: only GitHub's own has the base's.
+        parents = clone.parents(head) if head and head == event.merge_sha else []
+        if len(parents) != 2 or parents[1] != event.head_sha:
+            raise _another_commit(event, head, event.head_sha)
+        commit = parents[0]
+    if not commit or not event.head_sha:
+        raise UsageError(
+            f"no base commit is known under the event `{event.name}`, and GitHub could not be "
+            "asked for the pull request's; give the step a token and its `pr-number`, or run under "
+            "`pull_request`"
+        )
+    return BaseCommit(clone, commit, api=api, repository=event.repository)
+
+
+def identity(event: Event, base: BaseCommit | None) -> dict[str, str]:
+    """Return what tells a workflow run, and the change that it judges, from all others."""
+    return {
+        "repository": event.repository,
+        "workflow run": str(event.run_id),
+        "head commit": event.head_sha or event.own_commit,
+        "base commit": base.commit if base else "",
+    }
+
+
+def objection_to_introduce(event: Event) -> str:
+    """Return why a change may not introduce the gate; empty where it may.
+
+    The author chooses the base: any old branch lacks the policy, and a green check stays with the
+    commit when the pull request is moved to another base afterwards.
+    """
+    if event.base_branch and event.base_branch == event.default_branch:
+        return ""
+    return (
+        f"its base is the branch {quoted(event.base_branch or 'unknown')}, not the default branch "
+        f"{quoted(event.default_branch or 'unknown')}; bring the policy to that base first, or let "
+        "the workflow run for pull requests to branches that have it (`branches:`)"
+    )
+
+
+def _another_commit(event: Event, head: str, wanted: str) -> UsageError:
+    """Return the refusal of a verdict that would be about another commit than the event's."""
+    if event.own_commit:
+        advice = "the commit of the run, or name the pull request by `pr-number`"
+    elif event.name in _OWN_REF:
+        advice = "that commit or its merge: `actions/checkout` with no `ref`"
+    else:
+        advice = f"that commit: `actions/checkout` with `ref: {wanted}`, or where it comes from"
+    return UsageError(
+        f"commit {head[:12] or 'none'} is checked out, but the event `{event.name}` is about "
+        f"{wanted[:12]}, and a verdict on the one would be shown for the other; check out {advice}"
+    )

@@ -1,18 +1,44 @@
-"""What a pull request's report says beside the gate's own: who decided, and what the change edits.
+"""What a pull request shows of judged changes: files, outputs, annotations, summary and comment.
 
-The rest of the comment and of the summary is the report; this is put before and after it, and the
-whole is kept within the limits of where it goes.
+Beside the gate's own report stands who decided and what the change edits; the whole is kept within
+the limits of where it goes.
 """
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
-from fairgate.domain.outcomes import Outcome
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.wording import quoted
+from fairgate.gate.gate import GateResult
+from fairgate.gate.run_folder import RunFolder, write_run
+from fairgate.github.change import Evaluation, JudgedChange
+from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
+from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports import figures
-from fairgate.reports.blocks import Block, Column, Form, Row, Table, Text
+from fairgate.reports.blocks import (
+    Block,
+    Form,
+    Inline,
+    Kind,
+    Row,
+    Span,
+    Table,
+    Text,
+    View,
+    code,
+    columns,
+    joined,
+    strong,
+)
 from fairgate.reports.escaping import markdown_block, short_sentence
+from fairgate.reports.formats import formats
 from fairgate.reports.markdown import (
     COMMENT_LIMIT,
     length,
@@ -20,14 +46,282 @@ from fairgate.reports.markdown import (
     render_comment,
     render_report,
 )
-from fairgate.reports.spans import Inline, Kind, Span, code, joined, strong
-from fairgate.reports.view import View
+from fairgate.reports.present import texts_of, view_of
+from fairgate.reports.sections.affected import leading
 
+_RUN_FOLDER = "fairgate-run"
+"""The folder of a reader's own run in suggested commands: the runner's folders exist only there."""
+_REGRESSIONS = frozenset({"regression", "budget"})
+_LEVELS = {
+    Outcome.FAIL: ("error", "rule failed"),
+    Outcome.INCONCLUSIVE: ("warning", "rule is inconclusive"),
+    Outcome.NOT_EVALUATED: ("notice", "rule was not evaluated"),
+}
+_WORSE = (ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT, ExitCode.PASS)
+"""The worst first; what is not in here ends a run without any verdict."""
+_SUMS = ("violations", "regressions")
+_OF_EACH = ("outcome", "exit-code", "violations", "regressions", "value", "base", "run-folder")
 _NAMED, _NAME = 5, 120
 """Most files of one role that are named, and most characters of a name."""
 _SMALLEST_REPORT = 2_000
 _LONGEST = 300
 """Characters of an entry where not all entries are listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReport:
+    """What a finished gate leaves for the runner and the pull request."""
+
+    view: View
+    outcome: Outcome
+    exit_code: int
+    outputs: Mapping[str, str]
+    annotations: Sequence[Annotation]
+    notes: Notes
+    edits_rules: bool
+    """The change edits what it is judged by: policy, baseline, or what decides the questions."""
+
+    @property
+    def needs_attention(self) -> bool:
+        """Return whether a reviewer should be informed even if there is no comment yet."""
+        is_open = any(row.needs_attention and not row.rule.advisory for row in self.view.rules)
+        warns = bool(self.view.alerts)
+        return self.exit_code != 0 or is_open or warns or self.edits_rules
+
+    @property
+    def key(self) -> str:
+        """Return what distinguishes its comment from those of other gates."""
+        return self.view.policy
+
+    def comment(self, report_url: str, most: int | None = None) -> str:
+        """Return the comment without its marker, in at most so many characters (GitHub's limit)."""
+        room = COMMENT_LIMIT if most is None else most
+        return pull_request_comment(self.view, self.notes, report_url=report_url, most=room)
+
+    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
+        """Return the job summary, in so many bytes (the runner's limit); `remarks` came since."""
+        room = SUMMARY_BYTES if most is None else most
+        notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
+        return job_summary(self.view, notes, limit=room)
+
+
+def report_change(
+    judged: JudgedChange[Evaluation],
+    folder: Path,
+    remarks: Sequence[str],
+    *,
+    place: str = "",
+    report_only: bool = False,
+) -> ChangeReport:
+    """Write the run's files into `folder` and return the texts for other places.
+
+    `place` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
+    annotations and SARIF results at paths from the repository's own root.
+    """
+    decides = judged.decides
+    path = f"{place}{decides.run.given.provenance.policy_path}"
+    view = _view(decides, place, report_only=report_only)
+    result = decides.run.result
+    loaded = decides.side.loaded
+    notes = Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place))
+    written = tuple(formats())
+    texts = texts_of(view, written)
+    report = texts["report.md"]
+    if notes.edits is not None:
+        texts["report.md"] = lambda: _joined(
+            render_edited(notes), "".join(report()), render_notes(notes)
+        )
+    write_run(RunFolder(path=folder), loaded, decides.run, texts, [one.file for one in written])
+    failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
+    regressions = sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)
+    leads = leading(result)
+    change = leads.change if leads else None
+    value = change.now if change else leads.value if leads else None
+    outputs = {
+        "outcome": result.outcome.value,
+        "exit-code": str(int(result.exit_code)),
+        "violations": str(sum(not _REGRESSIONS.issuperset(rule.failed) for rule in failed)),
+        "regressions": str(regressions),
+        # The value of the rule that leads the report, and the baseline's on the same cases.
+        "value": "" if value is None else f"{value:.6g}",
+        "base": "" if change is None else f"{change.base:.6g}",
+        "run-folder": str(folder),
+        **{one.output: str(folder / one.file) for one in written if one.output},
+    }
+
+    def at_top(level: Level, title: str, message: str) -> Annotation:
+        title = f"FairGate: {title}"
+        return Annotation(level=level, title=title, message=message, file=path, line=1)
+
+    return ChangeReport(
+        view=view,
+        outcome=result.outcome,
+        exit_code=int(result.exit_code),
+        outputs=outputs,
+        annotations=[
+            *(at_top("error", "no verdict", message) for message in _stopped(result)),
+            *(  # differences between identities that no rule asks for
+                at_top("warning", "an identity is treated differently", reason)
+                for row in view.alerts
+                for reason in row.reasons
+            ),
+            *_annotations(result.rules, path, view.options.gate_lines),
+        ],
+        notes=notes,
+        edits_rules=bool(
+            (result.overlap is not None and result.overlap.removed)
+            or judged.edited
+            or judged.other is not None
+            or any(not one.role.is_under_test for one in judged.data)
+        ),
+    )
+
+
+def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View:
+    path = shlex.quote(evaluation.run.given.provenance.policy_path)
+    command = f"fairgate run {path} --out {_RUN_FOLDER}"
+    return view_of(
+        evaluation.run,
+        evaluation.side.loaded,
+        report_only=report_only,
+        run_path=_RUN_FOLDER,
+        run_command=f"cd {shlex.quote(place)} && {command}" if place else command,
+        place=place,
+    )
+
+
+def _stopped(result: GateResult) -> list[str]:
+    """Return why the build stops where no rule's own annotation gives the reason."""
+    fails = (rule.outcome is Outcome.FAIL and not rule.advisory for rule in result.rules)
+    if result.exit_code == 0 or any(fails):
+        return []
+    open_rules = (rule for rule in result.rules if rule.outcome is not Outcome.PASS)
+    undecided = (reason for rule in open_rules if not rule.advisory for reason in rule.reasons)
+    reasons = (*result.evidence.problems, *result.incompatible, *undecided)
+    return [next(iter(reasons), f"the gate's outcome is {result.outcome.value}")]
+
+
+def _annotations(
+    rules: Sequence[RuleResult], path: str, lines: Mapping[int, int]
+) -> list[Annotation]:
+    """Return an annotation for each rule that did not pass, failures first."""
+    found = []
+    for outcome, (level, title) in _LEVELS.items():
+        for rule in rules:
+            waits = rule.is_first_run or rule.is_reported
+            if rule.outcome is not outcome or (waits and outcome is not Outcome.FAIL):
+                continue
+            where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+            shown_level = "notice" if rule.advisory else level
+            found.append(
+                Annotation(
+                    level=shown_level,  # type: ignore[arg-type]
+                    title=f"FairGate: {title}",
+                    message=f"{rule.metric}{f' ({where})' if where else ''} in suite "
+                    f"{rule.suite}: {'; '.join(rule.reasons)}",
+                    file=path,
+                    line=lines.get(rule.position, 1),
+                )
+            )
+    return found
+
+
+def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
+    if judged.other is None and not judged.edited and not judged.data:
+        return None
+    shown = _shown(judged.decides)
+    other: Inline = "the policy is removed" if judged.edited else "the same policy and baseline"
+    if judged.other is not None:
+        other = _shown(judged.other)
+    elif judged.is_refused:
+        other = "not run"
+    by_base = judged.decided_by == "base"
+    return Edits(
+        files=_by_role(judged, place),
+        edits_policy=judged.decides.run.given.provenance.policy_path in judged.edited,
+        decided_by=judged.decided_by,
+        base=shown if by_base else other,
+        proposed=other if by_base else shown,
+        loosened=judged.loosened,
+        differences=judged.differences,
+    )
+
+
+def _by_role(judged: JudgedChange[Evaluation], place: str) -> dict[str, list[str]]:
+    """Return what the change edits, by what it is: what decides first, then what is under test."""
+    policy = judged.decides.run.given.provenance.policy_path
+    found: dict[str, list[str]] = {}
+    for file in judged.edited:
+        kept = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
+        role = "policy" if file == policy else kept
+        found.setdefault(role, []).append(f"{place}{file}")
+    for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
+        role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)
+        found.setdefault(role, []).append(f"{place}{one.file}")
+    return found
+
+
+def _shown(evaluation: Evaluation) -> Inline:
+    view = _view(evaluation, report_only=False)
+    first = ", first run" if evaluation.run.given.references.baseline is None else ""
+    return [Span(view.mark.value, Kind.MARK), f" {view.word}{first}"]
+
+
+def several_key(place: str) -> str:
+    """Return what distinguishes the comment of several policies: where they are, not which."""
+    return f"policies/{place}".rstrip("/")
+
+
+class SeveralReports:
+    """The reports of at least two policies, in the order in which the workflow names them.
+
+    Outcome and exit code are the worst policy's; a reviewer is informed of any of them.
+    """
+
+    def __init__(self, reports: Sequence[ChangeReport], place: str) -> None:
+        """Raise UsageError where two have one name: they would take each other's place."""
+        names = [report.view.policy for report in reports]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two policies are called {quoted(name)}; rename one of them")
+        self._reports = reports
+        self._worst = min(reports, key=lambda one: _WORSE.index(ExitCode(one.exit_code)))
+        self.key = several_key(place)
+        self.outcome, self.exit_code = self._worst.outcome, self._worst.exit_code
+        self.needs_attention = any(report.needs_attention for report in reports)
+        self.annotations = [one for report in reports for one in report.annotations]
+        self._head = several_head([report.view for report in reports], self.outcome)
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """Return the sums, else what the worst policy gives, and `results` with each one's own."""
+        results = {
+            report.view.policy: {name: report.outputs[name] for name in _OF_EACH}
+            for report in self._reports
+        }
+        sums = {name: sum(int(report.outputs[name]) for report in self._reports) for name in _SUMS}
+        return {
+            **self._worst.outputs,
+            **{name: str(value) for name, value in sums.items()},
+            "results": json.dumps(results),
+        }
+
+    def comment(self, report_url: str) -> str:
+        """Return a line for each policy, and the reports of those that need attention."""
+        open_ones = [report for report in self._reports if report.needs_attention]
+        room = (COMMENT_LIMIT - length(self._head)) // max(1, len(open_ones)) - 2
+        parts = [report.comment(report_url, room).strip() for report in open_ones]
+        while parts and length("\n\n".join([self._head, *parts])) >= COMMENT_LIMIT:
+            parts.pop()
+        return "\n\n".join([self._head.strip(), *parts]) + "\n"
+
+    def summary(self, remarks: Sequence[str] = ()) -> str:
+        """Return the job summaries, one after the other; `remarks` are what happened since."""
+        room = (SUMMARY_BYTES - len(self._head.encode())) // len(self._reports) - 2
+        *others, last = self._reports
+        parts = [report.summary((), room).strip() for report in others]
+        parts.append(last.summary(remarks, room).strip())
+        return "\n\n".join([self._head.strip(), *parts]) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +334,8 @@ class Room:
 
 
 _WHOLE = Room()
+
+
 _STEPS = (
     Room(loosened=20, others=20),
     Room(loosened=20, others=5),
@@ -79,7 +375,7 @@ class Notes:
 
 def render_notes(notes: Notes, room: Room = _WHOLE) -> str:
     """Return the Markdown that follows the report; empty where there is nothing to say."""
-    blocks: list[Block] = _edits(notes.edits, room) if notes.edits else []
+    blocks: list[Block] = _edit_blocks(notes.edits, room) if notes.edits else []
     if notes.remarks:
         blocks.append(Text(lines=_some(notes.remarks, room.others), form=Form.NOTE))
     return render_blocks(blocks)
@@ -94,14 +390,12 @@ def render_edited(notes: Notes, room: Room = _WHOLE) -> str:
         named = files[: _NAMED if room.others is None else min(_NAMED, room.others)]
         more = len(files) - len(named)
         line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
-        line += joined([code(_shortened(file)) for file in named], ", ")
+        ends = _NAME // 2
+        short = [f if len(f) <= _NAME else f"{f[:ends]}…{f[-ends:]}" for f in named]
+        line += joined([code(file) for file in short], ", ")
         if more:
             line.append(f" and {more:,} more" if named else f"({figures.count(more, 'file')})")
     return render_blocks([Text(lines=[line])])
-
-
-def _shortened(file: str) -> str:
-    return file if len(file) <= _NAME else f"{file[: _NAME // 2]}…{file[-_NAME // 2 :]}"
 
 
 def _cut(text: str, most: int | None) -> str:
@@ -115,12 +409,12 @@ def _some(items: Sequence[str], most: int | None) -> list[str]:
     return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
 
 
-def _edits(edits: Edits, room: Room) -> list[Block]:
+def _edit_blocks(edits: Edits, room: Room) -> list[Block]:
     by_base = edits.decided_by == "base"
     decides, compares = strong("decides"), "for comparison"
     table = Table(
         label="Results of both sides",
-        columns=[Column(head="judged by the files of"), Column(head="result"), Column(head="")],
+        columns=columns("judged by the files of", "result", ""),
         rows=[
             Row(cells=["the base commit", edits.base, decides if by_base else compares]),
             Row(cells=["this change", edits.proposed, compares if by_base else decides]),
@@ -153,10 +447,7 @@ def pull_request_comment(
         line: Inline = [strong(f"This change makes {less} less strict"), ", listed below."]
         warning = Text(lines=[line], form=Form.WARNING)
         shown = replace(view, warnings=[warning, *view.warnings])
-
-    def render(limit: int) -> str:
-        return render_comment(shown, limit=limit, report_url=report_url)
-
+    render = partial(render_comment, shown, report_url=report_url)
     return _within(view, notes, render, most, length, _STEPS)
 
 
@@ -170,7 +461,7 @@ def several_head(views: Sequence[View], outcome: Outcome) -> str:
     title = render_blocks([Text(lines=[[Span(outcome.value, Kind.MARK), f" FairGate: {words}"]])])
     table = Table(
         label="Policies",
-        columns=[Column(head="policy"), Column(head="outcome"), Column(head="")],
+        columns=columns("policy", "outcome", ""),
         rows=[
             Row(cells=[
                 code(view.policy), [Span(view.mark.value, Kind.MARK), f" {view.word}"], view.lead
@@ -181,7 +472,7 @@ def several_head(views: Sequence[View], outcome: Outcome) -> str:
     return f"### {title.strip()}\n\n{render_blocks([table])}"
 
 
-def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: str) -> str:
+def no_verdict_comment(problem: str, exit_code: int, head: str, report_url: str) -> str:
     """Return the comment of a run that ended before it had a verdict."""
     commit = f" at commit `{head[:12]}`" if head else ""
     shown = markdown_block(short_sentence(problem))
@@ -194,20 +485,17 @@ def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: s
 def job_summary(view: View, notes: Notes, *, limit: int) -> str:
     """Return the job summary in at most `limit` bytes of UTF-8."""
 
-    def render(characters: int) -> str:
-        return render_report(view, limit=characters)
-
     def measure(text: str) -> int:
         return len(text.encode("utf-8", "replace"))
 
     fewer = [Room(loosened=many, others=many) for many in (None, 1_000, 200)]
-    return _within(view, notes, render, limit, measure, [*fewer, *_STEPS])
+    return _within(view, notes, partial(render_report, view), limit, measure, [*fewer, *_STEPS])
 
 
 def _within(
     view: View,
     notes: Notes,
-    render: Callable[[int], str],
+    render: Callable[..., str],
     limit: int,
     measure: Callable[[str], int],
     steps: Sequence[Room],
@@ -217,7 +505,7 @@ def _within(
         edited, extra = render_edited(notes, room), render_notes(notes, room)
         characters = limit - measure(edited) - measure(extra)
         while room.has_report and characters >= _SMALLEST_REPORT:
-            text = _joined(edited, render(characters), extra)
+            text = _joined(edited, render(limit=characters), extra)
             if measure(text) <= limit:
                 return text
             characters //= 2
@@ -236,13 +524,6 @@ def _head(view: View) -> str:
     ]
     left = "The report does not fit in here; it stands in the report files of this run.\n"
     return f"### {render_blocks([Text(lines=[line])])}\n\n{left}"
-
-
-def with_notes(report: str, notes: Notes) -> str:
-    """Return a report with the notes, nothing of them left out."""
-    if notes.edits is None:
-        return report
-    return _joined(render_edited(notes), report, render_notes(notes))
 
 
 def _joined(head: str, report: str, extra: str) -> str:

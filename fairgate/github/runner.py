@@ -1,28 +1,297 @@
-"""What a job reports to its runner: annotations, outputs, the job summary.
+"""What the runner gives a step and takes from it: inputs; outputs, annotations, the job summary.
 
-Every text is harmless before it is written: a workflow command is a line of the log, and nobody but
-this module may write one.
+The inputs of the action are texts from a workflow, checked all at once. Every text for the runner
+is harmless before it is written: a workflow command is a line of the log, and nobody but this
+module may write one.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar, get_args
 
-from fairgate.domain.errors import StoreError
-from fairgate.domain.wording import harmless
+import click
 
+from fairgate.domain.errors import StoreError, UsageError
+from fairgate.domain.ports import Runtime
+from fairgate.domain.wording import harmless, listed, quoted
+
+CommentMode = Literal["on-change", "always", "on-failure", "never"]
+Command = TypeVar("Command", bound=Callable[..., Any])
+_BELIEVED = (
+    "RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
+)  # fmt: skip
+"""Variables of folders that hold stored results, models and data sets, or git's settings."""
+_CHOICES = {
+    "device": ("cpu", "cuda"),
+    "comment": get_args(CommentMode),
+    "baseline_change": ("refuse", "allow"),
+    "report_only": ("true", "false"),
+}
+_INPUTS = {
+    "policy": ("", "Policy file, relative to the root of the checkout; several, each on a line."),
+    "root": (".", "Folder that paths start at and may not leave, relative to the workspace."),
+    "device": ("cpu", "`cpu` or `cuda`."),
+    "comment": ("on-change", "`on-change`, `always`, `on-failure` or `never`."),
+    "comment_key": (
+        "",
+        "Distinguishes the comments of several gates (default: the policy's name).",
+    ),
+    "baseline_change": ("refuse", "`allow` lets a pull request's own policy and baseline decide."),
+    "report_only": ("false", "`true`: exit 0 whatever the verdict; it is still shown."),
+    "report_dir": ("", "Folder for the report files, inside the workspace."),
+    "cache_dir": ("", "Folder for stored results, outside of the checkout."),
+    "blame": (
+        "0",
+        "Most questions for finding what explains a red verdict; 0: it is not searched.",
+    ),
+    "answers_artifact": ("", "Artifact with the stored answers of the base branch's runs."),
+    "pr_number": ("", "Pull request, where the event does not name one."),
+    "github_token": ("", "Token for comment and base commit."),
+}
+"""By name: the default, and what it is."""
 ANNOTATIONS_PER_KIND = 10
 """The runner drops further ones of a step silently."""
 SUMMARY_BYTES = 1_000_000
 """The runner refuses a step's whole summary above 1 MiB."""
 MESSAGE_CHARACTERS = 1000
-
 Level = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What the workflow asks for, valid."""
+
+    policies: tuple[str, ...]
+    """At least one, each by its path below `root`."""
+    workspace: Path
+    """The runner's folder for checkouts."""
+    root: Path
+    scratch: Path
+    """A folder of the runner's, outside the checkout."""
+    runtime: Runtime
+    report_only: bool
+    report_dir: Path | None
+    comment: CommentMode
+    comment_key: str
+    allows_change: bool
+    blame: int
+    """Most questions for finding what explains a red verdict."""
+    number: int | None
+    token: str
+    answers: str = ""
+    """Artifact with the base branch's stored answers; empty: none are used."""
+
+    def __repr__(self) -> str:
+        """Say which policy, never the token."""
+        return f"Inputs({', '.join(self.policies)!r})"
+
+
+def input_options(command: Command) -> Command:
+    """Add an option for each input; the action sets them by environment variables.
+
+    All are plain texts: a wrong one must leave outputs and a summary, which click's own checks
+    would prevent.
+    """
+    for name, (default, text) in reversed(_INPUTS.items()):
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            default=default,
+            envvar=f"FAIRGATE_{name.upper()}",
+            help=text,
+        )(command)
+    return command
+
+
+def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> Inputs:
+    """Return the inputs. Raises UsageError that names everything wrong with them."""
+    workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
+    problems = [
+        f"{_shown(name)} is {quoted(options[name])}, expected {listed(known)}"
+        for name, known in _CHOICES.items()
+        if options[name] not in known
+    ]
+    root = _root(workspace, options["root"], problems)
+    policies = [_inside(root, name, "policy", problems) for name in policies_in(options["policy"])]
+    problems += _unclear_policies(options["policy"])
+    report_dir = options["report_dir"]
+    reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
+    if reports is not None and reports.is_relative_to(workspace):
+        problems += _leads_elsewhere(reports, workspace, "report-dir")
+    problems += _stores_in(workspace, options["cache_dir"], environment)
+    artifact = options["answers_artifact"]
+    if artifact and not re.fullmatch(r"[\w.-]{1,100}", artifact, re.ASCII):
+        problems.append(
+            f"answers-artifact is {quoted(artifact)}, expected a name of letters, digits, - _ ."
+        )
+    number = options["pr_number"]
+    if number and not re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII):
+        problems.append(f"pr-number is {quoted(number)}, expected a number")
+    if not re.fullmatch(r"[0-9]{1,8}", options["blame"], re.ASCII):
+        problems.append(f"blame is {quoted(options['blame'])}, expected a number of questions")
+    if problems:
+        raise UsageError("; ".join(problems) + "; correct the step's `with:`")
+    scratch = _scratch(environment)
+    cache = Path(options["cache_dir"]).absolute() if options["cache_dir"] else scratch / "cache"
+    return Inputs(
+        policies=tuple(policy.relative_to(root).as_posix() for policy in policies),
+        workspace=workspace,
+        root=root,
+        scratch=scratch,
+        runtime=Runtime(
+            root=root,
+            cache=cache,
+            device=options["device"],
+            confined=True,
+            today=dt.datetime.now(tz=dt.UTC).date(),
+        ),
+        report_only=options["report_only"] == "true",
+        report_dir=reports,
+        comment=options["comment"],  # type: ignore[arg-type]
+        comment_key=options["comment_key"],
+        allows_change=options["baseline_change"] == "allow",
+        blame=int(options["blame"]),
+        number=int(number) if number else None,
+        token=options["github_token"],
+        answers=options["answers_artifact"],
+    )
+
+
+def read_parts(
+    shards: str, attribution: str, inputs: Inputs, environment: Mapping[str, str]
+) -> Path:
+    """Return the folder of a run's parts. Raises UsageError that names everything wrong."""
+    folder = Path(shards or _scratch(environment).with_name("fairgate-shards")).absolute()
+    problems = []
+    if attribution not in ("ask", "skip"):
+        problems.append(f"attribution is {quoted(attribution)}, expected `ask` or `skip`")
+    if _lies_in(inputs.workspace, folder):
+        problems.append(
+            f"shards is {quoted(shards)}, which lies in the checkout, where a change could put "
+            "answers of its own; download them to `${{ runner.temp }}/fairgate-shards`"
+        )
+    elif not folder.is_dir():
+        problems.append(
+            f"shards is {quoted(str(folder))}, where there is no folder: no part of the run was "
+            "downloaded to it, or none was uploaded"
+        )
+    if problems:
+        raise UsageError("; ".join(problems) + "; correct the workflow")
+    return folder
+
+
+def policies_in(text: str) -> list[str]:
+    """Return the policies that the input names, each on a line of its own."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _unclear_policies(text: str) -> Iterator[str]:
+    """Yield what is wrong with the input besides where its paths lead."""
+    named = policies_in(text)
+    if not named:
+        yield "policy is empty, expected the path of a policy file"
+    for name in named:
+        if set(name) & set("*?["):
+            yield (
+                f"policy is {quoted(name)}, expected a path: a change could take its own policy "
+                "out of a pattern; name each policy on a line of its own"
+            )
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        yield f"policy names {listed(twice, last='and')} twice"
+
+
+def _stores_in(workspace: Path, cache_dir: str, environment: Mapping[str, str]) -> list[str]:
+    """Return a problem for each folder inside the checkout whose content a run believes.
+
+    Answers, indexes, models and git's own settings: a change could bring them along.
+    """
+    named = {"cache-dir": cache_dir, **{name: environment.get(name, "") for name in _BELIEVED}}
+    return [
+        f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
+        "trusted there; expected a folder outside of it"
+        for name, value in named.items()
+        if value and _lies_in(workspace, Path(value))
+    ]
+
+
+def _lies_in(workspace: Path, path: Path) -> bool:
+    """Return whether a path, or a part of the way to it, is inside a folder."""
+    try:
+        named = Path(os.path.normpath(Path.cwd() / path.expanduser()))
+        return any(part.resolve().is_relative_to(workspace) for part in (named, *named.parents))
+    except (OSError, ValueError, RuntimeError):
+        return True
+
+
+def _scratch(environment: Mapping[str, str]) -> Path:
+    named = environment.get("RUNNER_TEMP")
+    if not named:
+        raise UsageError("RUNNER_TEMP is not set; this command is for GitHub Actions runners")
+    return Path(named).absolute() / "fairgate"
+
+
+def _root(workspace: Path, name: str, problems: list[str]) -> Path:
+    """Return the folder that paths start at; a link is a problem, its target is named.
+
+    A commit has no files below a link, so a pull request that made the folder one would be judged
+    as if its base had neither policy nor baseline.
+    """
+    root = _inside(workspace, name, "root", problems)
+    real = root.resolve()
+    if real != root:
+        target = quoted(real.relative_to(workspace).as_posix())
+        problems.append(f"root is {quoted(name)}, which is or lies behind a link; name {target}")
+    return real
+
+
+def _inside(folder: Path, name: str, option: str, problems: list[str]) -> Path:
+    """Return the path below `folder` by its own name; note a problem where it leads out.
+
+    Links are followed to see where it leads, not in what is returned: base commits are asked for
+    the name that the workflow gives.
+    """
+    path = Path(os.path.normpath(folder / name))
+    try:
+        is_inside = path.is_relative_to(folder) and path.resolve().is_relative_to(folder)
+    except (OSError, ValueError, RuntimeError):
+        is_inside = False
+    if is_inside and not Path(name).is_absolute():
+        return path
+    problems.append(f"{option} is {quoted(name)}, expected a relative path inside the checkout")
+    return folder
+
+
+def written_folder(folder: Path, inputs: Inputs) -> Path:
+    """Return a folder of the action's, when it is about to be written.
+
+    Raises UsageError where a link could lead out of the workspace or the runner's folder.
+    """
+    within = inputs.workspace if inputs.report_dir else inputs.scratch.parent
+    problem = next(_leads_elsewhere(folder, within, "report-dir"), None)
+    if problem is not None:
+        raise UsageError(f"{problem}; remove the link, or name another folder")
+    return folder
+
+
+def _leads_elsewhere(folder: Path, within: Path, option: str) -> Iterator[str]:
+    """Yield which link a change, or another job, has put on the way to a folder or into it."""
+    on_the_way = (one for one in (folder, *folder.parents) if within in one.parents)
+    inside = folder.iterdir() if folder.is_dir() else ()
+    link = next((one for one in (*on_the_way, *inside) if one.is_symlink()), None)
+    if link is not None:
+        named = quoted(link.relative_to(within).as_posix())
+        yield f"{option} leads to {named}, which is a link; files are written through none"
+
+
+def _shown(name: str) -> str:
+    return name.replace("_", "-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

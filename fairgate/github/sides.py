@@ -12,16 +12,15 @@ from typing import Protocol
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import UsageError
-from fairgate.domain.measurements import Slice, slice_of
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.outcomes import Slice, slice_of
+from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless, quoted
-from fairgate.gate.baseline import Baseline, Reference, References
-from fairgate.gate.baseline_diff import baseline_differences
+from fairgate.gate.baseline import Baseline, Reference, References, baseline_differences
 from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.rules import Rule, expand_rules
-from fairgate.io.embedded_names import existing
+from fairgate.io.named_files import existing
 from fairgate.policy.schema import Policy
 
 _STRICTNESS = ("significant", "estimate", "interval")
@@ -35,17 +34,10 @@ Loosening = tuple[float, str]
 class Side:
     """A policy, its baseline and its anchor as one version of the repository has them."""
 
-    text: str
     loaded: LoadedPolicy
     references: References
     runtime: Runtime
     """Where its files are read."""
-
-
-def is_same(before: Side, after: Side) -> bool:
-    """Return whether policy, baseline and anchor are the same."""
-    same_policy = before.loaded.policy == after.loaded.policy
-    return same_policy and not edited_references(before, after)
 
 
 def _differ(then: Baseline | None, now: Baseline | None) -> bool:

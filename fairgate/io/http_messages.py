@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.errors import ApplicationError, FairGateError, UsageError
 from fairgate.domain.wording import concealed, harmless, quoted
+
+if TYPE_CHECKING:
+    from fairgate.io.http_client import HttpClient
 
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another attempt may change."""
@@ -89,16 +95,6 @@ def retry_after(answer: Answer) -> float | None:
     return whole_seconds(answer.headers.get("retry-after"))
 
 
-def asks_to_wait(answer: Answer) -> str:
-    """Return what to do where a server says how long to wait; empty where it says nothing."""
-    wait = retry_after(answer)
-    return (
-        ""
-        if wait is None
-        else (f"it asks to wait {wait:g} s: lower `concurrency` or set `per_second`")
-    )
-
-
 def whole_seconds(text: str | None) -> float | None:
     """Return a header's whole number; None where it is none."""
     return float(text) if text is not None and re.fullmatch(r"[0-9]{1,12}", text) else None
@@ -133,59 +129,101 @@ def secret_in(variable: str, *, named_by: str, is_a: str, remedy: str) -> str:
     return value
 
 
-def key_in(variable: str | None) -> str:
-    """Return the key of an endpoint that `api_key_env` names; empty where none is to be sent."""
-    if variable is None:
-        return ""
-    return secret_in(
-        variable,
-        named_by="`api_key_env` names",
-        is_a="key",
-        remedy="set it to the endpoint's key",
-    )
+@dataclass(kw_only=True)
+class HttpService:
+    """Something that is asked over HTTP: how, with which secrets, and what messages say of it.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
-    """What is asked, as messages name it."""
+    Variables are read and connections opened when it is first asked.
+    """
 
     name: str
-    secrets: Sequence[str]
-    """Values that no message holds."""
-    variables: tuple[str, ...]
-    """NAMES of the environment variables that were sent."""
-    attempts: int
+    limits: Limits
+    variables: Mapping[str, str]
+    """Header to the NAME of the environment variable with its value."""
+    before: str = ""
+    """Stands before each of these values: `Bearer `."""
+    more_headers: Mapping[str, str] = field(default_factory=dict)
+    key: Literal["api_key_env", "headers_env"] = "api_key_env"
+    """Where the policy names the variables."""
+    set_to: str = "set it to the endpoint's key"
+    hints: Mapping[int, str] = field(default_factory=dict)
+    """By status, what to check."""
     remedy: str
     """What to check where the status says no more."""
-    key: str = "`headers_env`"
-    """Where the policy gives a key."""
+    error: type[FairGateError] = ApplicationError
+    sleep: Callable[[float], None] | None = None
+    """Replaces waiting between attempts."""
 
+    @cached_property
+    def secrets(self) -> list[str]:
+        """Return what the variables hold, which no message may. Raises UsageError."""
+        is_key = self.key == "api_key_env"
+        return [
+            secret_in(
+                name,
+                named_by=f"`{self.key}` names{'' if is_key else f' for {quoted(header)}'}",
+                is_a="key" if is_key else "value",
+                remedy=self.set_to,
+            )
+            for header, name in self.variables.items()
+        ]
 
-def usable(found: Answer | HttpError, asker: Asker, about: str) -> Answer:
-    """Return the answer. Raises ApplicationError unless its status is a success."""
-    if isinstance(found, HttpError):
-        raise ApplicationError(
-            f"{asker.name}, asked {about}: {found.sentence}; check that it runs, and its address"
-        )
-    if found.status // 100 != 2:
-        message = concealed(found.body[:2000].decode("utf-8", "replace"), asker.secrets)
-        words = f" and the message {harmless(message.strip()[:120])!r}" if message.strip() else ""
-        raise ApplicationError(
-            f"{asker.name}, asked {about}: answered with HTTP {found.status}{words}; "
-            f"{_hint(found, asker)}"
-        )
-    return found
+    @cached_property
+    def client(self) -> HttpClient:
+        """Return what asks, with its connections."""
+        from fairgate.io.http_client import HttpClient
 
+        return HttpClient(self.limits, secrets=self.secrets, sleep=self.sleep)
 
-def _hint(answer: Answer, asker: Asker) -> str:
-    if answer.status in (401, 403):
-        named = ", ".join(asker.variables)
-        return f"check what {named} holds" if named else f"give the key in {asker.key}"
-    if 300 <= answer.status < 400:
-        target = harmless(concealed(answer.headers.get("location", ""), asker.secrets)[:100])
-        return f"redirects are not followed: name the address it leads to ({target!r})"
-    if wait := asks_to_wait(answer):
-        return wait
-    if answer.status in BUSY:
-        return f"tried {asker.attempts} times; look into its log"
-    return asker.remedy
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """Return what every request has as headers."""
+        values = (self.before + secret for secret in self.secrets)
+        secret = dict(zip(self.variables, values, strict=True))
+        return {"Accept": "application/json", **self.more_headers, **secret}
+
+    def get(self, url: str) -> Request:
+        """Return the request for an address."""
+        return Request(method="GET", url=url, headers=self.headers)
+
+    def send(self, url: str, value: object, method: str = "POST") -> Request:
+        """Return the request that carries a JSON value."""
+        headers = {"Content-Type": "application/json", **self.headers}
+        return Request(method=method, url=url, headers=headers, body=json.dumps(value).encode())
+
+    def ask(self, request: Request, about: str = "") -> Answer:
+        """Return the answer to one request, see `usable`."""
+        ((_, found),) = self.client.ask_all([request])
+        return self.usable(found, about)
+
+    def usable(self, found: Answer | HttpError, about: str = "") -> Answer:
+        """Return the answer. Raises the service's error unless its status is a success."""
+        asked = f"{self.name}, asked {about}" if about else self.name
+        if isinstance(found, HttpError):
+            raise self.error(f"{asked}: {found.sentence}; check that it runs, and its address")
+        if found.status // 100 != 2:
+            message = self.concealed(found.body[:2000].decode("utf-8", "replace")).strip()
+            words = f" and the message {harmless(message[:120])!r}" if message else ""
+            raise self.error(
+                f"{asked}: answered with HTTP {found.status}{words}; {self._hint(found)}"
+            )
+        return found
+
+    def concealed(self, text: str) -> str:
+        """Return a text without what the variables hold."""
+        return concealed(text, self.secrets)
+
+    def _hint(self, answer: Answer) -> str:
+        if answer.status in self.hints:
+            return self.hints[answer.status]
+        if answer.status in (401, 403):
+            named = ", ".join(sorted(self.variables.values()))
+            return f"check what {named} holds" if named else f"give the key in `{self.key}`"
+        if 300 <= answer.status < 400:
+            target = harmless(self.concealed(answer.headers.get("location", ""))[:100])
+            return f"redirects are not followed: name the address it leads to ({target!r})"
+        if (wait := retry_after(answer)) is not None:
+            return f"it asks to wait {wait:g} s: lower `concurrency` or set `per_second`"
+        if answer.status in BUSY:
+            return f"tried {self.limits.attempts} times; look into its log"
+        return self.remedy

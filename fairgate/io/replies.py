@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NoReturn
 
-from fairgate.domain.applications import Reply
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import Document, Reply
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
 

@@ -1,22 +1,33 @@
-"""CSV, TSV, JSONL and Parquet files as one stream of rows."""
+"""Files of text read strictly: tables (CSV, TSV, JSONL, Parquet) as rows, lines, JSON objects.
+
+Every fault is told with its place.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import PurePath
+import functools
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.wording import listed, nearest
-from fairgate.io.text_files import MAX_LINE_BYTES, capped, checked_text, read_lines, unreadable
+from fairgate.domain.wording import harmless, listed, nearest
 
 TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
 ID_COLUMNS = ("id", "doc_id", "_id")
 _OTHER_DELIMITERS = {";": "`;`", "\t": "tabs", "|": "`|`", ",": "commas"}
 _PARQUET_BATCH = 1024
+_PARQUET = (".parquet", ".pq")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+MAX_LINE_BYTES = 8 * 2**20
+MAX_TEXT_CHARACTERS = 2**20
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+MOST_BYTES = 256 << 20
 
 
 class Row(NamedTuple):
@@ -35,7 +46,16 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
     `columns` limits what is read where the format can (Parquet). Raises DataError with
     `path:line`, and UsageError for an unknown format or a missing library.
     """
-    return _reader(path)(path, columns)
+    suffix = PurePath(path).suffix.lower()
+    if suffix in _DELIMITERS:
+        return _read_csv(path)
+    if suffix in (".jsonl", ".ndjson"):
+        return (Row(n, line, row) for n, (line, row) in enumerate(read_json_objects(path), 1))
+    if suffix in _PARQUET:
+        return _read_parquet(path, columns)
+    raise UsageError(
+        f"{path}: unknown table format {suffix!r}; expected .csv, .tsv, .jsonl or .parquet"
+    )
 
 
 def table_columns(path: str) -> tuple[str, ...]:
@@ -43,16 +63,17 @@ def table_columns(path: str) -> tuple[str, ...]:
 
     A column may begin in any row of JSONL, so the file is read to its end.
     """
-    if _suffix(path) in (".parquet", ".pq"):
+    suffix = PurePath(path).suffix.lower()
+    if suffix in _PARQUET:
         table = _parquet_file(path)
         table.close()
         return tuple(table.schema_arrow.names)
     names: dict[str, None] = {}
-    if _suffix(path) in _DELIMITERS:
+    if suffix in _DELIMITERS:
         _, header = next(_csv_records(path), (0, []))
         names = dict.fromkeys(header)
     else:
-        for row in _read_jsonl(path, None):
+        for row in read_rows(path):
             names.update(dict.fromkeys(row.values))
     if not names:
         raise DataError(f"{path}: is empty; expected a table with at least one row")
@@ -98,31 +119,10 @@ def columns_offered(columns: Sequence[str], wanted: str = "") -> str:
     return f"{hint}The columns are {listed(columns[:20], last='and')}{more}"
 
 
-_Reader = Callable[[str, Sequence[str] | None], Iterator[Row]]
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-
-
-def _suffix(path: str) -> str:
-    return PurePath(path).suffix.lower()
-
-
-def _reader(path: str) -> _Reader:
-    suffix = _suffix(path)
-    if suffix in _DELIMITERS:
-        return _read_csv
-    if suffix in (".jsonl", ".ndjson"):
-        return _read_jsonl
-    if suffix in (".parquet", ".pq"):
-        return _read_parquet
-    raise UsageError(
-        f"{path}: unknown table format {suffix!r}; expected .csv, .tsv, .jsonl or .parquet"
-    )
-
-
 def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yield `(first line, fields)` of every record that is not blank."""
     lines = (line for _, line in read_lines(path))
-    reader = csv.reader(lines, delimiter=_DELIMITERS[_suffix(path)], strict=True)
+    reader = csv.reader(lines, delimiter=_DELIMITERS[PurePath(path).suffix.lower()], strict=True)
     while True:
         first = reader.line_num + 1
         # The limit is one for the whole process: it is ours only while one record is read.
@@ -142,7 +142,7 @@ def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
             yield first, fields
 
 
-def _read_csv(path: str, _columns: Sequence[str] | None) -> Iterator[Row]:
+def _read_csv(path: str) -> Iterator[Row]:
     records = _csv_records(path)
     header_line, header = next(records, (0, []))
     twice = {name for name in header if name and header.count(name) > 1}
@@ -161,35 +161,21 @@ def _read_csv(path: str, _columns: Sequence[str] | None) -> Iterator[Row]:
         yield Row(number, line, dict(zip(header, fields, strict=True)))
 
 
-def _read_jsonl(path: str, _columns: Sequence[str] | None) -> Iterator[Row]:
-    return (Row(n, line, record) for n, (line, record) in enumerate(read_json_objects(path), 1))
-
-
-_read = partial(read_json, strict=False)
-
-
-def read_json_objects(
-    path: str, read: Callable[[str], Any] = _read
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield `(line, object)` of a JSON Lines file; blank lines are skipped.
-
-    `read` returns the value of a line, or raises JsonError.
-    """
+def read_json_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield `(line, object)` of a JSON Lines file; blank lines are skipped."""
     for line, text in read_lines(path):
-        record = json_object(text, path, line, read)
+        record = json_object(text, path, line)
         if record is not None:
             yield line, record
 
 
-def json_object(
-    text: str, path: str, line: int, read: Callable[[str], Any] = _read
-) -> dict[str, Any] | None:
+def json_object(text: str, path: str, line: int) -> dict[str, Any] | None:
     """Return the object of a line with its line end; None where it is blank. Raises DataError."""
     if text.isspace():
         return None
     text = text.rstrip("\r\n")  # else the error is said to be on a next line
     try:
-        record = read(text)
+        record = read_json(text, strict=False)
     except JsonError as error:
         place = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
         begin = max(0, error.column - 16)
@@ -238,3 +224,132 @@ def _read_parquet(path: str, columns: Sequence[str] | None) -> Iterator[Row]:
         ) from error
     finally:
         table.close()
+
+
+def read_lines(path: str) -> Iterator[tuple[int, str]]:
+    """Yield `(line number from 1, line with its line end)`; a UTF-8 byte order mark is skipped.
+
+    Streams. Raises DataError with `path:line` for bytes that are not UTF-8, for NUL bytes and for
+    lines over 8 MiB, and for files that cannot be read.
+    """
+    number = 0
+    try:
+        with Path(path).open("rb") as file:
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                if number == 1:
+                    if raw.startswith(_UTF16_BOMS):
+                        raise DataError(
+                            f"{path}:1: the file is UTF-16; expected UTF-8: save it as UTF-8"
+                        )
+                    raw = raw.removeprefix(_UTF8_BOM)
+                yield number, _decoded(raw, f"{path}:{number}")
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _decoded(raw: bytes, place: str) -> str:
+    if len(raw) > MAX_LINE_BYTES:
+        raise DataError(
+            f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; expected one record a "
+            "line: check the line ends, or remove the record"
+        )
+    if (nul := raw.find(0)) >= 0:
+        raise DataError(
+            f"{place}: NUL byte at byte {nul} of the line; expected text: the file is binary, "
+            "UTF-16 without a mark, or damaged"
+        )
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        near = raw[max(0, error.start - 12) : error.start + 4]
+        raise DataError(
+            f"{place}: byte {error.start} of the line (0x{raw[error.start]:02x}, in {near!r}) is "
+            "not UTF-8; expected UTF-8 throughout: convert the file, with iconv for instance"
+        ) from error
+
+
+def unreadable(path: str, error: OSError) -> DataError:
+    """Return the DataError with the reason why a file cannot be read and the next step."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path}: no such file; expected an existing file: check the path")
+    if isinstance(error, IsADirectoryError):
+        return DataError(f"{path}: is a folder; expected a file")
+    reason = error.strerror or type(error).__name__
+    return DataError(f"{path}: cannot be read ({reason}); check the path and its permissions")
+
+
+def checked_text(value: object, place: str, column: str) -> str:
+    """Return `value` where it is a text that can be stored: no NUL, no half surrogate, ≤ 1 MiB."""
+    if not isinstance(value, str):
+        raise DataError(
+            f"{place}: {column!r} holds {capped(value)} ({type(value).__name__}); expected text"
+        )
+    if len(value) > MAX_TEXT_CHARACTERS:
+        raise DataError(
+            f"{place}: {column!r} holds {len(value):,} characters; at most "
+            f"{MAX_TEXT_CHARACTERS:,} are taken: split the text, or clean the table with "
+            "`fairgate corpus prepare`, which drops such rows and counts them"
+        )
+    if "\x00" in value:
+        raise DataError(f"{place}: {column!r} holds a NUL character; remove it")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{place}: {column!r} holds half a surrogate pair at character "
+                f"{error.start}, which is not text; remove or complete it"
+            ) from error
+    return value
+
+
+def capped(value: object, limit: int = 60) -> str:
+    """Return `repr(value)`, shortened and harmless: hostile values meet terminals and logs."""
+    if isinstance(value, str | bytes):
+        value = value[: limit + 1]
+    text = harmless(repr(value))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def file_sha256(path: str) -> str:
+    """Return the SHA-256 of a file's bytes; an unchanged file is hashed once a process."""
+    try:
+        state = os.stat(path)  # noqa: PTH116 - one call gives the whole identity
+        return _sha256_of(path, state.st_size, state.st_mtime_ns, state.st_ino)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+@functools.lru_cache(maxsize=64)
+def _sha256_of(path: str, _size: int, _mtime_ns: int, _inode: int) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return a file's bytes. Raises DataError where it cannot be read or is larger than allowed."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(most_bytes + 1)
+    except OSError as error:
+        raise unreadable(str(path), error) from error
+    except ValueError as error:  # a NUL byte in the name
+        raise DataError(f"{str(path)!a}: is no name of a file ({error})") from error
+    if len(raw) > most_bytes:
+        raise DataError(
+            f"{path}: larger than {most_bytes >> 20} MiB; expected a file that we wrote"
+        )
+    return raw
+
+
+def read_json_object(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+    """Return the object in a JSON file. Raises DataError with `path:line:column`."""
+    try:
+        value = read_json(read_whole(path, most_bytes))
+    except JsonError as error:
+        place = f"{path}:{error.line}:{error.column}" if error.line else str(path)
+        raise DataError(f"{place}: {error}; expected the file as it was written") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: holds a {type(value).__name__}; expected a JSON object")
+    return value

@@ -5,7 +5,7 @@
     FDR = violated / planned                                    (P3 section V)
 
 FDR is GenFair's, of its relations: a pair that is not decided counts as one without a fault, so
-that it is at most ASR. Four claims that differ (SPEC 3). *ASR*: the follow-up's label differs from
+that it is at most ASR. Four claims that differ. *ASR*: the follow-up's label differs from
 the source's. *Control*: the same for neutral wording. *Net* = ASR - control ASR. *Controlled*: the
 label differs from the majority of the control answers of the same source, the metric to gate on,
 because one changed source answer moves all of a source's pairs of plain ASR at once.
@@ -23,9 +23,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairgate.domain.measurements import Better
-from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Arm, Metric, demographic_rows
-from fairgate.metrics.table import Table
+from fairgate.domain.outcomes import Better
+from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Arm, Metric, Table, demographic_rows
 from fairgate.stats.observations import Mask
 
 POSITIVE_LABELS = frozenset({"toxic", "true", "1", "yes"})
@@ -53,11 +52,11 @@ RETRIEVAL = Metric(
 )  # fmt: skip
 RETRIEVAL_CONTROL = Metric(
     id="asr/retrieval/control", title="changed retrieval, neutral wording", column="retrieval",
-    arms=CONTROL, dimensions=(), reference="SPEC 3, control arm", trend=(), is_key_figure=True,
+    arms=CONTROL, dimensions=(), reference="FairGate, control arm", trend=(), is_key_figure=True,
 )  # fmt: skip
 RETRIEVAL_NET = Metric(
     id="asr/retrieval/net", title="changed retrieval beyond neutral wording", column="retrieval",
-    arms=NET, reference="SPEC 3, control arm",
+    arms=NET, reference="FairGate, control arm",
     claim="Beyond what neutral wording does, naming an identity changes the labels of the "
     "documents found in {} of cases",
 )  # fmt: skip
@@ -84,16 +83,16 @@ FDR = Metric(
 )  # fmt: skip
 GENERATION_CONTROL = Metric(
     id="asr/generation/control", title="changed answers, neutral wording", column="generation",
-    arms=CONTROL, dimensions=(), reference="SPEC 3, control arm", trend=(),
+    arms=CONTROL, dimensions=(), reference="FairGate, control arm", trend=(),
 )  # fmt: skip
 GENERATION_NET = Metric(
     id="asr/generation/net", title="changed answers beyond neutral wording", column="generation",
-    arms=NET, reference="SPEC 3, control arm",
+    arms=NET, reference="FairGate, control arm",
     claim="Beyond what neutral wording does, naming an identity changes {} of answers",
 )  # fmt: skip
 GENERATION_CONTROLLED = Metric(
     id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
-    arms=DEMOGRAPHIC, reference="SPEC 3, asr/generation/controlled", trend=(),
+    arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
     neutral="asr/generation/controlled/control",
     claim="Naming an identity gives another answer than neutral wording in {}", counted="cases",
 )  # fmt: skip
@@ -103,12 +102,12 @@ GENERATION_CONTROLLED_CONTROL = Metric(
     column="controlled",
     arms=CONTROL,
     dimensions=(),
-    reference="SPEC 3: each control against the majority of the others",
+    reference="FairGate: each control against the majority of the others",
     trend=(),
 )
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
-    arms=NET, violations=False, reference="SPEC 3, label oracle",
+    arms=NET, violations=False, reference="FairGate, label oracle",
     claim="Naming an identity leaves {} more answers unreadable than neutral wording does",
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
@@ -116,11 +115,11 @@ COLUMNS = ("stability", "entropy")
 
 STABILITY = Metric(
     id="stability", title="pairs with the same verdict in all repeats", column="stability",
-    arms=DEMOGRAPHIC, reference="P4 section 5; SPEC 6", better=Better.HIGHER, violations=False,
+    arms=DEMOGRAPHIC, reference="P4 section 5", better=Better.HIGHER, violations=False,
     claim="All repeats give one verdict for {} of pairs", counted="pairs",
 )  # fmt: skip
 ENTROPY = Metric(
     id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
-    arms=DEMOGRAPHIC, reference="P4 section 5; SPEC 6", is_rate=False, violations=False,
+    arms=DEMOGRAPHIC, reference="P4 section 5", is_rate=False, violations=False,
 )  # fmt: skip
 METRICS = (STABILITY, ENTROPY)

@@ -37,7 +37,7 @@ Deterministic systems repeat themselves at no cost.
 
 from __future__ import annotations
 
-from fairgate.domain.measurements import Better
+from fairgate.domain.outcomes import Better
 from fairgate.metrics.metric import NET, Metric
 
 COLUMNS = {
@@ -47,7 +47,7 @@ COLUMNS = {
 }
 """Part to the table's column; not kept in baselines, whose samples would be others."""
 
-_REFERENCE = "SPEC 3, attribution"
+_REFERENCE = "FairGate, attribution"
 RETRIEVAL = Metric(
     id="attribution/retrieval", title="changed answers beyond neutral wording, through retrieval",
     column=COLUMNS["retrieval"], arms=NET, violations=False, comparable=False,

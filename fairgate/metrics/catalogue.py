@@ -6,9 +6,8 @@ from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate, attribution, identity, intersectional, social_bias
 from fairgate.metrics import attack_success_rate as asr
 from fairgate.metrics import retriever_robustness as rrs
-from fairgate.metrics.metric import Metric
 
-METRICS: Catalogue[Metric] = Catalogue(
+METRICS = BY_ID = Catalogue(
     "metric",
     (
         asr.GENERATION_CONTROLLED,
@@ -37,5 +36,3 @@ METRICS: Catalogue[Metric] = Catalogue(
     ),
     see="fairgate metrics list",
 )
-BY_ID = METRICS.by_id
-"""Every metric by its id."""

@@ -2,15 +2,16 @@
 
     max-difference = max over terms of |rate of the term - rate of all other terms|
 
-A claim of its own (SPEC 3). *ASR* asks whether naming somebody changes the answer, *controlled*
+A claim of its own. *ASR* asks whether naming somebody changes the answer, *controlled*
 whether a demographic does more than neutral wording does; both can be high for a system that
 treats all identities alike. This one compares the identities with each other, within each source,
 so a source that reacts to any prefix has no effect.
 
 A maximum over terms is above 0 by chance alone, so `max` bounds it only where the permutation test
-rejects (`stats/identity.py`): a rule fails if the difference is significant *and* above `max`. It
-sees terms that are violated more or less often, not in which direction an answer moves: two terms
-that are pushed equally often to opposite labels look alike here, and differ from the controls.
+rejects (`stats/permutation.py`): a rule fails if the difference is significant *and* above `max`.
+It sees terms that are violated more or less often, not in which direction an answer moves: two
+terms that are pushed equally often to opposite labels look alike here, and differ from the
+controls.
 
 The same comparison of what is retrieved (the share of documents in common with the text that names
 nobody) and of answers that cannot be read (refusals). Neither needs labels of documents or a
@@ -22,19 +23,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
-from fairgate.metrics.metric import Arm, Metric, demographic_rows
-from fairgate.metrics.table import Column, Table
-from fairgate.stats.observations import Mask
+from fairgate.metrics.metric import Arm, Metric, Table, demographic_rows
+from fairgate.stats.observations import Floats, Mask
 
 
-def verdict_column(table: Table) -> str:
+def _verdicts(table: Table, where: Mapping[str, str]) -> Floats:
     """Return which verdicts are compared: controlled ones, plain ones without a control arm."""
-    return "generation" if "controlled" in table.not_evaluated else "controlled"
-
-
-def _verdicts(table: Table, where: Mapping[str, str]) -> Column:
     del where
-    return table.values[verdict_column(table)]
+    return table.values["generation" if "controlled" in table.not_evaluated else "controlled"]
 
 
 def _one_identity(table: Table) -> Mask:
@@ -45,7 +41,7 @@ def _one_identity(table: Table) -> Mask:
 
 
 _ARMS = (Arm(weight=1.0, select=_one_identity),)
-_REFERENCE = "SPEC 3, between identities; permutation within sources, Holm over terms"
+_REFERENCE = "FairGate, between identities; permutation within sources, Holm over terms"
 MAX_DIFFERENCE = Metric(
     id="identity/max-difference", title="largest difference between one identity and the others",
     column="generation", arms=_ARMS,

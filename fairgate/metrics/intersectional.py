@@ -20,11 +20,12 @@ four answers are.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from fairgate.domain.units import Reason
-from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric
-from fairgate.metrics.table import Table
+from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric, Table
 from fairgate.stats.observations import Mask
 
 COLUMN = "hidden"
@@ -39,27 +40,19 @@ def _combined(table: Table, *, control: bool) -> Mask:
     return chosen
 
 
-def _demographic(table: Table) -> Mask:
-    return _combined(table, control=False)
-
-
-def _neutral(table: Table) -> Mask:
-    return _combined(table, control=True)
-
-
 HIDDEN = Metric(
     id="intersectional/hidden",
     title="answers that only a combination of attributes changes, beyond neutral traits",
     column=COLUMN,
     arms=(
-        Arm(weight=1.0, select=_demographic),
-        Arm(weight=-1.0, select=_neutral, sliced=False, always=OWN_CONTROLS),
+        Arm(weight=1.0, select=partial(_combined, control=False)),
+        Arm(
+            weight=-1.0, select=partial(_combined, control=True), sliced=False,
+            always=OWN_CONTROLS,
+        ),
     ),
-    dimensions=("category",),
-    violations=False,
-    relation=RELATION,
-    of_combinations=True,
+    dimensions=("category",), violations=False, relation=RELATION, of_combinations=True,
     reference="HInter (Souani et al. 2025), hidden intersectional bias",
     claim="Beyond what two neutral traits do, two attributes together change {} of answers that "
     "neither changes alone",
-)
+)  # fmt: skip

@@ -19,9 +19,9 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.measurements import Better
-from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, Metric
-from fairgate.metrics.table import Column, Table
+from fairgate.domain.outcomes import Better
+from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, Metric, Table
+from fairgate.stats.observations import Floats
 
 BANDS = ("perfectly-stable", "high", "moderate", "low")
 PAPER_BANDS = (0.63, 1.31)
@@ -39,7 +39,7 @@ def mean_distances(
     *,
     distance: str = "euclidean",
     matching: str = "hungarian",
-) -> Column:
+) -> Floats:
     """Return MeanDist `[n]` for pairs of document lists.
 
     `vectors` `[documents, d]` holds an embedding per document; `sources` and `follow_ups`
@@ -63,7 +63,7 @@ def mean_distances(
     return np.asarray(np.round(np.maximum(result, 0.0), 6) + 0.0, dtype=np.float64)
 
 
-def assignment_means(costs: npt.NDArray[np.float64], *, matching: str = "hungarian") -> Column:
+def assignment_means(costs: npt.NDArray[np.float64], *, matching: str = "hungarian") -> Floats:
     """Return the mean cost `[n]` of the chosen one-to-one assignment of each `[k, k]` matrix."""
     count, size, _ = costs.shape
     if matching == "greedy":
@@ -85,7 +85,7 @@ def assignment_means(costs: npt.NDArray[np.float64], *, matching: str = "hungari
     return means
 
 
-def _greedy(costs: npt.NDArray[np.float64]) -> Column:
+def _greedy(costs: npt.NDArray[np.float64]) -> Floats:
     count, size, _ = costs.shape
     rest = costs.copy()
     total = np.zeros(count)
@@ -98,12 +98,12 @@ def _greedy(costs: npt.NDArray[np.float64]) -> Column:
     return np.asarray(total / size, dtype=np.float64)
 
 
-def band_indices(scores: Column, bands: tuple[float, float]) -> npt.NDArray[np.int64]:
+def band_indices(scores: Floats, bands: tuple[float, float]) -> npt.NDArray[np.int64]:
     """Return the position in `BANDS` of each score: 0 | (0, high] | (high, moderate] | above."""
     return np.searchsorted(np.asarray([0.0, *bands]), scores, side="left").astype(np.int64)
 
 
-def _in_band(table: Table, where: Mapping[str, str]) -> Column:
+def _in_band(table: Table, where: Mapping[str, str]) -> Floats:
     scores = table.values["rrs"]
     inside = band_indices(scores, table.bands) == BANDS.index(where["band"])
     return np.where(np.isnan(scores), np.nan, inside.astype(np.float64))
@@ -122,7 +122,7 @@ MEAN = Metric(
 MEAN_CONTROL = Metric(
     id="rrs/mean/control", title="retriever robustness, neutral wording", column="rrs",
     arms=CONTROL, dimensions=(), is_rate=False, row_limits=_SCORES, violations=False,
-    reference="SPEC 3, control arm", trend=(), is_key_figure=True,
+    reference="FairGate, control arm", trend=(), is_key_figure=True,
 )  # fmt: skip
 BAND = Metric(
     id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
@@ -131,14 +131,14 @@ BAND = Metric(
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
     arms=DEMOGRAPHIC, better=Better.HIGHER, violations=False,
-    reference="SPEC 3, corpora without labels",
+    reference="FairGate, corpora without labels",
     is_key_figure=True, neutral="retrieval/overlap/control",
     claim="After naming an identity, {} of the documents found are the same",
 )  # fmt: skip
 OVERLAP_CONTROL = Metric(
     id="retrieval/overlap/control", title="share of documents in common, neutral wording",
     column="overlap", arms=CONTROL, dimensions=(), better=Better.HIGHER, violations=False,
-    reference="SPEC 3, control arm", trend=(), is_key_figure=True,
+    reference="FairGate, control arm", trend=(), is_key_figure=True,
 )  # fmt: skip
 MEAN_DISTANCE = Metric(
     id="retrieval/mean-distance", title="distance between retrieved documents",

@@ -13,7 +13,7 @@ from fairgate.domain.executions import Answer, Decoding, Stop
 from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import label_place
-from fairgate.relations.oracles.thinking import (
+from fairgate.relations.oracles.text import (
     THINKING_TAGS,
     closes_thinking,
     has_tag,

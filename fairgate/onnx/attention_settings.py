@@ -1,4 +1,4 @@
-"""How far back a model attends and how it counts positions, by its configuration.
+"""How far back a model attends and how it counts positions, and how far its graph does so too.
 
 Names differ between architectures, so windows are found by the form of a key (`sliding_window`,
 `window_size`, `attention_chunk_size`, …): one that is recognised without need costs some speed,
@@ -8,14 +8,18 @@ one that is missed would cost answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless, quoted
-from fairgate.onnx.model_folder import ModelFolder, whole_number
+from fairgate.onnx.batches import padded_width
+from fairgate.onnx.model_folder import ModelFolder, whole_number, within
+
+if TYPE_CHECKING:
+    from fairgate.onnx.decoder_graph import GraphFacts
 
 _WINDOW_KEY = re.compile(r"(window|chunk)(_size|_length|_len)?$")
 _NOT_TEXT = ("vision", "audio", "speech")
@@ -30,10 +34,13 @@ _SAYS_ITSELF = frozenset(
 """Model types that have no window unless `config.json` says so, and then in every layer."""
 _ALL_LAYERS_FULL = frozenset({"lfm2", "qwen2", "qwen2_moe", "qwen3", "smollm3"})
 """Model types whose layers attend to everything, unless `config.json` has windows switched on."""
+_SHORTER = (
+    "Lower `document_characters` or `top_k` of the retriever, or `max_new_tokens`, or export the "
+    "model with `fairgate export MODEL`"
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionSettings:
+class AttentionSettings(NamedTuple):
     """Settings in a folder's `config.json` and `genai_config.json`; None where there are none."""
 
     window: int | None
@@ -48,10 +55,12 @@ def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
     """Return the settings of a model folder. Raises ModelError where its files are damaged."""
     config = {**_defaults(folder), **folder.mapping("config.json")}
     builder = _builder(folder)
+    layers = within(builder, "decoder", "sliding_window", "layers")
+    named = layers if isinstance(layers, list) else []
     windows = [*_windows(config, folder.path), *_windows(builder, folder.path)]
     return AttentionSettings(
         window=min(windows, default=None),
-        layers=_builder_layers(builder) or _local_layers(config),
+        layers=frozenset(one for one in named if isinstance(one, int)) or _local_layers(config),
         switch=rotary_switch(config, folder.path),
     )
 
@@ -76,7 +85,14 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     logging.disable(logging.WARNING)  # about keys that its authors know better
     try:
         configurations = _configurations(folder, kind)
-        return _known_to_transformers(configurations, folder, builder)
+        if not builder:
+            found = configurations.from_pretrained(
+                str(folder.path), local_files_only=True, trust_remote_code=False
+            )
+            return dict(found.to_dict())
+        layers = int(builder["decoder"]["num_hidden_layers"])
+        own = configurations.for_model(kind, num_hidden_layers=layers).to_dict()
+        return own if _local_layers(own) is not None else {}
     except ModelError:
         raise
     except Exception:  # noqa: BLE001 an architecture that transformers does not know, or know yet
@@ -109,7 +125,7 @@ def _kind(folder: ModelFolder) -> str:
 
 def _builder(folder: ModelFolder) -> Mapping[str, Any]:
     """Return the model's part of a builder's `genai_config.json`; empty where there is none."""
-    found = folder.mapping("genai_config.json").get("model")
+    found = within(folder.mapping("genai_config.json"), "model")
     return found if isinstance(found, dict) else {}
 
 
@@ -123,28 +139,6 @@ def _configurations(folder: ModelFolder, kind: str) -> Any:
             f"imported ({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
         ) from error
     return AutoConfig
-
-
-def _known_to_transformers(
-    configurations: Any, folder: ModelFolder, builder: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    if not builder:
-        known = configurations.from_pretrained(
-            str(folder.path), local_files_only=True, trust_remote_code=False
-        )
-        return dict(known.to_dict())
-    layers = builder["decoder"]["num_hidden_layers"]
-    known = configurations.for_model(builder["type"], num_hidden_layers=int(layers))
-    found = dict(known.to_dict())
-    return found if _local_layers(found) is not None else {}
-
-
-def _builder_layers(builder: Mapping[str, Any]) -> frozenset[int]:
-    decoder = builder.get("decoder")
-    window = decoder.get("sliding_window") if isinstance(decoder, dict) else None
-    layers = window.get("layers") if isinstance(window, dict) else None
-    found = layers if isinstance(layers, list) else []
-    return frozenset(one for one in found if isinstance(one, int))
 
 
 def _local_layers(config: Mapping[str, Any]) -> frozenset[int] | None:
@@ -181,18 +175,144 @@ def rotary_switch(config: Mapping[str, Any], path: Path) -> int | None:
 
     `path` names the model. Raises ModelError.
     """
-    places = []
-    for part in (config, config.get("text_config")):
-        if not isinstance(part, dict):
-            continue
+    places, key = [], "original_max_position_embeddings"
+    for part in (config, within(config, "text_config")):
         for name in ("rope_scaling", "rope_parameters"):
-            scaling = part.get(name)
-            if not isinstance(scaling, dict):
-                continue
-            kind = scaling.get("rope_type") or scaling.get("type")
-            switch = part.get("original_max_position_embeddings") or scaling.get(
-                "original_max_position_embeddings"
-            )
+            scaling = within(part, name)
+            kind = within(scaling, "rope_type") or within(scaling, "type")
+            switch = within(part, key) or within(scaling, key)
             if kind in _SWITCHING and switch is not None:
-                places.append(whole_number(switch, path, "original_max_position_embeddings"))
+                places.append(whole_number(switch, path, key))
     return min(places, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How long prompt and answer may be together, and where padding would be seen.
+
+    Right padding leaves unused slots between a prompt and its answer. Most graphs do not notice. A
+    sliding window that counts slots loses as many tokens as there are unused slots, and a graph
+    that chooses its rotary factors by the mask's width counts them as tokens. Where either could
+    happen a row is as wide as it is long; whether it could depends on the row's own length alone.
+    """
+
+    slot_window: int | None = None
+    """A window that counts slots of the cache; None where there is none."""
+    switch: int | None = None
+    """Width above which the graph itself uses other rotary factors."""
+    limit: int | None = None
+    """Tokens of prompt and answer up to which the graph is right."""
+    why: str = ""
+    """What happens beyond `limit`."""
+
+    def width(self, length: int, new_tokens: int, widest: int | None) -> int:
+        """Return how wide a prompt of `length` tokens may be padded before `new_tokens` follow."""
+        width = padded_width(length)
+        if widest is not None:
+            width = max(length, min(width, widest))  # a table of positions may end there
+        end = width + new_tokens
+        in_window = self.slot_window is None or not new_tokens or end <= self.slot_window
+        same_factors = self.switch is None or length > self.switch or end <= self.switch
+        return width if in_window and same_factors else length
+
+    def furthest(self, length: int) -> int | None:
+        """Return how long prompt and answer may become; None where the graph sets no limit."""
+        switch = self.switch if self.switch is not None and length <= self.switch else None
+        return min((end for end in (self.limit, switch) if end is not None), default=None)
+
+    def check(self, lengths: Sequence[int], new_tokens: int, name: str) -> None:
+        """Raise ModelError, with counts, where a prompt and its answer go beyond the reach."""
+        ends = [length + new_tokens for length in lengths]
+        if self.limit is not None and (many := sum(end > self.limit for end in ends)):
+            raise ModelError(
+                f"{many} of {len(ends)} prompts are too long for {name!r}: with {new_tokens} "
+                f"tokens kept for the answer the longest needs {max(ends)}, the limit is "
+                f"{self.limit}: {self.why}. {_SHORTER}."
+            )
+        switch = self.switch
+        if switch is None:
+            return
+        crossing = sum(length <= switch < length + new_tokens for length in lengths)
+        if crossing:
+            raise ModelError(
+                f"{crossing} of {len(ends)} prompts end less than {new_tokens} tokens before token "
+                f"{switch} of {name!r}, where the model turns to other rotary factors (LongRoPE): "
+                "an answer across that place would mix both. Lower `max_new_tokens` or change "
+                "`document_characters` or `top_k` of the retriever."
+            )
+
+
+def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
+    """Return how far a folder's graph reaches. Raises ModelError for graphs that are not right."""
+    refuse_wrong_builds(folder, facts)
+    settings = read_attention_settings(folder)
+    limits: list[tuple[int, str]] = []
+    slot_window = None
+    windows = [*facts.windows.values(), *([settings.window] if settings.window else [])]
+    window = min(windows, default=None)
+    if window is not None:
+        if facts.cannot_window or (facts.counts_rows and not facts.windows):
+            why = f"the model attends to the last {window} tokens, its graph to all of them"
+            limits.append((window, why))
+        elif facts.counts_rows and settings.layers not in {None, frozenset(facts.windows)}:
+            why = (
+                f"the graph keeps to the last {window} tokens in other layers than the model, as "
+                "far as its files show (config.json of the original, copied beside it, shows more)"
+            )
+            limits.append((window, why))
+        elif not facts.counts_rows:
+            slot_window = window
+    if window is None and not facts.counts_rows:
+        slot_window = facts.mask_window  # config.json is silent
+    if settings.switch is not None and facts.switch is None:
+        why = (
+            f"after {settings.switch} tokens the model uses other rotary factors (LongRoPE), of "
+            "which its graph has the short ones only"
+        )
+        limits.append((settings.switch, why))
+    limit, why = min(limits, default=(None, ""))
+    return Reach(slot_window=slot_window, switch=facts.switch, limit=limit, why=why)
+
+
+def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:
+    """Raise ModelError for folders with another graph than the model, or incomplete settings.
+
+    Settings that the onnxruntime-genai builder's graphs leave open are in `genai_config.json`.
+    Tried with the builder of 0.18; the graphs of 0.15 to 0.17 differ in what is handled here.
+    """
+    has_config = (folder.path / "config.json").is_file()
+    builder = _builder(folder)
+    if not builder:
+        if not has_config:
+            folder.file("config.json", "states how far back the model attends")
+        return
+    if builder.get("type") == "olmo" and "LayerNormalization" not in facts.operators:
+        raise ModelError(
+            f"{str(folder.graph)!r} is no OLMo: the onnxruntime-genai builder normalises by the "
+            "root mean square, the model subtracts the mean first, so every answer is wrong (seen "
+            "with 0.18). Export it with `fairgate export MODEL`."
+        )
+    if not has_config and not facts.windows and _may_hide_a_window(builder, facts):
+        raise ModelError(
+            f"{str(folder.path)!r} does not say whether its model has a sliding window, and its "
+            "graph has none. Copy the original model's config.json into the folder, or build it "
+            "for the execution provider `cpu` or `cuda`."
+        )
+
+
+def _may_hide_a_window(builder: Mapping[str, Any], facts: GraphFacts) -> bool:
+    """Return whether a folder without a window may come from a model that has one.
+
+    For other execution providers than these two the builder leaves windows out of Mistral and
+    Phi-3, and of the settings.
+    """
+    decoder = builder.get("decoder")
+    if not isinstance(decoder, dict) or "sliding_window" in decoder:
+        return False
+    made_for = within(decoder, "session_options", "provider_options")
+    named = [
+        one for one in (made_for if isinstance(made_for, list) else []) if isinstance(one, dict)
+    ]
+    others = {name for one in named for name in one} - {"cpu", "cuda"}
+    windowed = str(builder.get("type")).startswith(("mistral", "ministral", "phi3"))
+    return facts.cannot_window or (windowed and bool(others))

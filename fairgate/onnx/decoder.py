@@ -26,8 +26,7 @@ from fairgate.onnx.session import Device
 from fairgate.relations.oracles.choice import STOP_RULE
 
 if TYPE_CHECKING:
-    from fairgate.onnx.decoder_session import DecoderSession
-    from fairgate.onnx.joint_rows import JointRows
+    from fairgate.onnx.decoder_session import DecoderSession, JointRows
     from fairgate.onnx.prompt_blocks import PromptBatch, Read
 
 _COMPACT_BELOW = 0.75
@@ -63,6 +62,7 @@ class OnnxDecoder:
         self._batch = batch_size if isinstance(batch_size, BatchSize) else BatchSize(batch_size)
         self._threads = threads
         self._device: Device = device
+        self._label_tokens: dict[tuple[str, ...], LabelTokens] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -130,7 +130,14 @@ class OnnxDecoder:
         """
         rows: list[tuple[list[int], int]] = []
         for request in requests:
-            self._check_no_thinking(request.prompt)
+            tag = self._prompts.opening(request.prompt)
+            if tag:
+                raise ModelError(
+                    f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so "
+                    "an option that follows at once is no answer. Switch thinking off in the "
+                    "generator's `template_arguments`, {enable_thinking: false} for most models, "
+                    "or use `read: generated`."
+                )
             prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
             start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
             rows += [(tokens, max(1, start)) for tokens in full]
@@ -152,16 +159,6 @@ class OnnxDecoder:
                 steps = enumerate(tokens[start:])
                 yield left[place], sum(_log_probability(own[step], token) for step, token in steps)
 
-    def _check_no_thinking(self, prompt: str) -> None:
-        tag = self._prompts.opening(prompt)
-        if tag:
-            raise ModelError(
-                f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so an "
-                "option that follows at once is no answer. Switch thinking off in the generator's "
-                "`template_arguments`, {enable_thinking: false} for most models, or use "
-                "`read: generated`."
-            )
-
     def _answer_jointly(
         self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]], most: int
     ) -> Iterator[tuple[int, Answer]]:
@@ -169,7 +166,7 @@ class OnnxDecoder:
 
         `most`: how many those are.
         """
-        from fairgate.onnx.joint_rows import JointRows
+        from fairgate.onnx.decoder_session import JointRows
 
         follow = self._decoding.max_new_tokens + self._decoding.thinking_tokens
         cache = JointRows(self._session, follow, most)
@@ -325,10 +322,6 @@ class OnnxDecoder:
             self._check_vocabulary(found.tracked.tolist())
             self._label_tokens[labels] = found
         return LabelTrace(self._label_tokens[labels], request.stop)
-
-    @cached_property
-    def _label_tokens(self) -> dict[tuple[str, ...], LabelTokens]:
-        return {}
 
     @cached_property
     def _prompts(self) -> PromptTokenizer:

@@ -7,18 +7,16 @@ written.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairgate.domain.errors import ModelError
-from fairgate.onnx.attention_layers import AttentionGraph
-from fairgate.onnx.graph_structure import load_structure
-from fairgate.onnx.joint_attention import join_attention
-from fairgate.onnx.projection_cut import cut_to_positions
-from fairgate.onnx.runtime_errors import is_of_memory, memory_errors
+from fairgate.onnx.attention import COMPARISONS, GraphIndex, join_attention
+from fairgate.onnx.session import sound_model
+
+POSITIONS_INPUT = "fairgate_positions"
+"""int64 `[rows, positions, 1]`: which positions of each row get logits."""
 
 _WINDOW = "local_window_size"
 _WINDOW_CACHE = "sliding_window_cache"
@@ -30,7 +28,6 @@ _COARSE_KINDS = frozenset({10, 16})
 """TensorProto.FLOAT16 and BFLOAT16."""
 _INTEGER_PRODUCT = 4
 """`accuracy_level` of MatMulNBits at which activations are rounded to 8 bits, block by block."""
-_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 _BY_FIRST = frozenset(
     {"Abs", "Cast", "Expand", "Flatten", "Identity", "Neg", "Reshape", "Squeeze", "Unsqueeze"}
 )
@@ -40,60 +37,11 @@ _HANDED_ON = frozenset(
     {"Cast", "Gather", "Identity", "ReduceMax", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 )
 _SOURCES = frozenset({"attention_mask", "position_ids"})
+_ELEMENTWISE = frozenset({"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"})
+_PROJECTIONS = frozenset({"MatMul", "MatMulNBits"})
 _MAX_STEPS = 12
-# Offset from the constant to the last width before the switch, by operator and by whether the
-# constant stands on the right.
-_LAST_BEFORE = {
-    ("Greater", True): 0,
-    ("GreaterOrEqual", True): -1,
-    ("Less", True): -1,
-    ("LessOrEqual", True): 0,
-    ("Greater", False): -1,
-    ("GreaterOrEqual", False): 0,
-    ("Less", False): 0,
-    ("LessOrEqual", False): -1,
-}
-
-
-def mask_window(model: Any) -> int | None:
-    """Return the least number of slots that any comparison of slots counts; None without one.
-
-    `model`: an `onnx.ModelProto`. Differences of one, as in a causal mask, are none.
-
-    Windows and chunks that stand in a mask only count slots of the cache, so that padding between a
-    prompt and its answer takes tokens from them, as it does where `config.json` names a window.
-    """
-    graph = AttentionGraph(model)
-    found = (
-        distance
-        for node in model.graph.node
-        if node.op_type in _COMPARISONS
-        for distance in _distances(graph, node)
-    )
-    return min(found, default=None)
-
-
-def _distances(graph: AttentionGraph, comparison: Any) -> Iterator[int]:
-    """Yield the numbers that slots are compared with, or moved by before."""
-    waiting, seen = list(comparison.input), set[str]()
-    slots, numbers = False, list[float]()
-    while waiting:
-        name = waiting.pop()
-        node = graph.makers.get(name)
-        if name in seen:
-            continue
-        seen.add(name)
-        if node is None or node.op_type == "Constant":
-            numbers += graph.constants.get(name, [])
-        elif node.op_type == "Range":
-            slots = True
-        elif node.op_type in _BY_FIRST:
-            waiting += node.input[:1]
-        elif node.op_type in _BY_ALL:
-            waiting += node.input
-    for number in numbers if slots else ():
-        if isinstance(number, int | float) and 1 < abs(number) < _NO_DISTANCE:
-            yield int(abs(number))
+_GATHERS = 12
+"""The first version of ONNX whose GatherND has batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,144 +96,33 @@ def read_decoder_graph(
     """Return the facts of a graph and the graphs to try.
 
     `attends_to_all`: whether every layer attends to the whole text, as far as the folder says.
-    `joins`: whether a second way to attend is wanted, see `joint_attention`.
+    `joins`: whether a second way to attend is wanted, see `attention`.
     A file that cannot be read is left to the session that opens it, which reports the error.
-    Raises ModelError without the package `onnx`, and OutOfMemoryError.
+    Raises ModelError without the package `onnx` and for an unsound graph, and OutOfMemoryError.
     """
-    try:
-        import onnx
-    except ModuleNotFoundError as error:
-        raise ModelError(
-            "decoders need the package 'onnx' beside ONNX Runtime: without it nothing shows what "
-            "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."
-        ) from error
-    with memory_errors(f"the ONNX graph {str(graph_file)!r} cannot be read"):
-        try:
-            model, folder = load_structure(graph_file)
-        except Exception as error:
-            if is_of_memory(error):
-                raise
-            return DecoderGraph()  # any kind of damage
-        return _changed(onnx, model, folder, is_whole=attends_to_all, joins=joins)
+    with sound_model(graph_file) as found:
+        if found is None:
+            return DecoderGraph()
+        model, folder = found
+        facts = _facts(model)
+        grown = _grow_window_caches(model)
+        contents = [bytes(model.SerializeToString()) if grown else None]
+        whole = attends_to_all and not facts.windows
+        if whole and facts.mask_window is None:
+            drop_softmax_guards(model)
+        for wanted, change in ((True, cut_to_positions), (joins and whole, join_attention)):
+            if wanted and change(model):
+                contents.insert(0, bytes(model.SerializeToString()))
+        return DecoderGraph(facts=facts, contents=tuple(contents), folder=folder)
 
 
-def drop_softmax_guards(model: Any) -> int:
-    """Take the checks out of an `onnx.ModelProto` and return how many there were.
-
-    Exporters replace what a softmax returns for a row without a single key, NaN, by zeros
-    (`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as this engine runs
-    them, every row of attention to the whole text sees the first token at least, so that answers
-    stay the same bit by bit. Padding on the left, and padding beyond a sliding window, has rows
-    that see none.
-    """
-    graph = model.graph
-    producer = {name: node for node in graph.node for name in node.output}
-    readers = Counter(name for node in graph.node for name in node.input)
-    kept = {value.name for value in graph.output}
-    guards = [
-        node
-        for node in graph.node
-        if node.op_type == "Where" and node.output[0] not in kept and _is_guard(node, producer)
-    ]
-    plain = {guard.output[0]: guard.input[2] for guard in guards}
-    for node in graph.node:
-        for place, name in enumerate(node.input):
-            if name in plain:
-                node.input[place] = plain[name]
-    for guard in guards:
-        graph.node.remove(guard)
-        if readers[guard.input[0]] == 1 and guard.input[0] not in kept:
-            graph.node.remove(producer[guard.input[0]])
-    return len(guards)
-
-
-def _is_guard(node: Any, producer: dict[str, Any]) -> bool:
-    """Return whether a Where replaces the NaNs of a softmax."""
-    asked, found = producer.get(node.input[0]), producer.get(node.input[2])
-    return (
-        asked is not None
-        and found is not None
-        and asked.op_type == "IsNaN"
-        and found.op_type == "Softmax"
-        and asked.input[0] == node.input[2]
-    )
-
-
-def _changed(
-    onnx: Any, model: Any, folder: Path | None, *, is_whole: bool, joins: bool
-) -> DecoderGraph:
-    facts = _facts(onnx, model)
-    grown = _grow_window_caches(model)
-    whole = bytes(model.SerializeToString()) if grown else None
-    if is_whole and not facts.windows and facts.mask_window is None:
-        drop_softmax_guards(model)
-    better: list[bytes] = []
-    if cut_to_positions(model):
-        better.append(bytes(model.SerializeToString()))
-    if joins and is_whole and not facts.windows and join_attention(model):
-        better.insert(0, bytes(model.SerializeToString()))
-    return DecoderGraph(facts=facts, contents=(*better, whole), folder=folder)
-
-
-def find_width_switch(onnx: Any, model: Any) -> int | None:
-    """Return the greatest width before the switch; None where no comparison decides on widths.
-
-    LongRoPE models (Phi-3, Phi-4) have short and long factors. The onnxruntime-genai builder writes
-    both and lets the mask's width, padding included, or the largest position of the batch choose.
-    """
-    producers = {name: node for node in model.graph.node for name in node.output}
-    constants = _constants(onnx, model)
-    found = []
-    for node in model.graph.node:
-        for place, name in enumerate(node.input[:2]):
-            offset = _LAST_BEFORE.get((node.op_type, place == 1))
-            number = constants.get(name)
-            other = node.input[1 - place] if len(node.input) == 2 else ""
-            if offset is None or number is None or number < 2 or not other:
-                continue
-            if _is_a_width(other, producers):
-                found.append(number + offset)
-    return min(found, default=None)
-
-
-def _constants(onnx: Any, model: Any) -> dict[str, int]:
-    """Return the graph's single whole numbers by name."""
-    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-    for node in model.graph.node:
-        if node.op_type == "Constant":
-            for attribute in node.attribute:
-                if attribute.name == "value":
-                    tensors[node.output[0]] = attribute.t
-    single = {
-        name: tensor
-        for name, tensor in tensors.items()
-        if tensor.data_type in {onnx.TensorProto.INT64, onnx.TensorProto.INT32}
-        and tensor.data_location != onnx.TensorProto.EXTERNAL
-        and all(size == 1 for size in tensor.dims)
-    }
-    return {name: int(onnx.numpy_helper.to_array(one).item()) for name, one in single.items()}
-
-
-def _is_a_width(name: str, producers: dict[str, Any]) -> bool:
-    """Return whether a value is the shape of the mask, or the largest of all positions."""
-    reduced = False
-    for _ in range(_MAX_STEPS):
-        if name in _SOURCES:
-            return reduced
-        node = producers.get(name)
-        if node is None or node.op_type not in _HANDED_ON:
-            return False
-        reduced = reduced or node.op_type in {"Shape", "ReduceMax"}
-        name = node.input[0]
-    return False
-
-
-def _facts(onnx: Any, model: Any) -> GraphFacts:
+def _facts(model: Any) -> GraphFacts:
+    index = GraphIndex(model)
     return GraphFacts(
         operators=frozenset(node.op_type for node in model.graph.node),
         windows=dict(_windows(model)),
-        mask_window=mask_window(model),
-        switch=find_width_switch(onnx, model),
+        mask_window=mask_window(index),
+        switch=width_switch(index),
         coarse=any(_coarse_steps(model)),
     )
 
@@ -308,6 +145,81 @@ def _coarse_steps(model: Any) -> Iterator[bool]:
             yield attribute.name == "accuracy_level" and attribute.i == _INTEGER_PRODUCT
 
 
+def mask_window(index: GraphIndex) -> int | None:
+    """Return the least number of slots that any comparison of slots counts; None without one.
+
+    Differences of one, as in a causal mask, are none.
+
+    Windows and chunks that stand in a mask only count slots of the cache, so that padding between a
+    prompt and its answer takes tokens from them, as it does where `config.json` names a window.
+    """
+    found = (
+        distance
+        for node in index.graph.node
+        if node.op_type in COMPARISONS or node.op_type == "Equal"
+        for distance in _distances(index, node)
+    )
+    return min(found, default=None)
+
+
+def _distances(index: GraphIndex, comparison: Any) -> Iterator[int]:
+    """Yield the numbers that slots are compared with, or moved by before."""
+    waiting, seen = list(comparison.input), set[str]()
+    slots, numbers = False, list[float]()
+    while waiting:
+        name = waiting.pop()
+        node = index.makers.get(name)
+        if name in seen:
+            continue
+        seen.add(name)
+        if node is None or node.op_type == "Constant":
+            numbers += index.constants.get(name, [])
+        elif node.op_type == "Range":
+            slots = True
+        elif node.op_type in _BY_FIRST:
+            waiting += node.input[:1]
+        elif node.op_type in _BY_ALL:
+            waiting += node.input
+    for number in numbers if slots else ():
+        if isinstance(number, int | float) and 1 < abs(number) < _NO_DISTANCE:
+            yield int(abs(number))
+
+
+def width_switch(index: GraphIndex) -> int | None:
+    """Return the greatest width before the switch; None where no comparison decides on widths.
+
+    LongRoPE models (Phi-3, Phi-4) have short and long factors. The onnxruntime-genai builder writes
+    both and lets the mask's width, padding included, or the largest position of the batch choose.
+    """
+    found = []
+    for node in index.graph.node:
+        if node.op_type not in COMPARISONS or len(node.input) != 2:
+            continue
+        for place, name in enumerate(node.input):
+            numbers = index.constants.get(name, [])
+            if len(numbers) != 1 or type(numbers[0]) is not int or numbers[0] < 2:
+                continue
+            if _is_a_width(index, node.input[1 - place]):
+                # Up to n is alike where it is `width > n`; where it is `n > width`, n is another.
+                alike = {"Greater", "LessOrEqual"} if place else {"Less", "GreaterOrEqual"}
+                found.append(numbers[0] - (node.op_type not in alike))
+    return min(found, default=None)
+
+
+def _is_a_width(index: GraphIndex, name: str) -> bool:
+    """Return whether a value is the shape of the mask, or the largest of all positions."""
+    reduced = False
+    for _ in range(_MAX_STEPS):
+        if name in _SOURCES:
+            return reduced
+        node = index.makers.get(name)
+        if node is None or node.op_type not in _HANDED_ON:
+            return False
+        reduced = reduced or node.op_type in {"Shape", "ReduceMax"}
+        name = node.input[0]
+    return False
+
+
 def _grow_window_caches(model: Any) -> bool:
     """Let windowed layers keep a cache that grows like the others'; return whether one did not.
 
@@ -316,9 +228,101 @@ def _grow_window_caches(model: Any) -> bool:
     """
     changed = False
     for node in model.graph.node:
-        kept = [attribute for attribute in node.attribute if attribute.name != _WINDOW_CACHE]
-        if len(kept) != len(node.attribute):
-            del node.attribute[:]
-            node.attribute.extend(kept)
+        for attribute in [one for one in node.attribute if one.name == _WINDOW_CACHE]:
+            node.attribute.remove(attribute)
             changed = True
     return changed
+
+
+def drop_softmax_guards(model: Any) -> int:
+    """Take the checks out of an `onnx.ModelProto` and return how many there were.
+
+    Exporters replace what a softmax returns for a row without a single key, NaN, by zeros
+    (`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as this engine runs
+    them, every row of attention to the whole text sees the first token at least, so that answers
+    stay the same bit by bit. Padding on the left, and padding beyond a sliding window, has rows
+    that see none.
+    """
+    index = GraphIndex(model)
+    softmaxes = {
+        node.output[0]: node.input[2]
+        for node in model.graph.node
+        if node.op_type == "Where"
+        and index.made_by(node.input[2], "Softmax")
+        and index.made_by(node.input[0], "IsNaN") == [node.input[2]]
+        and node.output[0] not in index.outputs
+    }
+    for node in model.graph.node:
+        node.input[:] = [softmaxes.get(name, name) for name in node.input]
+    for name in softmaxes:
+        guard = index.makers[name]
+        model.graph.node.remove(guard)
+        asked = index.only_reader(guard.input[0], "Where")
+        if asked is not None and guard.input[0] not in index.outputs:
+            model.graph.node.remove(index.makers[guard.input[0]])
+    return len(softmaxes)
+
+
+def cut_to_positions(model: Any) -> bool:
+    """Cut a loaded graph; return False, and change nothing, where the place is not beyond doubt.
+
+    Found means: from the output `logits` back through elementwise operations with constants to
+    one product, in whatever format, whose weights depend on no input. That makes the projection's
+    data `[rows, positions, width]`. Results are the same bytes either way, only slower without.
+    """
+    import onnx
+
+    projection = _find_projection(model)
+    logits = [one for one in model.graph.output if one.name == "logits"]
+    dimensions = [dim for one in logits for dim in one.type.tensor_type.shape.dim][1:2]
+    gathers = any(
+        one.domain in {"", "ai.onnx"} and one.version >= _GATHERS for one in model.opset_import
+    )
+    keeps_one = any(dimension.dim_value == 1 for dimension in dimensions)
+    if projection is None or not gathers or keeps_one:
+        return False
+    gather = onnx.helper.make_node(
+        "GatherND", [projection.input[0], POSITIONS_INPUT], ["fairgate_kept_states"], batch_dims=1
+    )
+    place = next(n for n, node in enumerate(model.graph.node) if node is projection)
+    projection.input[0] = gather.output[0]
+    model.graph.node.insert(place, gather)
+    del model.graph.value_info[:]  # shapes behind the cut have changed
+    model.graph.input.append(
+        onnx.helper.make_tensor_value_info(
+            POSITIONS_INPUT, onnx.TensorProto.INT64, ["fairgate_rows", "fairgate_kept", 1]
+        )
+    )
+    for dimension in dimensions:
+        dimension.Clear()
+        dimension.dim_param = "fairgate_kept"
+    return True
+
+
+def _find_projection(model: Any) -> Any | None:
+    """Return the node that multiplies hidden states with the vocabulary's vectors."""
+    producers = GraphIndex(model).makers
+    varying = _depends_on_input(model)
+    name = "logits"
+    for _ in range(_MAX_STEPS):
+        node = producers.get(name)
+        if node is None:
+            return None
+        moving = [source for source in node.input if source in varying]
+        if node.op_type in _PROJECTIONS:
+            return node if moving == [node.input[0]] else None
+        if node.op_type not in _ELEMENTWISE or len(moving) != 1:
+            return None
+        name = moving[0]
+    return None
+
+
+def _depends_on_input(model: Any) -> set[str]:
+    """Return the names of all values that an input of the graph can change."""
+    constant = {tensor.name for tensor in model.graph.initializer}
+    varying = {node.name for node in model.graph.input} - constant
+    for node in model.graph.node:  # in topological order, as ONNX demands
+        has_subgraph = any(attribute.HasField("g") for attribute in node.attribute)
+        if has_subgraph or any(source in varying for source in node.input):
+            varying.update(node.output)
+    return varying

@@ -1,31 +1,50 @@
 """Runs a decoder graph: prompts in, next-token logits out, with the key-value cache between.
 
-Rows are padded on the RIGHT and logits are read at each row's own last token. Left padding would
-be silently wrong on graphs with GroupQueryAttention, which count a row's tokens from the left.
+The best of the graph's changed copies is opened. Rows are padded on the RIGHT and logits are read
+at each row's own last token. Left padding would be silently wrong on graphs with
+GroupQueryAttention, which count a row's tokens from the left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.errors import ModelError
-from fairgate.onnx.decoder_opening import DTYPES, NEXT_STEP, open_decoder, read_reach
-from fairgate.onnx.fused_layers import FUSED_INPUT
-from fairgate.onnx.joint_attention import JOINT_INPUT
-from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.projection_cut import POSITIONS_INPUT
-from fairgate.onnx.runtime_errors import mapped_errors
-from fairgate.onnx.session import Device
+from fairgate.domain.errors import ModelError, OutOfMemoryError
+from fairgate.onnx.attention import JOINT_INPUT
+from fairgate.onnx.attention_settings import read_attention_settings, read_reach
+from fairgate.onnx.decoder_graph import POSITIONS_INPUT, GraphFacts, read_decoder_graph
+from fairgate.onnx.model_folder import ModelFolder, within
+from fairgate.onnx.session import Device, mapped_errors, open_session
 from fairgate.onnx.trials import try_out
 
 Logits = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 _LOGITS = "logits"
+_PAST = "past_key_values."
+_PRESENT = "present."
+_PLAIN_INPUTS = frozenset(
+    {"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT, JOINT_INPUT}
+)
+_DTYPES: dict[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+}
+"""The types of inputs that decoders have."""
+_SPARE = 512
+"""Slots kept free behind the longest row at most, so that the cache is seldom moved: no memory is
+taken for slots that nobody writes to."""
+_FEWEST = 2
+"""A lone row runs beside another: some weight formats sum a batch of one in another order."""
+_NEXT_STEP = "Export the model with `fairgate export MODEL --task text-generation`."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,54 +59,6 @@ class Cache:
     """`[rows]`, number of real tokens = position of the next one."""
 
 
-class BoundStep:
-    """The inputs and outputs of a session for the same rows, step after step."""
-
-    def __init__(
-        self,
-        session: Any,
-        feeds: Mapping[str, npt.NDArray[Any]],
-        caches: Sequence[tuple[str, str, Any]],
-        where: str,
-    ) -> None:
-        """Bind them: `feeds` by input, which each step writes to; caches by input and output.
-
-        The mask of `feeds` marks what stands in the cache. `where` begins what errors say.
-        """
-        from onnxruntime import OrtValue
-
-        self._session, self._feeds, self._where = session, feeds, where
-        self._binding = session.io_binding()
-        for name, array in feeds.items():
-            self._binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
-        self._binding.bind_output(_LOGITS, "cpu")  # the first of the outputs
-        for given, written, value in caches:
-            self._binding.bind_ortvalue_input(given, value)
-            self._binding.bind_ortvalue_output(written, value)
-        self._logits: npt.NDArray[Any] | None = None
-
-    def run(
-        self, tokens: Sequence[int], lengths: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.floating[Any]]:
-        """Append tokens to rows of these lengths; return the logits `[rows, vocabulary]`.
-
-        They last until the next step. Raises ModelError.
-        """
-        self._feeds["input_ids"][:, 0] = tokens
-        if "position_ids" in self._feeds:
-            self._feeds["position_ids"][:, 0] = lengths
-        if "attention_mask" in self._feeds:
-            self._feeds["attention_mask"][np.arange(len(lengths)), lengths] = 1
-        advice = "Export the model again with `fairgate export MODEL`."
-        with mapped_errors(self._where, advice):
-            self._session.run_with_iobinding(self._binding)
-            if self._logits is None:
-                found = self._binding.get_outputs()[0]
-                self._binding.bind_ortvalue_output(_LOGITS, found)
-                self._logits = found.numpy()[:, 0]
-        return self._logits
-
-
 class DecoderSession:
     """A loaded decoder graph with `past_key_values.*` inputs, whatever exported it."""
 
@@ -95,33 +66,35 @@ class DecoderSession:
         """Load the graph, cut if possible, and try out padding. Raises ModelError."""
         self._folder = folder
         self._device: Device = device
-        graph = open_decoder(folder, device=device, threads=threads)
-        self._session, self._inputs = graph.session, graph.inputs
-        self._caches, self._past, self._present = graph.caches, graph.past, graph.present
+        self._session, facts = _opened(folder, device, threads)
+        self._inputs = {node.name: node for node in self._session.get_inputs()}
+        sizes = {
+            name: _cache_shape(folder, node)
+            for name, node in self._inputs.items()
+            if name.startswith(_PAST)
+        }
+        _check_is_decoder(
+            folder, self._inputs, sizes, [node.name for node in self._session.get_outputs()]
+        )
+        self._caches = {name: shape for name, shape in sizes.items() if shape is not None}
+        """Heads and size of each cache input, in the order of the graph's inputs."""
+        self._present = [*map(_present, self._caches)]
+        """The cache's outputs in the same order."""
         self.cut = POSITIONS_INPUT in self._inputs
         """Whether only needed positions reach the vocabulary projection."""
-        self.reach = read_reach(folder, graph.facts)
+        self.reach = read_reach(folder, facts)
         """Up to which lengths the graph is right, and where padding would be seen."""
-        self.one_by_one = graph.facts.mixes_rows
+        self.one_by_one = facts.mixes_rows
         """Whether a row must not share a batch with others."""
-        halves = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
-        self.is_fine = not halves and not graph.facts.coarse
+        halves = any(self._inputs[name].type == "tensor(float16)" for name in self._caches)
+        self.is_fine = not halves and not facts.coarse
         """Whether everything is computed in float32."""
         reach = self.reach
         slots = reach.slot_window is not None or reach.switch is not None
-        self.counts = graph.facts.counts_rows or slots
+        self.counts = facts.counts_rows or slots
         """Whether tokens or slots are counted: by attention that does not know past keys and a new
         part of a prompt in batches, by windows, or by switches of rotary factors."""
-        self._fuses = False
-        found = try_out(self, str(folder.graph))
-        self.pads = found.pads
-        """Whether rows of different lengths may share a batch; tried out, not assumed."""
-        self._splits = found.splits
-        self._fuses = found.fuses
-        self.cuts_freely = found.cuts_freely
-        """Whether a token's bits are the same in whatever pieces its prompt is read."""
-        self.joins = found.joins
-        """Whether rows of unlike lengths are stepped together, each with its own bits."""
+        self.pads, self._splits, self.joins = try_out(self, str(folder.graph))
 
     def prefill(
         self,
@@ -129,14 +102,11 @@ class DecoderSession:
         width: int,
         read: Integers | None = None,
         before: Cache | None = None,
-        *,
-        fuses: bool | None = None,
     ) -> tuple[Logits, Cache]:
         """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
 
         `read` `[rows, positions]` names the positions wanted; the last token of each row if None.
         `before` holds what stands in front of the rows: as many tokens in each, no padding.
-        `fuses`: whether attention is one operator; None for what the session found to be the same.
         """
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
@@ -152,8 +122,7 @@ class DecoderSession:
             mask = np.concatenate([before.mask, mask], axis=1)
             cache = Cache(values=before.values, mask=mask, lengths=lengths + before.lengths)
             positions = positions + before.lengths[:, None]
-        fuses = self._fuses if fuses is None else fuses
-        logits, cache.values = self._run(ids, positions, cache, wanted, fuses=fuses)
+        logits, cache.values = self._run(ids, positions, cache, wanted)
         return logits, cache
 
     def step(self, cache: Cache, tokens: Sequence[int]) -> Logits:
@@ -164,20 +133,24 @@ class DecoderSession:
         cache.lengths = cache.lengths + 1
         return logits[:, 0]
 
-    def bind_step(self, values: Sequence[Any], lengths: Integers) -> BoundStep:
-        """Return what appends one token after another to rows of unlike lengths.
+    def step_in_place(
+        self, arrays: Sequence[npt.NDArray[Any]], lengths: Integers, tokens: Sequence[int]
+    ) -> Logits:
+        """Append one token to each of rows of unlike lengths; return logits `[rows, vocabulary]`.
 
-        `values` are OrtValues `[rows, heads, slots, size]` in the order of the graph's inputs,
-        whose rows have `lengths` tokens from slot 0 on and slots to spare: they are written to.
+        `arrays` `[rows, heads, slots, size]` in the order of the graph's inputs, whose rows have
+        `lengths` tokens from slot 0 on and a slot to spare: they are written to.
         """
-        rows, slots = len(lengths), values[0].shape()[2]
-        mask = np.arange(slots + 1) < lengths[:, None]
-        none = np.zeros((rows, 1), dtype=np.int64)
-        caches = list(zip(self._past, self._present, values, strict=True))
-        where = f"the decoder {str(self._folder.path)!r} failed on {rows} rows in {slots} slots"
-        return BoundStep(
-            self._session, self._feeds(none, mask, none, none, joint=True), caches, where
-        )
+        from onnxruntime import OrtValue
+
+        slots = arrays[0].shape[2]
+        mask = np.arange(slots + 1) <= lengths[:, None]
+        ids, none = np.asarray(tokens)[:, None], np.zeros((len(lengths), 1), dtype=np.int64)
+        values = [OrtValue.ortvalue_from_numpy(array) for array in arrays]
+        feeds = self._feeds(ids, mask, lengths[:, None], none, joint=True)
+        where = f"{len(lengths)} rows in {slots} slots"
+        logits: Logits = self._computed(feeds, values, where, in_place=True)[0].numpy()
+        return logits[:, 0]
 
     def has_input(self, name: str) -> bool:
         """Return whether the graph that runs has an input of this name."""
@@ -230,10 +203,10 @@ class DecoderSession:
 
         def empty(name: str) -> Any:
             heads, size = self._caches[name]
-            array = np.zeros((rows, heads, 0, size), dtype=DTYPES[self._inputs[name].type])
+            array = np.zeros((rows, heads, 0, size), dtype=_DTYPES[self._inputs[name].type])
             return OrtValue.ortvalue_from_numpy(array)
 
-        return [empty(name) for name in self._past]
+        return [empty(name) for name in self._caches]
 
     def _feeds(
         self,
@@ -243,7 +216,6 @@ class DecoderSession:
         wanted: Integers,
         *,
         joint: bool = False,
-        fuses: bool = False,
     ) -> dict[str, npt.NDArray[Any]]:
         """Return the inputs beside the cache, each in memory of its own and in its format."""
         plain: dict[str, npt.NDArray[Any]] = {
@@ -252,41 +224,46 @@ class DecoderSession:
             "position_ids": positions,
             POSITIONS_INPUT: wanted[:, :, None],
             JOINT_INPUT: np.array([joint]),
-            FUSED_INPUT: np.array([fuses]),
         }
         return {
-            name: np.array(array, dtype=DTYPES[self._inputs[name].type], order="C")
+            name: np.array(array, dtype=_DTYPES[self._inputs[name].type], order="C")
             for name, array in plain.items()
             if name in self._inputs
         }
 
     def _run(
-        self,
-        ids: Integers,
-        positions: Integers,
-        cache: Cache,
-        wanted: Integers,
-        *,
-        fuses: bool = False,
+        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
     ) -> tuple[Logits, list[Any]]:
         """Run the graph once; the cache stays on the device, the logits come to the host."""
-        feeds = self._feeds(ids, cache.mask, positions, wanted, fuses=fuses)
-        with mapped_errors(
-            f"the decoder {str(self._folder.path)!r} failed on {ids.shape[0]} rows of "
-            f"{ids.shape[1]} tokens after {cache.mask.shape[1] - ids.shape[1]}",
-            "Export the model again with `fairgate export MODEL`.",
-        ):
+        feeds = self._feeds(ids, cache.mask, positions, wanted)
+        size = ids.shape[1]
+        where = f"{len(ids)} rows of {size} tokens after {cache.mask.shape[1] - size}"
+        logits, *values = self._computed(feeds, cache.values, where)
+        return self._pick(logits.numpy(), size, wanted), values
+
+    def _computed(
+        self,
+        feeds: Mapping[str, npt.NDArray[Any]],
+        values: Sequence[Any],
+        where: str,
+        *,
+        in_place: bool = False,
+    ) -> list[Any]:
+        """Return logits and caches as OrtValues; `where` is what errors say of the rows."""
+        advice = "Export the model again with `fairgate export MODEL`."
+        with mapped_errors(f"the decoder {str(self._folder.path)!r} failed on {where}", advice):
             binding = self._session.io_binding()
             for name, array in feeds.items():
                 binding.bind_cpu_input(name, array)
-            for name, value in zip(self._past, cache.values, strict=True):
-                binding.bind_ortvalue_input(name, value)
-            binding.bind_output("logits", "cpu")
-            for name in self._present:
-                binding.bind_output(name, self._device)
+            binding.bind_output(_LOGITS, "cpu")
+            for given, written, value in zip(self._caches, self._present, values, strict=True):
+                binding.bind_ortvalue_input(given, value)
+                if in_place:
+                    binding.bind_ortvalue_output(written, value)
+                else:
+                    binding.bind_output(written, self._device)
             self._session.run_with_iobinding(binding)
-            values = binding.get_outputs()
-        return self._pick(values[0].numpy(), ids.shape[1], wanted), values[1:]
+            return list(binding.get_outputs())
 
     def _pick(self, logits: Logits, width: int, wanted: Integers) -> Logits:
         """Return the wanted positions where the graph gave logits for all positions."""
@@ -298,5 +275,176 @@ class DecoderSession:
             return logits  # the export itself keeps the last position only
         raise ModelError(
             f"{str(self._folder.graph)!r} returned logits of shape {logits.shape} for {width} "
-            f"tokens; expected one for every token. {NEXT_STEP}"
+            f"tokens; expected one for every token. {_NEXT_STEP}"
         )
+
+
+class JointRows:
+    """Rows that answer together, each with as many tokens as it has, from slot 0 on.
+
+    They join and leave at any step, whatever their lengths: a session that `joins` reads of each
+    row its own tokens only, so that no bit of one depends on the others or on where they lie. Keys
+    and values are `[rows, heads, slots, size]`.
+    """
+
+    def __init__(self, session: DecoderSession, spare: int = _SPARE, rows: int = _FEWEST) -> None:
+        """Take the session that steps, how many tokens follow, and for how many rows at first."""
+        self._session = session
+        self._spare = min(spare, _SPARE)
+        self._fewest = max(rows, _FEWEST)
+        self._arrays: list[npt.NDArray[Any]] = []
+        self._lengths = np.zeros(_FEWEST, dtype=np.int64)
+        self._rows = 0
+
+    def join(self, cache: Cache, places: Sequence[int]) -> None:
+        """Add these rows of a batch that was read, behind those that are here, in this order."""
+        if not places:
+            return
+        added, taken = cache.lengths[list(places)], list(places)
+        begin, end, widest = self._rows, self._rows + len(taken), int(added.max())
+        values = [value.numpy() for value in cache.values]
+        self._reserve(max(end, self._fewest), widest + 1, values)
+        for array, value in zip(self._arrays, values, strict=True):
+            for row, place, length in zip(array[begin:end], taken, added.tolist(), strict=True):
+                row[:, :length] = value[place, :, :length]
+        self._lengths[begin:end] = added
+        self._rows = end
+
+    def leave(self, places: Iterable[int]) -> list[int]:
+        """Take rows out and return the others' places in their new order.
+
+        Rows from the end fill the gaps.
+        """
+        gone = set(places)
+        size = self._rows - len(gone)
+        order = list(range(size))
+        last = (place for place in range(size, self._rows) if place not in gone)
+        for gap in sorted(place for place in gone if place < size):
+            order[gap] = next(last)
+            moved = order[gap]
+            length = self._lengths[gap] = self._lengths[moved]
+            for array in self._arrays:
+                array[gap, :, :length] = array[moved, :, :length]
+        self._rows = size
+        return order
+
+    def step(self, tokens: Sequence[int]) -> Logits:
+        """Append one token to each row; return the logits `[rows, vocabulary]` after it."""
+        rows = max(self._rows, _FEWEST)
+        lengths = self._lengths[:rows]
+        # What was a row before may lie here: it has a free slot like any other.
+        lengths[self._rows :] = 0
+        needed = int(lengths.max()) + 1
+        if needed > self._arrays[0].shape[2]:
+            self._reserve(rows, needed, self._arrays)
+            lengths = self._lengths[:rows]
+        given = [*tokens, *[0] * (rows - len(tokens))]
+        arrays = [array[:rows] for array in self._arrays]
+        logits = self._session.step_in_place(arrays, lengths, given)
+        lengths[: self._rows] += 1
+        return logits[: self._rows]
+
+    def _reserve(self, rows: int, slots: int, like: Sequence[npt.NDArray[Any]]) -> None:
+        """Make room for so many rows with so many slots each, and some to spare."""
+        held = self._arrays
+        here, free = (held[0].shape[0], held[0].shape[2]) if held else (0, 0)
+        if rows <= here and slots <= free:
+            return
+        rows, slots = max(rows, here), free if slots <= free else slots + self._spare
+        held_lengths = self._lengths[: self._rows]
+        used = int(held_lengths.max(initial=0))
+        self._arrays = [
+            np.zeros((rows, each.shape[1], slots, each.shape[3]), dtype=each.dtype) for each in like
+        ]
+        for array, old in zip(self._arrays, held, strict=False):
+            array[: self._rows, :, :used] = old[: self._rows, :, :used]
+        lengths = np.zeros(rows, dtype=np.int64)
+        lengths[: self._rows] = held_lengths
+        self._lengths = lengths
+
+
+def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, GraphFacts]:
+    """Return an `onnxruntime.InferenceSession` of a folder's graph, changed if possible.
+
+    A graph that is replaced meanwhile is an error too: places of weights are those of its file.
+    """
+    before = _state(folder.graph)
+    window = read_attention_settings(folder).window
+    graph = read_decoder_graph(folder.graph, attends_to_all=window is None, joins=device == "cpu")
+    for place, content in enumerate(graph.contents):
+        try:
+            session = open_session(
+                folder.graph, device=device, threads=threads, content=content, folder=graph.folder
+            )
+            break
+        except OutOfMemoryError:
+            raise  # else bits would depend on the memory that is free
+        except ModelError:
+            if place == len(graph.contents) - 1:
+                raise  # the graph as it stands on disk decides, and explains itself
+    if _state(folder.graph) != before:
+        raise ModelError(
+            f"{str(folder.graph)!r} was changed while it was opened. Run again when nothing "
+            "writes to the folder any more."
+        )
+    return session, graph.facts
+
+
+def _state(graph: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file's content; None where there is none."""
+    try:
+        found = graph.stat()
+    except OSError:
+        return None  # the session reports it
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _check_is_decoder(
+    folder: ModelFolder,
+    inputs: Mapping[str, Any],
+    caches: Mapping[str, tuple[int, int] | None],
+    outputs: Sequence[str],
+) -> None:
+    graph = str(folder.graph)
+    if not caches or "input_ids" not in inputs or "logits" not in outputs:
+        names = ", ".join(sorted(inputs))[:300]
+        raise ModelError(
+            f"{graph!r} is no decoder with a key-value cache: its inputs are {names}; expected "
+            f"input_ids, past_key_values.* and the output logits. {_NEXT_STEP}"
+        )
+    unknown = [name for name in inputs if name not in _PLAIN_INPUTS and name not in caches]
+    missing = [name for name in map(_present, caches) if name not in outputs]
+    unsupported = [name for name, node in inputs.items() if node.type not in _DTYPES]
+    flat = [name for name, shape in caches.items() if shape is None]
+    for wrong, what in (
+        (unknown, "needs inputs this engine does not know"),
+        (missing, "lacks the cache outputs"),
+        (unsupported, "has inputs of a type this engine does not support"),
+        (flat, "has cache inputs that are not [rows, heads, tokens, size] with known sizes"),
+    ):
+        if wrong:
+            raise ModelError(f"{graph!r} {what}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
+
+
+def _present(past: str) -> str:
+    return past.replace(_PAST, _PRESENT, 1)
+
+
+def _head_size(folder: ModelFolder) -> int | None:
+    """Return the width of a key of the cache, which newer graphs call `kv_cache_dim` only."""
+    config = folder.mapping("config.json")
+    built = within(folder.mapping("genai_config.json"), "model", "decoder", "head_size")
+    sizes = [built, config.get("head_dim")]
+    hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
+    if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+        sizes.append(hidden // heads)
+    return next((one for one in sizes if isinstance(one, int) and one > 0), None)
+
+
+def _cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
+    """Return heads and size of a cache input; None where neither graph nor folder gives it."""
+    shape = node.shape
+    if len(shape) != 4 or not isinstance(shape[1], int):
+        return None
+    size = shape[3] if isinstance(shape[3], int) else _head_size(folder)
+    return None if size is None else (shape[1], size)

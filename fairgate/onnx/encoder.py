@@ -1,30 +1,363 @@
-"""Embeds texts with an ONNX encoder: `tokenizers` + ONNX Runtime, no torch.
+"""Embeds and classifies texts with ONNX encoders: `tokenizers` + ONNX Runtime, no torch.
 
+Texts become rows of tokens, rows states of tokens, vectors or scores. Batches run at the same time,
+each on one thread: several threads on one batch would wait for each other after every product.
 Pooling, prompts, normalisation and length limit are read from the files sentence-transformers
-writes, so a model works as it does there; what they leave open, the policy sets.
+writes, so a model works as it does there; what they leave open, the policy sets. A classifier is
+any Hugging Face sequence classifier: its folder holds the graph (output `logits`), `tokenizer.json`
+and `config.json` with `id2label`.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.errors import ModelError
+from fairgate.domain.cases import Classified
+from fairgate.domain.errors import DataError, ModelError, OutOfMemoryError
+from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.onnx.attention_settings import rotary_switch
-from fairgate.onnx.encoder_session import EncoderSession, EncoderTokens, Row, pools_by_itself
+from fairgate.onnx.batches import batches_by_width, most_rows, padded_width
 from fairgate.onnx.encoder_settings import (
     EmbedderChoice,
+    EncoderSettings,
+    classifier_settings,
     has_further_modules,
     pooled,
     read_settings,
 )
-from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.session import Device
+from fairgate.onnx.graph_file import DamagedGraphError, output_names
+from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error
+from fairgate.onnx.session import Device, mapped_errors, open_session, sound_model
+
+States = npt.NDArray[np.float32]
+Result = TypeVar("Result")
+
+TOKEN_STATES = ("last_hidden_state", "token_embeddings")
+POOLED = "sentence_embedding"
+_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
+_EXPORT = "Export it with `fairgate export MODEL --task feature-extraction`."
+_BERT_SWITCHES = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+"""Keys of `tokenizer_config.json` and the same switches in the normalizer of `tokenizer.json`."""
+
+
+class Row(NamedTuple):
+    """The tokens of one text."""
+
+    ids: list[int]
+    types: list[int]
+    """Which segment each token belongs to."""
+
+
+def pools_by_itself(folder: ModelFolder) -> bool:
+    """Return whether vectors of whole texts are read from the graph, by the names of its outputs.
+
+    Token states are preferred, unless the model has modules that only the graph computes.
+    """
+    try:
+        names = output_names(folder.graph)
+    except (DamagedGraphError, OSError):
+        return False
+    return POOLED in names and (has_further_modules(folder) or names.isdisjoint(TOKEN_STATES))
+
+
+class EncoderSession:
+    """A loaded encoder graph, whatever exported it. Nothing is loaded before the first run."""
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        *,
+        device: Device,
+        threads: int = 0,
+        pooled: bool = False,
+        vector: str = POOLED,
+    ) -> None:
+        """Name folder and device; `pooled` reads the output `vector`, one row a text.
+
+        `threads` batches run at the same time on the CPU, 0: as many as there are processors.
+        """
+        self._folder = folder
+        self._device: Device = device
+        self._threads = 1 if device != "cpu" else threads or len(os.sched_getaffinity(0))
+        self._pooled = pooled
+        self._most: int | None = None
+        """Rows that run at once, once memory ran out."""
+        self._outputs = (vector,) if pooled else TOKEN_STATES
+
+    @cached_property
+    def pads(self) -> bool:
+        """Whether rows of different lengths may share a batch: tried out, not assumed."""
+        if "attention_mask" not in self._inputs:
+            return False
+        long, short = _trial(11), _trial(3)
+        alone = self.run([short, short], 3)[-1]
+        try:
+            shared = self.run([long, short], 16)[-1]
+        except OutOfMemoryError:
+            raise  # else bits would depend on the memory that is free
+        except ModelError:
+            return False
+        shared = shared[:3] if shared.ndim > 1 else shared
+        size = float(np.abs(alone).max())
+        coarse = any("float16" in node.type for node in self._session.get_outputs())
+        return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
+
+    def each_batch(
+        self,
+        rows: Sequence[Row],
+        batch_size: int | None,
+        fitting: Callable[[int], int],
+        take: Callable[[list[int], States], Result],
+    ) -> Iterator[Result]:
+        """Yield `take(places, states)` for batches of rows, each row once; `take` runs in threads.
+
+        `batch_size` rows run at a time, None: as many as the device gains from; `fitting` keeps
+        widths within the model's. What a row gets depends on no other row and on no number of
+        threads.
+        """
+        if not rows:
+            return
+        lengths = [len(row.ids) for row in rows]
+        width_of = padded_width if self.pads else int  # loads the graph, before there are threads
+        if batch_size is None:
+            batch_size = most_rows(on_cpu=self._device == "cpu")
+        most = -(-min(max(1, batch_size), len(rows)) // self._threads)
+        batches = list(batches_by_width(lengths, most, width_of))
+
+        def work(batch: tuple[int, list[int]]) -> Result:
+            width, places = batch
+            return take(places, self.run([rows[place] for place in places], fitting(width)))
+
+        if self._threads == 1 or len(batches) < 2:
+            yield from map(work, batches)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # a stored gate needs none
+
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            yield from pool.map(work, reversed(batches))  # the widest first: none is left for last
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def run(self, rows: Sequence[Row], width: int) -> States:
+        """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
+
+        Where memory has no room for all rows, half as many run at once from then on.
+        """
+        try:
+            if self._most is None or len(rows) <= self._most:
+                return self._run(rows, width)
+        except OutOfMemoryError:
+            if len(rows) == 1:
+                raise
+            self._most = min(self._most or len(rows), len(rows) // 2)
+        # Behind the handler, so that nothing of what failed is held any longer.
+        most = self._most or len(rows)
+        parts = [rows[start : start + most] for start in range(0, len(rows), most)]
+        return np.concatenate([self.run(part, width) for part in parts])
+
+    def _run(self, rows: Sequence[Row], width: int) -> States:
+        if self._pooled and len(rows) == 1:
+            # A lone vector would take other kernels: it runs beside its own copy.
+            return self._run([*rows, *rows], width)[:1]
+        ids = np.zeros((len(rows), width), dtype=np.int64)
+        mask, types = np.zeros_like(ids), np.zeros_like(ids)
+        for place, row in enumerate(rows):
+            ids[place, : len(row.ids)] = row.ids
+            types[place, : len(row.ids)] = row.types
+            mask[place, : len(row.ids)] = 1
+        lengths = mask.sum(axis=1, keepdims=True)
+        feeds = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": types,
+            # Padding repeats the last position: a table of positions may end there.
+            "position_ids": np.minimum(np.arange(width, dtype=np.int64), lengths - 1),
+        }
+        feeds = {
+            name: feeds[name].astype(np.int32 if "int32" in kind else np.int64)
+            for name, kind in self._inputs.items()
+        }
+        with mapped_errors(
+            f"the encoder {str(self._folder.path)!r} failed on {len(rows)} texts of {width} tokens",
+            _EXPORT,
+        ):
+            states = np.asarray(self._session.run([self._output], feeds)[0], dtype=np.float32)
+        expected = ids.shape[:1] if self._pooled else ids.shape
+        if states.ndim != len(expected) + 1 or states.shape[:-1] != expected:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} returned {self._output} of shape {states.shape} for "
+                f"{len(rows)} texts of {width} tokens; expected one vector a "
+                f"{'text' if self._pooled else 'token'}. {_EXPORT}"
+            )
+        return states
+
+    @property
+    def dimensions(self) -> int:
+        """Return how many components a token's state (or a pooled vector) has."""
+        [width] = [
+            node.shape[-1] for node in self._session.get_outputs() if node.name == self._output
+        ]
+        return width if isinstance(width, int) else int(self.run([_trial(1)], 1).shape[-1])
+
+    @cached_property
+    def _session(self) -> Any:
+        with sound_model(self._folder.graph):
+            return open_session(self._folder.graph, device=self._device, threads=1)
+
+    @cached_property
+    def _inputs(self) -> dict[str, str]:
+        """Return the types of the graph's inputs by name."""
+        inputs = {node.name: node.type for node in self._session.get_inputs()}
+        if "input_ids" not in inputs or not set(inputs) <= _INPUTS:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} is no text encoder: its inputs are "
+                f"{', '.join(sorted(inputs))[:300]}, expected input_ids, attention_mask and maybe "
+                f"token_type_ids and position_ids. {_EXPORT}"
+            )
+        return inputs
+
+    @cached_property
+    def _output(self) -> str:
+        names = [node.name for node in self._session.get_outputs()]
+        found = next((name for name in self._outputs if name in names), None)
+        if found is None:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} has no token states among its outputs "
+                f"({', '.join(names)[:300]}); expected {' or '.join(self._outputs)}. {_EXPORT}"
+            )
+        return found
+
+
+def _trial(length: int) -> Row:
+    return Row(ids=list(range(length)), types=[0] * length)
+
+
+class EncoderTokens:
+    """The `tokenizer.json` of a folder, cut to the model's length. Read at the first text."""
+
+    def __init__(self, folder: ModelFolder, settings: EncoderSettings) -> None:
+        """Name the folder and how texts are cut."""
+        self._folder = folder
+        self._settings = settings
+
+    def rows(self, texts: Sequence[str]) -> list[Row]:
+        """Return the tokens of each text; at least one. Raises ModelError."""
+        return [
+            Row(ids=list(found.ids) or [0], types=list(found.type_ids) or [0])
+            for found in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
+        ]
+
+    def prompt_length(self, prompt: str) -> int:
+        """Return how many tokens a prompt takes, without a control token that ends every text."""
+        [row] = self.rows([prompt])
+        last = self._tokenizer.get_added_tokens_decoder().get(row.ids[-1])
+        return len(row.ids) - (last is not None and last.special)
+
+    def fitting(self, width: int) -> int:
+        """Return a width that does not go beyond the model's length."""
+        return min(width, self._settings.max_tokens or width)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        file = self._folder.path / "tokenizer.json"
+        try:
+            tokenizer = Tokenizer.from_file(str(file))
+        except BaseException as error:  # tokenizers raises nothing narrower
+            if not is_tokenizer_error(error):
+                raise
+            raise ModelError(
+                f"{str(file)!r} is no readable tokenizer ({harmless(str(error)[:200])}). Copy it "
+                "from the original model, or export again with `fairgate export MODEL`."
+            ) from error
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._check_agreement(tokenizer)
+        if self._settings.lower:
+            tokenizer.normalizer = _lowered(tokenizer.normalizer)
+        if self._settings.max_tokens is not None:
+            self._check_room(tokenizer, self._settings.max_tokens)
+            side = "left" if self._settings.cut_on_the_left else "right"
+            tokenizer.enable_truncation(self._settings.max_tokens, direction=side)
+        return tokenizer
+
+    def _check_room(self, tokenizer: Any, limit: int) -> None:
+        """Refuse what leaves no token to the text: all texts would be the same."""
+        for prompt in (self._settings.query_prompt, self._settings.document_prompt):
+            taken = len(tokenizer.encode(_clean(prompt)).ids)
+            if taken >= limit:
+                what = f"the prompt {quoted(prompt)} takes" if prompt else "special tokens take"
+                raise ModelError(
+                    f"{what} {taken} tokens, but {str(self._folder.path)!r} reads only {limit}, so "
+                    "nothing of a text is left. Choose a shorter prompt in the policy, or another "
+                    "model."
+                )
+
+    def _check_agreement(self, tokenizer: Any) -> None:
+        """Refuse settings that transformers would follow and `tokenizer.json` does not."""
+        declared = self._folder.mapping("tokenizer_config.json")
+        file = self._folder.mapping("tokenizer.json")
+        ids = tokenizer.encode("a").ids
+        found: list[tuple[str, object]] = []
+        for key, name, end in (
+            ("add_bos_token", "bos_token", 0),
+            ("add_eos_token", "eos_token", -1),
+        ):
+            token = declared.get(name)
+            token = token.get("content") if isinstance(token, dict) else token
+            if isinstance(token, str):
+                found.append((key, bool(ids) and ids[end] == tokenizer.token_to_id(token)))
+        levels = _byte_levels(file.get("pre_tokenizer"))
+        found += [("add_prefix_space", one.get("add_prefix_space")) for one in levels]
+        normalizer = file.get("normalizer")
+        if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
+            found += [(key, normalizer.get(name)) for key, name in _BERT_SWITCHES.items()]
+        for key, behaves in found:
+            wanted = declared.get(key)
+            if isinstance(wanted, bool) and isinstance(behaves, bool) and wanted != behaves:
+                raise ModelError(
+                    f"the tokenizer in {str(self._folder.path)!r} is not certain: "
+                    f"tokenizer_config.json sets {quoted(key)} to {str(wanted).lower()}, but "
+                    f"tokenizer.json behaves as for {str(behaves).lower()}. Export the model again "
+                    "with `fairgate export MODEL --task feature-extraction`, which makes them "
+                    "agree."
+                )
+
+
+def _byte_levels(pre_tokenizer: object) -> list[dict[str, Any]]:
+    """Return the byte-level parts of a pre-tokenizer: they may put a space before a text."""
+    if not isinstance(pre_tokenizer, dict):
+        return []
+    inner = pre_tokenizer.get("pretokenizers")
+    parts = inner if isinstance(inner, list) else [pre_tokenizer]
+    return [one for one in parts if isinstance(one, dict) and one.get("type") == "ByteLevel"]
+
+
+def _clean(text: str) -> str:
+    # A lone surrogate (from broken input) is no text; the tokenizer would refuse it.
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _lowered(normalizer: Any) -> Any:
+    """Return the normalizer with lower-casing before it, as `do_lower_case` means."""
+    from tokenizers.normalizers import Lowercase, Sequence
+
+    return Lowercase() if normalizer is None else Sequence([Lowercase(), normalizer])
+
 
 Vectors = npt.NDArray[np.float32]
 
@@ -58,7 +391,7 @@ class OnnxEncoder:
         self._folder.file("tokenizer.json", "splits texts into tokens")
         self._batch_size = batch_size
         self._device: Device = device
-        by_graph = pools_by_itself(self._folder, further_modules=has_further_modules(self._folder))
+        by_graph = pools_by_itself(self._folder)
         self.settings = read_settings(self._folder, choice, unit=unit, pooled_by_graph=by_graph)
         """How token states become vectors."""
         self._prompt = self.settings.document_prompt
@@ -144,3 +477,139 @@ class OnnxEncoder:
         if self.settings.unit:
             vector = vector / max(float(np.sqrt((vector * vector).sum())), 1e-12)
         return vector.astype(np.float32)
+
+
+Scores = npt.NDArray[np.float64]
+
+
+def decided(scores: Scores, groups: Sequence[str]) -> Classified:
+    """Return the most probable group of one text's scores (logits), and its margin in nats.
+
+    Labels of one group share its probability. Of equally probable groups the first in the alphabet
+    is taken, with a margin of 0.
+    """
+    logs = scores - np.logaddexp.reduce(scores)
+    by_group = {
+        name: float(np.logaddexp.reduce([logs[n] for n, each in enumerate(groups) if each == name]))
+        for name in sorted(set(groups))
+    }
+    ranked = sorted(by_group, key=lambda name: -by_group[name])
+    margin = by_group[ranked[0]] - by_group[ranked[1]] if len(ranked) > 1 else 0.0
+    return Classified(label=ranked[0], margin=round(margin, 4))
+
+
+class OnnxClassifier:
+    """A port `Classifier` over a local folder. Nothing is loaded before the first text.
+
+    Equal texts get equal labels whatever the batch size, the order and the other texts.
+    """
+
+    def __init__(
+        self,
+        model_dir: Path,
+        labels: Mapping[str, str],
+        allowed: Sequence[str] | None,
+        *,
+        batch_size: int | None = None,
+        threads: int = 0,
+        device: Device = "cpu",
+    ) -> None:
+        """Read the folder's settings; `labels` maps the model's own labels to `allowed` ones.
+
+        `allowed` None allows any. An empty map takes the model's labels as they are (case is
+        ignored). Raises ModelError for an incomplete folder, DataError for a map that does not fit.
+        """
+        self._folder = ModelFolder.find(model_dir)
+        self._folder.file("tokenizer.json", "splits texts into tokens")
+        self._groups = mapped_labels(_own_labels(self._folder), labels, allowed)
+        self._batch_size = batch_size
+        self._device: Device = device
+        self._session = EncoderSession(
+            self._folder, device=device, threads=threads, pooled=True, vector="logits"
+        )
+        self._tokens = EncoderTokens(self._folder, classifier_settings(self._folder))
+        self._known: dict[str, Classified] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identify the folder's files, the label map and the device."""
+        return f"onnx-classifier/1:{self._folder.fingerprint(self._groups, self._device)}"
+
+    def classify(self, texts: Sequence[str]) -> list[Classified]:
+        """Return what each text is, in order. Raises ModelError."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        rows = self._tokens.rows(new) if new else []
+
+        def take(places: list[int], states: States) -> dict[str, Classified]:
+            logits = states.astype(np.float64)
+            self._check(logits)
+            return {
+                new[place]: decided(scores, self._groups)
+                for place, scores in zip(places, logits, strict=True)
+            }
+
+        for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
+            self._known |= part
+        return [self._known[text] for text in texts]
+
+    def _check(self, logits: Scores) -> None:
+        if logits.shape[1] != len(self._groups):
+            raise ModelError(
+                f"the classifier {str(self._folder.path)!r} returned {logits.shape[1]} scores a "
+                f"text, expected {len(self._groups)}, as many as `id2label` in its config.json "
+                "names. Export the model again, or correct config.json."
+            )
+        if not np.isfinite(logits).all():
+            raise ModelError(
+                f"the classifier {str(self._folder.path)!r} returned scores that are not finite. "
+                "Its weights are damaged or overflow in this precision: export it in fp32."
+            )
+
+
+def mapped_labels(
+    own: Sequence[str], labels: Mapping[str, str], allowed: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return what each of a model's labels means. Raises DataError with all that does not fit."""
+    if allowed is None:
+        allowed = list(labels.values()) or [name.lower() for name in own]
+    wanted = listed(list(allowed), last="and")
+    if not labels:
+        plain = tuple(name.lower() for name in own)
+        strange = [name for name in own if name.lower() not in allowed]
+        if strange:
+            raise DataError(
+                f"the classifier's labels {listed(strange, last='and')} are "
+                f"none of {wanted}; give `labels` with what each of its labels means"
+            )
+        return plain
+    missing = [name for name in own if name not in labels]
+    unknown = [name for name in labels if name not in own]
+    wrong = [name for name in labels.values() if name not in allowed]
+    if unknown:
+        raise DataError(
+            f"the classifier has no label {quoted(unknown[0])}; {suggestion(unknown[0], own)}"
+        )
+    if missing:
+        names = listed(missing, last="and")
+        raise DataError(f"`labels` has no meaning for the classifier's {names}; add them")
+    if wrong:
+        raise DataError(f"`labels`: found {quoted(wrong[0])}, expected one of {wanted}")
+    if len(set(labels.values())) < 2:
+        raise DataError("`labels` maps everything to one label, so nothing can differ; name two")
+    return tuple(labels[name] for name in own)
+
+
+def _own_labels(folder: ModelFolder) -> list[str]:
+    """Return the model's labels in the order of its scores."""
+    named = folder.mapping("config.json").get("id2label")
+    try:
+        found = {int(number): str(label) for number, label in dict(named or {}).items()}
+    except (TypeError, ValueError):
+        found = {}
+    if len(found) < 2 or sorted(found) != list(range(len(found))):
+        raise ModelError(
+            f"the config.json in {str(folder.path)!r} has no `id2label` with two labels or more, "
+            "numbered from 0; expected a sequence classifier. Copy config.json from the original "
+            "model, or choose another one."
+        )
+    return [found[number] for number in range(len(found))]

@@ -113,20 +113,20 @@ class EmbedderChoice:
 class EncoderSettings:
     """How token states become the vector of a text."""
 
-    poolings: tuple[Pooling, ...]
+    poolings: tuple[Pooling, ...] = ()
     """Their vectors are concatenated; empty: the graph itself pools."""
-    includes_prompt: bool
+    includes_prompt: bool = True
     """Whether the prompt's tokens are pooled too."""
-    query_prompt: str
-    document_prompt: str
-    unit: bool
+    query_prompt: str = ""
+    document_prompt: str = ""
+    unit: bool = False
     """Whether vectors are scaled to length one."""
-    dimensions: int | None
+    dimensions: int | None = None
     """Vectors are cut to so many components before they are scaled."""
     max_tokens: int | None
     """Longer texts are cut after this many tokens, special tokens included; None: never."""
     cut_on_the_left: bool
-    lower: bool
+    lower: bool = False
 
     def facts(self) -> tuple[object, ...]:
         """Return what belongs to the fingerprint beside the files, but not the prompts."""
@@ -362,15 +362,8 @@ def classifier_settings(folder: ModelFolder) -> EncoderSettings:
     """Return how a sequence classifier's texts are cut: by its tokenizer and positions."""
     tokenizer = folder.mapping("tokenizer_config.json")
     return EncoderSettings(
-        poolings=(),
-        includes_prompt=True,
-        query_prompt="",
-        document_prompt="",
-        unit=False,
-        dimensions=None,
         max_tokens=_max_tokens(folder, {}, tokenizer),
         cut_on_the_left=tokenizer.get("truncation_side") == "left",
-        lower=False,
     )
 
 

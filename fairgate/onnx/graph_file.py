@@ -1,18 +1,21 @@
-"""Reads an ONNX file field by field, without loading the graph: nodes, outputs, places of weights.
+"""Reads an ONNX file without the weights inside it: places of weights, outputs, and the graph.
 
-So neither the `onnx` package nor memory for the weights inside the file is needed: a run whose
-results are all stored asks for nothing else. Field numbers are those of onnx.proto3,
-https://github.com/onnx/onnx/blob/main/onnx/onnx.proto3.
+The package `onnx` copies all that is in a file, weights included. Here a file is mapped and walked
+field by field: a run whose results are all stored needs only the names, and neither `onnx` nor
+memory. A graph that is changed is read with its weights left in the file, named as external data:
+its changed copy is as small as its nodes are many, and a session that opens it maps the weights
+from the graph's own file (https://onnx.ai/onnx/repo-docs/ExternalData.html). Field numbers are
+those of onnx.proto3, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto3.
 """
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _NUMBER, _BYTES, _GROUP, _GROUP_END = 0, 2, 3, 4
 _FIXED = {1: 8, 5: 4}
@@ -20,29 +23,29 @@ _LONGEST_VARINT = 10
 _TAG = 0xFFFFFFFF
 """Bits of a tag that ONNX Runtime reads; it drops what is above."""
 
-Children = Mapping[str, Mapping[int, str]]
-"""For each kind of message: the fields that are followed, and the kind found there."""
-_GRAPH: dict[str, dict[int, str]] = {"model": {7: "graph"}}
-_NODE, _INITIALIZER = 1, 5
-_INPUT, _OUTPUT, _OPERATOR, _ATTRIBUTE = 1, 2, 4, 5
-_TENSOR_NAME, _TENSOR_FORMAT = 8, 2
-_ATTRIBUTE_NAME, _ATTRIBUTE_NUMBER, _ATTRIBUTE_TENSOR = 1, 3, 5
-_OUTPUTS: dict[str, dict[int, str]] = {"model": {7: "graph"}, "graph": {12: "output"}}
-_NAME = 1
-_CHILDREN: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 20: "training", 25: "function"},
+_MODEL_GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14
+_NAME = _KEY = 1
+_VALUE = 2
+_OUTPUTS: dict[str, dict[int, str]] = {"model": {_MODEL_GRAPH: "graph"}, "graph": {12: "output"}}
+_ENTRIES: dict[str, dict[int, str]] = {
+    "model": {_MODEL_GRAPH: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "graph": {1: "node", _INITIALIZER: "tensor", 15: "sparse"},
     "function": {7: "node", 11: "attribute"},
     "node": {5: "attribute"},
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
     "sparse": {1: "tensor", 2: "tensor"},
-    "tensor": {13: "entry"},
+    "tensor": {_EXTERNAL_DATA: "entry"},
 }
-_KEY, _VALUE = 1, 2
+"""For each kind of message: the fields that are followed, and the kind found there."""
+_OTHER_VALUES = frozenset({3, 4, 5, 6, 7, 10, 11, _EXTERNAL_DATA, _DATA_LOCATION})
+"""Fields of a TensorProto that hold values or parts of them in another way."""
+_EXTERNAL = 1
+_LEAST = 1024
+"""Bytes: what is smaller stays, since shapes and scales are read where the graph is changed."""
 
 
-class Part(NamedTuple):
+class Field(NamedTuple):
     """One field of a message: its number and where it is in the file."""
 
     number: int
@@ -51,8 +54,8 @@ class Part(NamedTuple):
     begin: int
     """Of the value."""
     end: int
-    sized: bool
-    """Whether it has a length of its own, as messages and bytes have; else it is none of them."""
+    wire: int
+    """How the value is encoded: messages and bytes have a length of their own."""
 
 
 class DamagedGraphError(ValueError):
@@ -60,8 +63,7 @@ class DamagedGraphError(ValueError):
 
 
 @contextmanager
-def mapped(graph: Path) -> Iterator[mmap.mmap]:
-    """Map a file into memory. Raises DamagedGraphError where it is empty, and OSError."""
+def _mapped(graph: Path) -> Iterator[mmap.mmap]:
     with graph.open("rb") as stream:
         try:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -71,71 +73,44 @@ def mapped(graph: Path) -> Iterator[mmap.mmap]:
             yield content
 
 
-def messages(
-    content: mmap.mmap, children: Children, leaf: str, root: str = "model"
-) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of every message of the kind `leaf`, at any depth.
-
-    Raises DamagedGraphError.
-    """
-    waiting = [(root, 0, len(content))]
+def _messages(
+    content: mmap.mmap, children: Mapping[str, Mapping[int, str]], leaf: str
+) -> Iterator[dict[int, bytes]]:
+    """Yield what stands in every message of the kind `leaf`, at any depth, by field number."""
+    waiting = [("model", 0, len(content))]
     while waiting:
         kind, start, end = waiting.pop()
+        found = [one for one in _fields(content, start, end) if one.wire == _BYTES]
         if kind == leaf:
-            yield start, end
+            yield {one.number: content[one.begin : one.end] for one in found}
             continue
         followed = children[kind]
         waiting += [
-            (followed[field], begin, stop)
-            for field, begin, stop in fields(content, start, end)
-            if field in followed
+            (followed[one.number], one.begin, one.end) for one in found if one.number in followed
         ]
 
 
-def fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield number, begin and end of each field of a message that has a length of its own."""
-    for kind, wire, begin, stop in _all_fields(content, start, end):
-        if wire == _BYTES:
-            yield kind, begin, stop
+def _fields(content: mmap.mmap, start: int, end: int) -> Iterator[Field]:
+    """Yield every field of a message, in order, without a gap. Raises DamagedGraphError.
 
-
-def parts(content: mmap.mmap, start: int, end: int) -> Iterator[Part]:
-    """Yield every field of a message, in order, without a gap. Raises DamagedGraphError."""
-    place = start
-    for kind, wire, begin, stop in _all_fields(content, start, end):
-        yield Part(kind, place, begin, stop, wire == _BYTES)
-        place = stop
-
-
-def encoded(field: int, value: bytes) -> bytes:
-    """Return a field with a length of its own, as the encoding has it."""
-    return _as_varint(field << 3 | _BYTES) + _as_varint(len(value)) + value
-
-
-def encoded_number(field: int, value: int) -> bytes:
-    """Return a field that holds a whole number from 0 on, as the encoding has it."""
-    return _as_varint(field << 3 | _NUMBER) + _as_varint(value)
-
-
-def number(content: mmap.mmap, start: int, end: int, wanted: int) -> int:
-    """Return the whole number in a field of a message; 0 without it, as protobuf has it."""
-    found = 0
-    for kind, wire, begin, _ in _all_fields(content, start, end):
-        if kind == wanted and wire == _NUMBER:
-            found, _ = _varint(content, begin, end)
-    return found
-
-
-def _all_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    ONNX has no groups, so every reader passes one over, as one field.
+    """
     place = start
     while place < end:
-        tag, place = _varint(content, place, end)
-        kind, wire = (tag & _TAG) >> 3, tag & 7
-        if wire == _GROUP:
-            begin, place = place, _after_group(content, place, end, kind)
-        else:
-            begin, place = _value(content, place, end, wire)
-        yield kind, wire, begin, place
+        head, opened = place, list[int]()
+        while True:
+            tag, begin = _varint(content, place, end)
+            number, wire = (tag & _TAG) >> 3, tag & 7
+            place = begin
+            if wire == _GROUP:
+                opened.append(number)
+            elif wire != _GROUP_END:
+                begin, place = _value(content, place, end, wire)
+            elif not opened or opened.pop() != number:
+                raise DamagedGraphError(f"byte {place}: a group ends that did not begin")
+            if not opened:
+                break
+        yield Field(number, head, begin, place, wire)
 
 
 def _value(content: mmap.mmap, place: int, end: int, wire: int) -> tuple[int, int]:
@@ -154,33 +129,21 @@ def _value(content: mmap.mmap, place: int, end: int, wire: int) -> tuple[int, in
     return begin, begin + size
 
 
-def _after_group(content: mmap.mmap, place: int, end: int, kind: int) -> int:
-    """Return where a group ends. ONNX has none, so that every reader passes one over."""
-    opened = [kind]
-    while opened:
-        tag, place = _varint(content, place, end)
-        kind, wire = (tag & _TAG) >> 3, tag & 7
-        if wire == _GROUP:
-            opened.append(kind)
-        elif wire != _GROUP_END:
-            _, place = _value(content, place, end, wire)
-        elif opened.pop() != kind:
-            raise DamagedGraphError(f"byte {place}: a group ends that did not begin")
-    return place
-
-
 def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:
     if place < end and content[place] < 0x80:  # most are one byte
         return content[place], place + 1
     value = 0
-    for step in range(_LONGEST_VARINT):
-        if place + step >= end:
-            break
+    for step in range(min(_LONGEST_VARINT, end - place)):
         byte = content[place + step]
         value |= (byte & 0x7F) << (7 * step)
         if byte < 0x80:
             return value, place + step + 1
     raise DamagedGraphError(f"byte {place}: a number does not end")
+
+
+def _encoded(field: int, value: bytes) -> bytes:
+    """Return a field with a length of its own, as the encoding has it."""
+    return _as_varint(field << 3 | _BYTES) + _as_varint(len(value)) + value
 
 
 def _as_varint(value: int) -> bytes:
@@ -192,91 +155,14 @@ def _as_varint(value: int) -> bytes:
     return bytes(found)
 
 
-@dataclass(slots=True)
-class Node:
-    """An operator with its inputs and outputs by name."""
-
-    operator: str = ""
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
-    format: int | None = None
-    """The number format that a `Cast` casts to, or of a `Constant`'s tensor."""
-
-
-@dataclass(slots=True)
-class Graph:
-    """The main graph of a model, without its subgraphs."""
-
-    nodes: list[Node] = field(default_factory=list)
-    formats: dict[str, int] = field(default_factory=dict)
-    """Number formats of the initializers, by name."""
-
-
-def read_graph(file: Path) -> Graph:
-    """Return a graph's nodes. Raises DamagedGraphError, and OSError if the file is unreadable."""
-    graph = Graph()
-    with mapped(file) as content:
-        for start, end in messages(content, _GRAPH, "graph"):
-            for kind, begin, stop in fields(content, start, end):
-                if kind == _NODE:
-                    graph.nodes.append(_node(content, begin, stop))
-                elif kind == _INITIALIZER:
-                    graph.formats[_text(content, begin, stop, _TENSOR_NAME)] = number(
-                        content, begin, stop, _TENSOR_FORMAT
-                    )
-    return graph
-
-
-def _node(content: mmap.mmap, start: int, end: int) -> Node:
-    node = Node()
-    for kind, begin, stop in fields(content, start, end):
-        if kind == _INPUT:
-            node.inputs.append(_decoded(content, begin, stop))
-        elif kind == _OUTPUT:
-            node.outputs.append(_decoded(content, begin, stop))
-        elif kind == _OPERATOR:
-            node.operator = _decoded(content, begin, stop)
-        elif kind == _ATTRIBUTE:
-            for format_ in _formats(content, begin, stop):
-                node.format = format_
-    return node
-
-
-def _formats(content: mmap.mmap, start: int, end: int) -> Iterator[int]:
-    name = _text(content, start, end, _ATTRIBUTE_NAME)
-    if name == "to":
-        yield number(content, start, end, _ATTRIBUTE_NUMBER)
-    elif name == "value":
-        for kind, begin, stop in fields(content, start, end):
-            if kind == _ATTRIBUTE_TENSOR:
-                yield number(content, begin, stop, _TENSOR_FORMAT)
-
-
-def _text(content: mmap.mmap, start: int, end: int, wanted: int) -> str:
-    found = (
-        _decoded(content, begin, stop)
-        for kind, begin, stop in fields(content, start, end)
-        if kind == wanted
-    )
-    return next(found, "")
-
-
-def _decoded(content: mmap.mmap, begin: int, stop: int) -> str:
-    return content[begin:stop].decode("utf-8", "replace")
-
-
 def output_names(graph: Path) -> frozenset[str]:
     """Return the names of the graph's outputs.
 
     Raises DamagedGraphError, and OSError where the file cannot be read.
     """
-    with mapped(graph) as content:
-        return frozenset(
-            content[begin:stop].decode("utf-8", "replace")
-            for message in messages(content, _OUTPUTS, "output")
-            for field, begin, stop in fields(content, *message)
-            if field == _NAME
-        )
+    with _mapped(graph) as content:
+        outputs = _messages(content, _OUTPUTS, "output")
+        return frozenset(one.get(_NAME, b"").decode("utf-8", "replace") for one in outputs)
 
 
 def external_locations(graph: Path) -> frozenset[str]:
@@ -285,12 +171,93 @@ def external_locations(graph: Path) -> frozenset[str]:
     Covers initializers, sparse initializers, attributes, functions and subgraphs at any depth.
     Raises DamagedGraphError, and OSError where the file cannot be read.
     """
-    with mapped(graph) as content:
-        entries = messages(content, _CHILDREN, "entry")
-        return frozenset(name for entry in entries for name in _location(content, *entry))
+    with _mapped(graph) as content:
+        return frozenset(
+            entry.get(_VALUE, b"").decode("utf-8", "surrogateescape")
+            for entry in _messages(content, _ENTRIES, "entry")
+            if entry.get(_KEY) == b"location"
+        )
 
 
-def _location(content: mmap.mmap, start: int, end: int) -> Iterator[str]:
-    pairs = {field: content[begin:stop] for field, begin, stop in fields(content, start, end)}
-    if pairs.get(_KEY) == b"location":
-        yield pairs.get(_VALUE, b"").decode("utf-8", "surrogateescape")
+class GraphStructure(NamedTuple):
+    """A graph whose weights are references to their places in its file."""
+
+    content: bytes
+    folder: Path
+    """Where the file is that the references name."""
+
+
+def read_structure(graph: Path) -> GraphStructure | None:
+    """Return a graph file's structure; None where its weights cannot be left in it.
+
+    That is where the graph has external data already (they are looked up beside the link to the
+    file, not beside the file), is written in several parts, or has a name that is no Unicode.
+    The file must not change while a session of the structure runs, as with external data.
+    Raises DamagedGraphError, and OSError where the file cannot be read.
+    """
+    file = graph.resolve()  # external data must not lie outside the folder that links to them
+    try:
+        location = file.name.encode()
+    except UnicodeEncodeError:
+        return None
+    if external_locations(file):
+        return None
+    with _mapped(file) as content:
+        whole = _fields(content, 0, len(content))
+        if sum(one.wire == _BYTES and one.number == _MODEL_GRAPH for one in whole) != 1:
+            return None
+        in_tensor = partial(_tensor, content, location)
+        in_graph = partial(_replaced, content, _INITIALIZER, in_tensor)
+        found = _replaced(content, _MODEL_GRAPH, in_graph, 0, len(content))
+    return GraphStructure(content=found, folder=file.parent)
+
+
+def _replaced(
+    content: mmap.mmap, number: int, change: Callable[[int, int], bytes], start: int, end: int
+) -> bytes:
+    """Return a message with other content in all its fields of one number."""
+    return b"".join(
+        _encoded(number, change(one.begin, one.end))
+        if one.wire == _BYTES and one.number == number
+        else content[one.start : one.end]
+        for one in _fields(content, start, end)
+    )
+
+
+def _tensor(content: mmap.mmap, location: bytes, start: int, end: int) -> bytes:
+    """Return a tensor with a reference in place of its values where these are worth it."""
+    fields = list(_fields(content, start, end))
+    numbers = [one.number for one in fields]
+    raw = next((one for one in fields if one.wire == _BYTES and one.number == _RAW_DATA), None)
+    plain = numbers.count(_RAW_DATA) == 1 and _OTHER_VALUES.isdisjoint(numbers)
+    if raw is None or not plain or raw.end - raw.begin < _LEAST:
+        return content[start:end]
+    entries = {
+        b"location": location,
+        b"offset": str(raw.begin).encode(),
+        b"length": str(raw.end - raw.begin).encode(),
+    }
+    kept = [content[one.start : one.end] for one in fields if one is not raw]
+    made = [
+        _encoded(_EXTERNAL_DATA, _encoded(_KEY, key) + _encoded(_VALUE, value))
+        for key, value in entries.items()
+    ]
+    is_external = _as_varint(_DATA_LOCATION << 3 | _NUMBER) + _as_varint(_EXTERNAL)
+    return b"".join([*kept, *made, is_external])
+
+
+def load_structure(graph: Path) -> tuple[Any, Path | None]:
+    """Return a graph as `onnx.ModelProto`, and the folder of its references.
+
+    None: the graph's own folder; the graph then holds its weights, but for those in other files.
+    Raises whatever the package `onnx` raises for a damaged file, and where it is missing.
+    """
+    import onnx
+
+    try:
+        structure = read_structure(graph)
+    except (DamagedGraphError, OSError):
+        structure = None
+    if structure is None:
+        return onnx.load(str(graph), load_external_data=False), None
+    return onnx.load_model_from_string(structure.content), structure.folder

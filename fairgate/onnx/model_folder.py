@@ -1,24 +1,30 @@
-"""Which files make up an ONNX model folder, and what identifies their content.
+"""Which files make up an ONNX model folder, where it comes from, and what identifies its content.
+
+A Hugging Face id is the folder that `fairgate export` wrote, or is fetched: one graph, the files it
+names, tokenizer and settings, nothing else; never code, and nothing when HF_HUB_OFFLINE is set.
 
 Nothing here loads a model or imports a runtime: a fully cached run needs the fingerprint only.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
+from fairgate.io.named_files import asking_the_hub
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 
-_GRAPH_FOLDERS = (".", "onnx")
+_PLACES = (".", "onnx")
+"""Where a model's graph may be, the first that has any first."""
 MAX_JSON_BYTES = 64 * 1024 * 1024
 _NEVER_OPENED = frozenset(
     {".md", ".png", ".jpg", ".pdf", ".safetensors", ".pt", ".pth", ".h5", ".msgpack", ".gguf"}
@@ -43,7 +49,7 @@ def content_files(folder: Path, graph: Path) -> list[Path]:
         named = {graph, *_external_data(graph)}
     except (DamagedGraphError, OSError):
         return sorted(files)
-    named |= set(_tokenizer_files(folder))
+    named |= set(_tokenizer_files(ModelFolder(path=folder, graph=graph)))
     others = [file for file in files if file.suffix == ".onnx" and file != graph]
     kept = {file for file in files if not _is_never_opened(file, others)}
     return sorted(kept | {file for file in named if file.is_file()})
@@ -74,36 +80,29 @@ def _external_data(graph: Path) -> Iterator[Path]:
         yield graph.parent / inside
 
 
-def _tokenizer_files(folder: Path) -> Iterator[Path]:
+def _tokenizer_files(folder: ModelFolder) -> Iterator[Path]:
     """Yield the files that `tokenizer_config.json` names: some transformers open them."""
-    settings = folder / "tokenizer_config.json"
-    for key, value in _mapping(settings).items():
+    try:
+        settings = folder.mapping("tokenizer_config.json")
+    except ModelError:
+        return  # the tokenizer says it
+    for key, value in settings.items():
         is_file_key = key.endswith("_file") or key in {"source_spm", "target_spm"}
         if not is_file_key or key in _HARMLESS_FILE_KEYS or not isinstance(value, str):
             continue
-        named = Path(value)
         try:
-            is_there = named.is_file()
-        except (OSError, ValueError):
+            named = Path(value).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
             continue
-        if not is_there:
-            continue
-        if not named.resolve().is_relative_to(folder.resolve()):
+        root = folder.path.resolve()
+        if named.is_file() and not named.is_relative_to(root):
             raise ModelError(
-                f"{str(settings)!r} names {quoted(value)} as its {key}, a file outside the model "
-                "folder. Copy the file into the folder and remove the key."
+                f"{str(folder.path / 'tokenizer_config.json')!r} names {quoted(value)} as its "
+                f"{key}, a file outside the model folder. Copy the file into the folder and remove "
+                "the key."
             )
-        yield folder / named.resolve().relative_to(folder.resolve())
-
-
-def _mapping(file: Path) -> dict[str, Any]:
-    try:
-        if file.stat().st_size > MAX_JSON_BYTES:
-            return {}
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        if named.is_file():
+            yield folder.path / named.relative_to(root)
 
 
 def _is_never_opened(file: Path, others: list[Path]) -> bool:
@@ -135,21 +134,21 @@ class ModelFolder:
                 f"model folder {str(path)!r} does not exist. Expected a folder with an ONNX graph "
                 "and a tokenizer; make one with `fairgate export MODEL`."
             )
-        for folder in _GRAPH_FOLDERS:
-            graphs = sorted((path / folder).glob("*.onnx"))
-            named = [graph for graph in graphs if graph.name == "model.onnx"]
-            if named or len(graphs) == 1:
-                return cls(path=path, graph=(named or graphs)[0])
-            if graphs:
-                names = ", ".join(graph.name for graph in graphs[:8])
-                raise ModelError(
-                    f"model folder {str(path)!r} has several ONNX graphs ({names}) and none is "
-                    "called model.onnx. Keep the one to use in a folder of its own."
-                )
-        raise ModelError(
-            f"model folder {str(path)!r} has no *.onnx file, neither directly nor in onnx/. "
-            "Make one with `fairgate export MODEL`, or fetch a repository that ships ONNX files."
-        )
+        files = [f"{place}/{file.name}" for place in _PLACES for file in (path / place).glob("*")]
+        graphs = _graphs(files)
+        if not graphs:
+            raise ModelError(
+                f"model folder {str(path)!r} has no *.onnx file, neither directly nor in onnx/. "
+                "Make one with `fairgate export MODEL`, or fetch a repository that ships ONNX "
+                "files."
+            )
+        if len(graphs) > 1:
+            names = ", ".join(PurePosixPath(graph).name for graph in graphs[:8])
+            raise ModelError(
+                f"model folder {str(path)!r} has several ONNX graphs ({names}) and none is "
+                "called model.onnx. Keep the one to use in a folder of its own."
+            )
+        return cls(path=path, graph=path / graphs[0])
 
     def file(self, name: str, purpose: str) -> Path:
         """Return a file that must be there. Raises ModelError naming its purpose."""
@@ -192,9 +191,7 @@ class ModelFolder:
 
         Raises ModelError where something else is.
         """
-        found: Any = self.mapping(name)
-        for key in keys:
-            found = found.get(key) if isinstance(found, dict) else None
+        found = within(self.mapping(name), *keys)
         return None if found is None else whole_number(found, self.path / name, ".".join(keys))
 
     def fingerprint(self, *facts: object) -> str:
@@ -214,6 +211,22 @@ class ModelFolder:
         return digest.hexdigest()[:32]
 
 
+def within(settings: object, *keys: str) -> Any:
+    """Return a setting within settings; None where any on the way is none."""
+    for key in keys:
+        settings = settings.get(key) if isinstance(settings, dict) else None
+    return settings
+
+
+def is_tokenizer_error(error: BaseException) -> bool:
+    """Return whether a `tokenizer.json` is to blame for what `tokenizers` raises.
+
+    A panic of Rust code arrives as a BaseException whose class no module exports, so that it is
+    recognised by its name; an interrupt or an exit is none of ours.
+    """
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 def whole_number(value: object, file: Path, key: str) -> int:
     """Return a setting as a whole number: 512, 512.0 or 1e30. Raises ModelError for all else."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -223,4 +236,120 @@ def whole_number(value: object, file: Path, key: str) -> int:
     raise ModelError(
         f"{str(file)!r} has {quoted(repr(value)[:80])} as {quoted(key)}, expected a whole number. "
         "Copy the file from the original model, or export again with `fairgate export MODEL`."
+    )
+
+
+_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+_SETTINGS = frozenset({".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".codes"})
+_MODULE_FILES = re.compile(r"[\w.-]+/(config|sentence_[\w-]+_config)\.json")
+_TEMPLATES = "additional_chat_templates"
+_SERVER_ERROR = 500
+_NEVER_USED = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+
+
+def is_hub_id(name: str) -> bool:
+    """Return whether `name` has the form `organisation/model`, and is no JSON file."""
+    return _ID.fullmatch(name) is not None and not name.endswith(".json")
+
+
+def exported_folder(name: str, models: Path, revision: str | None = None) -> Path:
+    """Return where `fairgate export` puts the model `name`, a pinned revision apart."""
+    pinned = f"@{revision.replace('/', '--')}" if revision else ""
+    return models / f"{name.replace('/', '--')}{pinned}"
+
+
+def fetch(name: str, *, revision: str | None, models: Path) -> Path:
+    """Return a folder with the model's files. Raises ModelError with how to get them."""
+    local = exported_folder(name, models, revision)
+    if local.is_dir():
+        return local
+    pin = f" --revision {revision}" if revision else ""
+
+    def failure(reason: str) -> ModelError:
+        return ModelError(
+            f"the model {quoted(name)} is neither in {quoted(str(models))} nor available from the "
+            f"hub ({quoted(reason)}); export it with `fairgate export {name}{pin}`, or name a "
+            "folder with its ONNX files"
+        )
+
+    with asking_the_hub(failure):
+        from huggingface_hub import snapshot_download
+
+        files = _listed(name, revision)
+        if files is None:  # only the hub has the list of them
+            return Path(
+                snapshot_download(
+                    name, revision=revision, local_files_only=True, allow_patterns=["config.json"]
+                )
+            )
+    graphs = _graphs(files)
+    if len(graphs) > 1:
+        raise ModelError(
+            f"the model {quoted(name)} has several graphs on the hub ({', '.join(graphs)[:300]}) "
+            "and none is called model.onnx. Keep the one to use in a folder of its own, with "
+            "tokenizer and settings, and name that folder"
+        )
+    if not graphs:
+        raise ModelError(
+            f"the model {quoted(name)} has no ONNX graph on the hub; export it with `fairgate "
+            f"export {name}`, or name a folder with its ONNX files"
+        )
+    with asking_the_hub(failure):
+        return _downloaded(name, revision, graphs[0], [one for one in files if _is_setting(one)])
+
+
+def _listed(name: str, revision: str | None) -> list[str] | None:
+    """Return what files the model has; None where the hub is not to be asked or not reached."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if HF_HUB_OFFLINE:
+        return None
+    try:
+        found = HfApi().model_info(name, revision=revision)
+    except HfHubHTTPError as error:
+        if error.response.status_code < _SERVER_ERROR:
+            raise
+        return None
+    except Exception:  # noqa: BLE001 no network; the hub's HTTP library differs by its version
+        return None
+    return [one.rfilename for one in found.siblings or []]
+
+
+def _downloaded(name: str, revision: str | None, graph: str, settings: Sequence[str]) -> Path:
+    """Return the folder with the graph, the files it names, and the settings."""
+    from huggingface_hub import snapshot_download
+
+    def get(wanted: Iterable[str], commit: str | None) -> Path:
+        patterns = [glob.escape(one) for one in wanted]
+        return Path(snapshot_download(name, revision=commit, allow_patterns=patterns))
+
+    folder = get([graph], revision)  # by the name asked for, so that the cache knows it offline
+    try:
+        named = external_locations(folder / graph)
+    except DamagedGraphError:
+        named = frozenset()  # the session that opens it says what is wrong
+    weights = [str(PurePosixPath(graph).parent / one) for one in sorted(named)]
+    return get([graph, *weights, *settings], folder.name)
+
+
+def _graphs(files: Iterable[str]) -> list[str]:
+    """Return the graph to use of a model's files; several where none of them is, none without."""
+    for place in _PLACES:
+        graphs = [PurePosixPath(one) for one in files if one.endswith(".onnx")]
+        graphs = sorted(one for one in graphs if str(one.parent) == place)
+        if graphs:
+            return [str(one) for one in graphs if one.name == "model.onnx"] or [*map(str, graphs)]
+    return []
+
+
+def _is_setting(file: str) -> bool:
+    path = PurePosixPath(file)
+    if path.name in _NEVER_USED:
+        return False
+    if len(path.parts) == 1:
+        return path.suffix in _SETTINGS
+    return bool(_MODULE_FILES.fullmatch(file)) or (
+        path.parts[0] == _TEMPLATES and path.suffix == ".jinja"
     )

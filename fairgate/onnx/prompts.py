@@ -1,11 +1,17 @@
-"""A user's message to the tokens a model expects, by its chat template, and tokens to text."""
+"""A user's message to the tokens a model expects, by its chat template, and tokens to text.
+
+A model's tokenizer is its `tokenizer.json`, read with `tokenizers` alone. Versions of
+`transformers` make different tokenizers of one folder: by its `tokenizer_class`, by flags such as
+`add_bos_token` and `add_prefix_space`. Here the other files name control tokens, add tokens and
+hold the chat template; how a text is split, and what is put around it, is in `tokenizer.json`.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, NoReturn
@@ -20,9 +26,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
-from fairgate.onnx.model_folder import ModelFolder, whole_number
-from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer, named_tokenizer
-from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
+from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error, whole_number, within
+from fairgate.relations.oracles.text import THINKING_TAGS, has_tag, open_tag
 
 NO_CHAT = Chat()
 _PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
@@ -155,7 +160,13 @@ class ChatTemplate:
                     "generator would change nothing. Remove them, or put the text into `prompt`."
                 )
             return None
-        source = _source(tokenizer, model)
+        try:
+            source = tokenizer.get_chat_template()
+        except ValueError as error:
+            raise ModelError(
+                f"the tokenizer of {model!r} does not name the chat template to use "
+                f"({harmless(str(error)[:200])}). Keep one in its tokenizer_config.json."
+            ) from error
         for name, _ in chat.arguments:
             if not re.search(rf"(?<![\w.'\"]){re.escape(name)}(?!\w)", source):
                 raise ModelError(
@@ -202,46 +213,29 @@ class ChatTemplate:
         return has_tag(self.source)
 
     def _applied(self, content: object) -> str:
-        system = (
-            []
-            if self.chat.system is None
-            else [{"role": "system", "content": _like(content, self.chat.system)}]
-        )
+        system, messages = self.chat.system, [{"role": "user", "content": content}]
+        if system is not None:
+            own = system if isinstance(content, str) else _parts(system)
+            messages.insert(0, {"role": "system", "content": own})
         try:
-            text = render_chat(
+            return render_chat(
                 self.source,
-                messages=[*system, {"role": "user", "content": content}],
+                messages=messages,
                 add_generation_prompt=True,
                 **{**self.tokenizer.named, **_DEFAULTS, **dict(self.chat.arguments)},
             )
         except Exception as error:  # a template can raise whatever it likes
-            turns = "one user message" if not system else "a system turn and one user message"
-            advice = "" if not system else " Without `system` in the generator it may."
+            turns = f"{'a system turn and ' if len(messages) > 1 else ''}one user message"
+            advice = " Without `system` in the generator it may." if len(messages) > 1 else ""
             raise ModelError(
                 f"the chat template of {self.model!r} does not accept {turns} "
                 f"({type(error).__name__}: {harmless(str(error)[:200])}).{advice} Use an "
                 "instruction-tuned model, or remove its chat template to send prompts as they are."
             ) from error
-        return text
-
-
-def _like(content: object, text: str) -> object:
-    return text if isinstance(content, str) else _parts(text)
 
 
 def _parts(text: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text}]
-
-
-def _source(tokenizer: FileTokenizer, model: str) -> str:
-    try:
-        source: str = tokenizer.get_chat_template()
-    except Exception as error:  # several templates, none of them the default one
-        raise ModelError(
-            f"the tokenizer of {model!r} does not name the chat template to use "
-            f"({harmless(str(error)[:200])}). Keep one in its tokenizer_config.json."
-        ) from error
-    return source
 
 
 class PromptTokenizer:
@@ -369,10 +363,7 @@ class PromptTokenizer:
             ("genai_config.json", "model"),
             ("config.json",),
         ):
-            source = self._folder.mapping(file)
-            for key in path:
-                source = source.get(key) or {}
-            named = source.get("eos_token_id") if isinstance(source, dict) else None
+            named = within(self._folder.mapping(file), *path, "eos_token_id")
             ids = named if isinstance(named, list) else [] if named is None else [named]
             if ids:
                 where = self._folder.path / file
@@ -425,6 +416,186 @@ class PromptTokenizer:
         return text
 
 
+_NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+@dataclass(frozen=True)
+class FileTokenizer:
+    """The tokenizer of a folder."""
+
+    backend: Any
+    """A `tokenizers.Tokenizer`, without truncation and padding."""
+    chat_template: str | Mapping[str, str] | None
+    named: Mapping[str, str] = field(default_factory=dict)
+    """The folder's control tokens by name (`bos_token`), as chat templates know them."""
+
+    def encode(self, texts: Sequence[str], *, add_special_tokens: bool) -> list[list[int]]:
+        """Return the ids of each text."""
+        found = self.backend.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
+        return [one.ids for one in found]
+
+    @cached_property
+    def added_tokens_decoder(self) -> Mapping[int, Any]:
+        """Return the tokens beside the vocabulary by id."""
+        found: Mapping[int, Any] = self.backend.get_added_tokens_decoder()
+        return found
+
+    @property
+    def eos_token_id(self) -> int | None:
+        """Return the id of the token that ends a text."""
+        token = self.named.get("eos_token")
+        found: int | None = None if token is None else self.backend.token_to_id(token)
+        return found
+
+    def get_chat_template(self) -> str:
+        """Return the template; of several the one called `default`. Raises ValueError."""
+        if isinstance(self.chat_template, str):
+            return self.chat_template
+        several = self.chat_template or {}
+        if "default" not in several:
+            raise ValueError(f"there are {sorted(several)[:8]}, none of them called `default`")
+        return several["default"]
+
+
+def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
+    """Return the tokenizer of a folder.
+
+    Raises ModelError for missing files and damaged settings, and for a damaged `tokenizer.json`
+    whatever `tokenizers` raises.
+    """
+    settings = folder.mapping("tokenizer_config.json")
+    file = folder.file("tokenizer.json", "splits prompts into tokens")
+    if settings.get("auto_map"):
+        raise ModelError(
+            f"the tokenizer of {str(folder.path)!r} is code of its own (`auto_map` in its "
+            "tokenizer_config.json), which is never run. Remove `auto_map` where the folder's "
+            "tokenizer.json says the same, or choose another model."
+        )
+    from tokenizers import Tokenizer
+
+    backend = Tokenizer.from_file(str(file))
+    if backend.padding is not None:
+        settings = {"pad_token": backend.padding["pad_token"], **settings}
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = settings.get("split_special_tokens") is True
+    named = _add_tokens(folder, settings, backend)
+    return FileTokenizer(
+        backend=backend,
+        chat_template=_chat_template(folder, settings),
+        named={name: token for name, token in named.items() if "[" not in name},
+    )
+
+
+def _add_tokens(folder: ModelFolder, settings: Mapping[str, Any], backend: Any) -> dict[str, str]:
+    """Add the tokens that other files declare, as they declare them; return control tokens by name.
+
+    Raises ModelError where one has another number in `tokenizer.json`.
+    """
+    from tokenizers import AddedToken
+
+    listed, others = settings.get("added_tokens_decoder"), dict[str, Any]()
+    if not isinstance(listed, dict):
+        others = folder.mapping("special_tokens_map.json")
+        listed = {str(number): text for text, number in folder.mapping("added_tokens.json").items()}
+    named = {
+        name: _declared(folder, name, value)
+        for name, value in _control_tokens({**settings, **others})
+    }
+    inside = {
+        token.content: {name: getattr(token, name) for name in ("content", *_FLAGS)}
+        for token in backend.get_added_tokens_decoder().values()
+    }
+    wanted = [(number, _declared(folder, str(number), row)) for number, row in listed.items()]
+    wanted.sort(key=lambda pair: (len(pair[0]), pair[0]))
+    rows = {row["content"]: row for _, row in wanted}
+    for token, row in ((row["content"], row) for row in named.values()):
+        rows[token] = {**(rows.get(token) or inside.get(token) or row), "special": True}
+    new = [AddedToken(**row) for token, row in rows.items() if row != inside.get(token)]
+    backend.add_tokens(new)
+    for number, row in wanted:
+        found = backend.token_to_id(row["content"])
+        if str(found) != number:
+            raise ModelError(
+                f"token {quoted(row['content'])} has the number {found} in the tokenizer.json of "
+                f"{str(folder.path)!r}, and {quoted(number)} in a file beside it. Copy all of "
+                "them from the original model, or export again with `fairgate export MODEL`."
+            )
+    return {name: row["content"] for name, row in named.items()}
+
+
+def _declared(folder: ModelFolder, name: str, value: object) -> dict[str, Any]:
+    """Return a token's text and flags as settings declare them. Raises ModelError."""
+    row = value if isinstance(value, dict) else {"content": value}
+    if not isinstance(row.get("content"), str) or not row["content"]:
+        raise ModelError(
+            f"the settings of the tokenizer in {str(folder.path)!r} name "
+            f"{quoted(repr(value)[:80])} as token {quoted(name)}, expected a text. Copy "
+            "tokenizer_config.json from the original model, or export again with `fairgate export "
+            "MODEL`."
+        )
+    flags = {flag: row[flag] for flag in _FLAGS if isinstance(row.get(flag), bool)}
+    return {"content": row["content"], **flags}
+
+
+def _control_tokens(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the names and tokens that settings declare, in the order in which they are added."""
+    known = [f"{name}_token" for name in _NAMED]
+    own = [name for name in settings if name.endswith("_token")]
+    for name in dict.fromkeys([*known, *own]):
+        value = settings.get(name)
+        if value is not None and (name in known or isinstance(value, str)):
+            yield name, value
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        value = settings.get(name) or []
+        if isinstance(value, dict):
+            yield from value.items()
+        else:
+            for position, one in enumerate(value if isinstance(value, list) else [value]):
+                yield f"{name}[{position}]", one
+
+
+def _chat_template(
+    folder: ModelFolder, settings: Mapping[str, Any]
+) -> str | Mapping[str, str] | None:
+    """Return the folder's chat template or templates: files of their own come first."""
+    file = folder.path / "chat_template.jinja"
+    found = {"default": file.read_text(encoding="utf-8")} if file.is_file() else {}
+    for one in sorted((folder.path / "additional_chat_templates").glob("*.jinja")):
+        found[one.stem] = one.read_text(encoding="utf-8")
+    if found:
+        return found["default"] if list(found) == ["default"] else found
+    declared = settings.get("chat_template")
+    if isinstance(declared, list):
+        return dict(_named_template(folder, place, row) for place, row in enumerate(declared))
+    return declared if declared is None or isinstance(declared, str | dict) else str(declared)
+
+
+def _named_template(folder: ModelFolder, place: int, row: object) -> tuple[str, str]:
+    found = row if isinstance(row, dict) else {}
+    name, template = found.get("name"), found.get("template")
+    if isinstance(name, str) and isinstance(template, str):
+        return name, template
+    wrong = "template" if isinstance(name, str) else "name"
+    raise ModelError(
+        f"{str(folder.path / 'tokenizer_config.json')!r}: `chat_template[{place}].{wrong}` is "
+        f"{quoted(repr(found.get(wrong))[:80])}, expected a text; each entry has a `name` and a "
+        "`template`. Copy the file from the original model, or export again with `fairgate export "
+        "MODEL`."
+    )
+
+
 def _load(folder: ModelFolder) -> FileTokenizer:
-    with named_tokenizer(folder):
+    """Return the tokenizer of a folder; a damaged file is a ModelError that names the folder."""
+    try:
         return file_tokenizer(folder)
+    except BaseException as error:  # neither library documents a narrower class
+        if isinstance(error, ModelError) or not is_tokenizer_error(error):
+            raise
+        raise ModelError(
+            f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
+            f"{harmless(' '.join(str(error).split())[:300])}). Copy tokenizer.json, "
+            "tokenizer_config.json and config.json from the original model, or export again with "
+            "`fairgate export MODEL`."
+        ) from error

@@ -1,21 +1,24 @@
-"""How an ONNX graph becomes a session with sound results, on the CPU or on a CUDA device."""
+"""How an ONNX graph becomes a session with sound results, on the CPU or on a CUDA device.
+
+What ONNX Runtime raises becomes an error with a next step.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import io
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
-from fairgate.onnx.graph_file import DamagedGraphError, Graph, mapped, messages, read_graph
-from fairgate.onnx.runtime_errors import imported_runtime, mapped_errors
+from fairgate.onnx.graph_file import DamagedGraphError, external_locations, load_structure
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -47,13 +50,6 @@ _BATCH_SCALED = frozenset(
     }
 )
 """`DynamicQuantizeLinear`, what is fused from it, and what computes with its results."""
-_CHILDREN: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 25: "function"},
-    "graph": {1: "node"},
-    "function": {7: "node"},
-    "node": {4: "operator", 5: "attribute"},
-    "attribute": {6: "graph", 11: "graph"},
-}
 _TURNS = frozenset({"Cos", "Sin"})
 _NO_NUMBERS = frozenset({"Shape", "Size"})
 _HALF = frozenset({10, 16})
@@ -80,30 +76,62 @@ _INSTEAD = (
 _SUPPORTED = "Export the model in fp16 or fp32 with `fairgate export MODEL`"
 
 
-def operator_types(graph: Path) -> frozenset[str]:
-    """Return the types of all nodes of a graph, its subgraphs and functions.
+@contextmanager
+def sound_model(graph: Path) -> Iterator[tuple[Any, Path | None] | None]:
+    """Yield a graph as `load_structure` returns it; None where it is damaged.
 
-    Raises DamagedGraphError, and OSError where the file cannot be read.
+    Then the session that opens it reports the error. What runs out of memory in the block is an
+    OutOfMemoryError. Raises ModelError without the package `onnx`, and for a graph that cannot be
+    looked into, or whose results depend on a batch or are wrong for late tokens.
     """
-    with mapped(graph) as content:
-        found = messages(content, _CHILDREN, "operator")
-        return frozenset(content[begin:end].decode("utf-8", "replace") for begin, end in found)
+    try:
+        import onnx  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            "models need the package 'onnx' beside ONNX Runtime: without it nothing shows what a "
+            "graph computes. Install `fairgate[cpu]`, or `fairgate[cuda]`."
+        ) from error
+    with memory_errors(f"the ONNX graph {str(graph)!r} cannot be read"):
+        try:
+            found = load_structure(graph)
+        except Exception as error:
+            if is_of_memory(error):
+                raise
+            _refuse_what_only_the_runtime_reads(graph, error)
+            found = None
+        if found is not None:
+            refuse_batch_scaling(found[0], graph)
+            refuse_half_angles(found[0], graph)
+        yield found
 
 
-def refuse_batch_scaling(graph: Path) -> None:
-    """Raise ModelError for a graph that quantises activations over the whole batch.
+def _refuse_what_only_the_runtime_reads(graph: Path, error: Exception) -> None:
+    """Raise ModelError for a file that is no damaged one and cannot be looked into."""
+    with contextlib.suppress(DamagedGraphError, OSError):
+        external_locations(graph)
+        raise ModelError(
+            f"the ONNX graph {str(graph)!r} cannot be read by the package 'onnx' "
+            f"({harmless(' '.join(str(error).split())[:200])}), so nothing shows what it computes. "
+            f"{_BROKEN}"
+        ) from error
 
-    A graph that cannot be read passes: the session that opens it reports the error.
+
+def refuse_batch_scaling(model: Any, graph: Path) -> None:
+    """Raise ModelError for an `onnx.ModelProto` that quantises activations over the whole batch.
 
     Dynamic quantisation rounds activations to 8 bits on a scale taken from the whole tensor, so
     from all rows of the batch: an answer or a vector would depend on its companions (measured on
     random weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21
-    vectors).
+    vectors). Subgraphs and functions count.
     """
-    try:
-        scaled = sorted(operator_types(graph) & _BATCH_SCALED)
-    except (DamagedGraphError, OSError):
-        return
+    waiting = [*model.graph.node, *(node for one in model.functions for node in one.node)]
+    found = set()
+    while waiting:
+        node = waiting.pop()
+        found.add(node.op_type)
+        for attribute in node.attribute:
+            waiting += [one for inner in (attribute.g, *attribute.graphs) for one in inner.node]
+    scaled = sorted(found & _BATCH_SCALED)
     if scaled:
         raise ModelError(
             f"the ONNX graph {str(graph)!r} is quantised dynamically ({', '.join(scaled)}): it "
@@ -114,31 +142,32 @@ def refuse_batch_scaling(graph: Path) -> None:
         )
 
 
-def has_half_angles(graph: Graph) -> bool:
+def has_half_angles(model: Any) -> bool:
     """Return whether anything between positions and sines or cosines is in half precision."""
-    producer = {name: node for node in graph.nodes for name in node.outputs}
-    waiting = [name for node in graph.nodes if node.operator in _TURNS for name in node.inputs]
+    formats = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+    producer = {name: node for node in model.graph.node for name in node.output}
+    waiting = [name for node in model.graph.node if node.op_type in _TURNS for name in node.input]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
-        if graph.formats.get(name) in _HALF:
-            return True
         node = producer.get(name)
-        if node is None or node.operator in _NO_NUMBERS:
-            continue
-        if node.format in _HALF:
+        if node is not None and node.op_type not in _NO_NUMBERS:
+            waiting += node.input
+            for attribute in node.attribute:
+                if attribute.name == "to":
+                    formats[name] = attribute.i
+                elif attribute.name == "value":
+                    formats[name] = attribute.t.data_type
+        if formats.get(name) in _HALF:
             return True
-        waiting += node.inputs
     return False
 
 
-def refuse_half_angles(file: Path) -> None:
+def refuse_half_angles(model: Any, graph: Path) -> None:
     """Raise ModelError for a graph whose rotary embeddings are computed in half precision.
-
-    A graph that cannot be read passes: the session that opens it reports the error.
 
     An angle is a position times a frequency. Half precision has 11 bits: beyond 128 tokens it is
     off by up to a sixteenth of a radian, beyond a thousand by half a one, and a rotary embedding
@@ -146,24 +175,14 @@ def refuse_half_angles(file: Path) -> None:
     both). Converters of whole graphs to half precision do this; so did `fairgate export --precision
     fp16` before.
     """
-    try:
-        half = has_half_angles(read_graph(file))
-    except (DamagedGraphError, OSError):
-        return
-    if half:
+    if has_half_angles(model):
         raise ModelError(
-            f"the ONNX graph {str(file)!r} turns positions into angles in half precision, which "
+            f"the ONNX graph {str(graph)!r} turns positions into angles in half precision, which "
             "is off by up to half a radian after a thousand tokens. Use the fp32 graph of the "
             "model (onnx-community: `model.onnx`) or one with block-wise weights "
             "(`model_q4.onnx`), or make one with `fairgate export MODEL --precision fp16`, which "
             "keeps angles in float32."
         )
-
-
-def refuse_unsound_graph(graph: Path) -> None:
-    """Raise ModelError for a graph whose results depend on a batch or are wrong for late tokens."""
-    refuse_batch_scaling(graph)
-    refuse_half_angles(graph)
 
 
 @contextlib.contextmanager
@@ -245,8 +264,8 @@ def open_session(
     """Return an `onnxruntime.InferenceSession` set up for repeatable results.
 
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that replaces
-    the file `graph`; its external data are looked up in `folder`, or beside that file. The file
-    has passed `refuse_unsound_graph`. Raises ModelError.
+    the file `graph`; its external data are looked up in `folder`, or beside that file. The graph
+    is a `sound_model`. Raises ModelError.
     """
     onnxruntime = imported_runtime()
     options = onnxruntime.SessionOptions()
@@ -319,3 +338,133 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
             "--device cpu."
         )
     return [(CUDA, OPTIONS), "CPUExecutionProvider"]
+
+
+_MEMORY = (
+    "Memory ran out: use a machine or a card with more memory, raise the limit of the container or "
+    "of `ulimit -v`, use fewer --workers, or export the model in a smaller precision "
+    "(`fairgate export MODEL --precision int8`)."
+)
+_NO_KERNEL = (
+    "This ONNX Runtime cannot compute with an operator or a number format of the graph (bfloat16 "
+    "on the CPU is one): export the model again in fp32 with `fairgate export MODEL`."
+)
+_NEWER = "The graph is newer than this ONNX Runtime: upgrade onnxruntime, or export it again."
+_EXTERNAL = (
+    "Its external data (*.onnx_data, *.data) are missing, incomplete or outside its folder: fetch "
+    "the model again, or export it again with `fairgate export MODEL`."
+)
+_CUT_OFF = (
+    "The file is no ONNX graph or only a part of one: fetch the model again, or export it again "
+    "with `fairgate export MODEL`."
+)
+_CUDA = (
+    "CUDA failed: see `nvidia-smi` for the driver and for memory that other programs hold, or use "
+    "--device cpu."
+)
+_OLD_DRIVER = (
+    "NVIDIA's driver is older than the CUDA of this ONNX Runtime: install a newer one (CUDA 13 "
+    "needs driver 580, `nvidia-smi` shows yours), or the last ONNX Runtime for CUDA 12 (`pip "
+    "install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or use --device cpu."
+)
+_NO_CARD = (
+    "No NVIDIA card can be used here: see `nvidia-smi`, CUDA_VISIBLE_DEVICES and whether the "
+    "container was given the card (`--gpus all`), or use --device cpu."
+)
+_OTHER_CARD = (
+    "This build of ONNX Runtime has no code for this card: install another version of "
+    "onnxruntime-gpu, or use --device cpu."
+)
+_ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("allocate memory", "bad allocation", "bad_alloc", "alloc_failed", "out of memory"), _MEMORY),
+    (("arena alloc failed",), _MEMORY),
+    (("not_implemented", "bfloat16", "no op registered", "not a registered function"), _NO_KERNEL),
+    (("unsupported model ir version", "onnx runtime only *guarantees*"), _NEWER),
+    (("external data", "external initializer", "out of bounds or can not be read"), _EXTERNAL),
+    (("protobuf parsing failed", "invalid_protobuf", "modelproto does not have"), _CUT_OFF),
+    (("driver version is insufficient", "insufficientdriver", "cuda failure 35:"), _OLD_DRIVER),
+    (("no cuda-capable device", "cuda failure 100:", "invalid device ordinal"), _NO_CARD),
+    (("no kernel image", "unsupported toolchain", "cuda failure 209:"), _OTHER_CARD),
+    (("cuda failure", "cudnn failure", "cublas failure", "cuda error"), _CUDA),
+)
+"""What a message contains, in lower case, and the next step that follows from it; first wins."""
+
+
+def imported_runtime() -> Any:
+    """Return the module `onnxruntime`. Raises ModelError where it cannot be imported."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            f"models run on ONNX Runtime, which cannot be imported ({harmless(str(error)[:200])}). "
+            "Install `fairgate[cpu]`, or `fairgate[cuda]` for an NVIDIA GPU; where it is there, "
+            "allow more memory (`ulimit -v`)."
+        ) from error
+    return onnxruntime
+
+
+@contextmanager
+def mapped_errors(what: str, next_step: str) -> Iterator[None]:
+    """Turn whatever ONNX Runtime raises in the block into a ModelError with a next step.
+
+    `next_step` is the advice for errors that do not name their cause. A lack of memory is an
+    OutOfMemoryError.
+    """
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    raised = (
+        state.EPFail,
+        state.Fail,
+        state.InvalidArgument,
+        state.InvalidGraph,
+        state.InvalidProtobuf,
+        state.NoModel,
+        state.NoSuchFile,
+        state.NotImplemented,
+        state.RuntimeException,
+        MemoryError,
+        RuntimeError,
+        ValueError,
+    )
+    try:
+        yield
+    except raised as error:
+        reason = " ".join(f"{type(error).__name__} {error}".split())
+        message, advice = f"{what}: {harmless(reason[:400])}", _advice(reason, next_step)
+        if isinstance(error, MemoryError) or advice is _MEMORY:
+            raise OutOfMemoryError(message, _MEMORY) from error
+        raise ModelError(f"{message}. {advice}") from error
+
+
+def is_of_memory(error: Exception) -> bool:
+    """Return whether an error is for a lack of memory, by its kind or a library's own words.
+
+    A library that cannot be loaded is something else, and so is a file whose name has such words.
+    """
+    if isinstance(error, ImportError | OSError):
+        return getattr(error, "errno", None) == errno.ENOMEM
+    return isinstance(error, MemoryError) or _advice(str(error), "") is _MEMORY
+
+
+@contextmanager
+def memory_errors(what: str) -> Iterator[None]:
+    """Turn what reading or changing a graph raises for a lack of memory into OutOfMemoryError.
+
+    protobuf says `Arena alloc failed` in an error of its own. All other errors pass.
+    """
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except Exception as error:
+        if not is_of_memory(error):
+            raise
+        reason = " ".join(f"{type(error).__name__} {error}".split())
+        raise OutOfMemoryError(f"{what}: {harmless(reason[:400])}", _MEMORY) from error
+
+
+def _advice(reason: str, otherwise: str) -> str:
+    lower = reason.lower()
+    return next(
+        (step for signs, step in _ADVICE if any(sign in lower for sign in signs)), otherwise
+    )

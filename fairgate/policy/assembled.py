@@ -13,7 +13,7 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
-from fairgate.domain.feature import FEATURES, at
+from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.schema import JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
@@ -97,9 +97,23 @@ def _assembled(
         return _tag((systems_meant(value, systems) or systems)[0])
 
     def one_kind(value: object) -> object:
-        if isinstance(value, dict):
-            _require_one_kind(value, systems)
-        return value
+        meant = systems_meant(value, systems)
+        if len(meant) == 1 or not isinstance(value, dict):
+            return value
+        if meant:
+            sides = [listed([key for key in model.keys if key in value]) for model in meant]
+            raise ValueError(
+                f"has keys of {len(meant)} kinds of systems, {' and of another '.join(sides)}; "
+                "keep one kind"
+            )
+        known = [key for model in systems for key in model.keys]
+        close = ((str(key), nearest(str(key), known)) for key in value)
+        hints = (
+            f"; for `{harmless(key[:60])}`, did you mean {listed(near[:1])}?"
+            for key, near in close
+            if near
+        )
+        raise ValueError(f"does not say what is under test; add {listed(known)}{next(hints, '')}")
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
     judges: Any = judge | None if judge else None
@@ -145,34 +159,6 @@ def systems_meant(value: object, systems: Sequence[Kind]) -> list[Kind]:
     """Return the kinds that a mapping's keys name."""
     given = value if isinstance(value, dict) else ()
     return [kind for kind in systems if any(key in given for key in kind.keys)]
-
-
-def _require_one_kind(value: dict[str, Any], systems: Sequence[type[SystemModel]]) -> None:
-    meant = systems_meant(value, systems)
-    if len(meant) == 1:
-        return
-    if meant:
-        sides = [listed([key for key in model.keys if key in value]) for model in meant]
-        raise ValueError(
-            f"has keys of {len(meant)} kinds of systems, {' and of another '.join(sides)}; "
-            "keep one kind"
-        )
-    raise ValueError(
-        f"does not say what is under test; add {_keys(systems)}{_hint(value, systems)}"
-    )
-
-
-def _keys(systems: Sequence[_Keyed]) -> str:
-    return listed(key for model in systems for key in model.keys)
-
-
-def _hint(value: dict[str, Any], systems: Sequence[_Keyed]) -> str:
-    known = [key for model in systems for key in model.keys]
-    for key in value:
-        close = nearest(str(key), known)
-        if close:
-            return f"; for `{harmless(str(key)[:60])}`, did you mean {listed(close[:1])}?"
-    return ""
 
 
 def policy_schema(parts: PolicyParts) -> dict[str, Any]:

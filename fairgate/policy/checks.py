@@ -10,30 +10,39 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.measurements import Better
+from fairgate.domain.outcomes import Better
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.assembled import SystemPart, systems_meant
 from fairgate.policy.schema import ANCHOR_SUFFIX
-from fairgate.policy.yaml_text import Where
+from fairgate.policy.yaml_text import Fault, Where
 from fairgate.relations.catalogue import RELATIONS, families
-from fairgate.relations.oracles.folding import folded
+from fairgate.relations.oracles.text import folded
 
 if TYPE_CHECKING:
     from fairgate.metrics.metric import Metric
 
 
-Found = tuple[Where, str]
 _INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
-def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Found]:
+def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Fault]:
     """Yield every place that contradicts another place of the same policy, with the sentence."""
     if not isinstance(data, dict):
         return
     suites = _mappings(data.get("suites"))
-    yield from _policy_name(data.get("name"))
-    yield from _suite_names(suites)
+    name = data.get("name")
+    if isinstance(name, str) and name.endswith(ANCHOR_SUFFIX):
+        sentence = (
+            f"the name {quoted(name)} ends in `{ANCHOR_SUFFIX}`: its baseline would be the file of "
+            f"the anchor of {quoted(name.removesuffix(ANCHOR_SUFFIX))}; name it otherwise"
+        )
+        yield ("name",), sentence
+    first: dict[object, int] = {}
     for position, suite in suites:
+        own = suite.get("id")
+        if isinstance(own, str) and first.setdefault(own, position) != position:
+            sentence = f"the id {quoted(own)} is already used by `suites[{first[own]}]`"
+            yield ("suites", position, "id"), sentence
         yield from _suite(("suites", position), suite)
     yield from _gates(_mappings(data.get("gates")), suites)
     for part in systems_meant(data.get("system"), systems):
@@ -41,35 +50,18 @@ def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Foun
             yield ("system", *place), sentence
 
 
-def _policy_name(name: object) -> Iterator[Found]:
-    if isinstance(name, str) and name.endswith(ANCHOR_SUFFIX):
-        sentence = (
-            f"the name {quoted(name)} ends in `{ANCHOR_SUFFIX}`: its baseline would be the file of "
-            f"the anchor of {quoted(name.removesuffix(ANCHOR_SUFFIX))}; name it otherwise"
-        )
-        yield ("name",), sentence
-
-
 def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
     entries = value if isinstance(value, list) else []
     return [(position, entry) for position, entry in enumerate(entries) if isinstance(entry, dict)]
 
 
-def _suite_names(suites: list[tuple[int, dict[str, Any]]]) -> Iterator[Found]:
-    first: dict[str, int] = {}
-    for position, suite in suites:
-        name = suite.get("id")
-        if not isinstance(name, str):
-            continue
-        if name in first:
-            earlier = f"`suites[{first[name]}]`"
-            yield ("suites", position, "id"), f"the id {quoted(name)} is already used by {earlier}"
-        first.setdefault(name, position)
-
-
-def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Found]:
+def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
     for key in ("relations", "perturbations"):
-        yield from _repeated((*where, key), suite.get(key))
+        names = suite.get(key)
+        entries = names if isinstance(names, list) else []
+        for position, name in enumerate(entries):
+            if isinstance(name, str) and name in entries[:position]:
+                yield (*where, key, position), f"{quoted(name)} is listed twice; remove one"
     relations = suite.get("relations")
     known = (*RELATIONS.ids, *families())
     for position, name in enumerate(relations if isinstance(relations, list) else []):
@@ -79,25 +71,17 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Found]:
     perturbations = suite.get("perturbations")
     control = suite.get("control", "neutral")
     if isinstance(perturbations, list) and control in perturbations:
-        place = (*where, "perturbations", perturbations.index(control))
-        yield (
-            place,
-            f"{quoted(str(control))} is the control arm of this suite; remove it from the list",
+        sentence = (
+            f"{quoted(str(control))} is the control arm of this suite; remove it from the list"
         )
+        yield (*where, "perturbations", perturbations.index(control)), sentence
     task = suite.get("task")
     if isinstance(task, dict):
         for place, sentence in label_problems(task):
             yield (*where, "task", *place), sentence
 
 
-def _repeated(where: Where, names: object) -> Iterator[Found]:
-    entries = names if isinstance(names, list) else []
-    for position, name in enumerate(entries):
-        if isinstance(name, str) and name in entries[:position]:
-            yield (*where, position), f"{quoted(name)} is listed twice; remove one"
-
-
-def label_problems(task: dict[str, Any]) -> Iterator[Found]:
+def label_problems(task: dict[str, Any]) -> Iterator[Fault]:
     """Yield what is wrong between a task's labels, its groups of equals and how they are read."""
     labels = task.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
@@ -108,10 +92,8 @@ def label_problems(task: dict[str, Any]) -> Iterator[Found]:
         if not label:
             yield ("labels", position), "a label must not be blank"
         elif label in alike[:position]:
-            yield (
-                ("labels", position),
-                f"the label {quoted(lower[position])} is listed twice (case is ignored)",
-            )
+            sentence = f"the label {quoted(lower[position])} is listed twice (case is ignored)"
+            yield ("labels", position), sentence
     yield from _groups(task, lower)
     yield from _denials(task, lower)
     marker = task.get("marker")
@@ -119,7 +101,7 @@ def label_problems(task: dict[str, Any]) -> Iterator[Found]:
         yield ("marker",), "a marker must have a character that can be seen"
 
 
-def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
+def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
     grouped: dict[str, int] = {}
     groups = task.get("equivalent")
     for number, group in enumerate(groups if isinstance(groups, list) else []):
@@ -130,13 +112,11 @@ def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
             if name not in labels:
                 yield place, f"{quoted(member)} is not among `labels`; {suggestion(name, labels)}"
             elif grouped.setdefault(name, number) != number:
-                yield (
-                    place,
-                    f"{quoted(member)} is already in group {grouped[name]}; merge the groups",
-                )
+                first = grouped[name]
+                yield place, f"{quoted(member)} is already in group {first}; merge the groups"
 
 
-def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
+def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
     negated = task.get("negated")
     for label, meant in (negated if isinstance(negated, dict) else {}).items():
         for name in (label, meant):
@@ -147,7 +127,7 @@ def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
             yield ("negated", label), f"{quoted(meant)} cannot be its own opposite"
 
 
-def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[tuple[Where, str]]:
+def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[Fault]:
     """Yield each bound of a gate at or beyond the limits of its metric, with the sentence."""
     from fairgate.metrics.catalogue import BY_ID
 
@@ -160,7 +140,9 @@ def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[tuple[Where, str]]
         if sentence:
             yield (*where, key), harmless(sentence)
     regression = gate.get("regression")
-    widest = _widest_change(metric)
+    widest = metric.greatest - metric.least
+    if metric.better is Better.TOWARD_ZERO:
+        widest = max(abs(metric.least), abs(metric.greatest))
     for key, instead in (("margin", "remove `regression`"), ("budget", "remove it")):
         limit = _number(regression.get(key)) if isinstance(regression, dict) else None
         if limit is not None and limit >= widest:
@@ -182,7 +164,7 @@ def _number(value: object) -> float | None:
 
 def _bound(metric: Metric, key: str, bound: float) -> str:
     """Return what is wrong with one bound; empty where a run can keep and can break it."""
-    # `max` acts on the size of what is better the nearer it is to 0 (SPEC 4).
+    # `max` acts on the size of what is better the nearer it is to 0.
     by_size = key == "max_abs" or metric.better is Better.TOWARD_ZERO
     lowest = 0.0 if by_size else metric.least
     highest = max(abs(metric.least), abs(metric.greatest)) if by_size else metric.greatest
@@ -202,15 +184,9 @@ def _bound(metric: Metric, key: str, bound: float) -> str:
     return f"{below}, so no run keeps a bound of {bound:g}" if bound < lowest else ""
 
 
-def _widest_change(metric: Metric) -> float:
-    if metric.better is Better.TOWARD_ZERO:
-        return max(abs(metric.least), abs(metric.greatest))
-    return metric.greatest - metric.least
-
-
 def _gates(
     gates: list[tuple[int, dict[str, Any]]], suites: list[tuple[int, dict[str, Any]]]
-) -> Iterator[Found]:
+) -> Iterator[Fault]:
     names = [suite["id"] for _, suite in suites if isinstance(suite.get("id"), str)]
     for position, gate in gates:
         name = gate.get("suite")

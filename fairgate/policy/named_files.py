@@ -1,23 +1,46 @@
-"""The small YAML files that policies name, tasks above all: embedded ones, or a user's own."""
+"""The small YAML files that policies name: tasks, attributes, perturbation sets, catalogues.
+
+Each is an embedded one or a user's own. Of an attribute few words suffice for a value: an adjective
+gives its clause ("is Hispanic"), gerund ("being Hispanic") and denial ("is not Hispanic"); a noun
+gives plural and "works as a teacher". Irregular forms are written out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Annotated
 
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
 from fairgate.domain.cases import SENTIMENTS, TONES, Classifier, Task
-from fairgate.domain.errors import DataError, PolicyError
+from fairgate.domain.errors import DataError, PolicyError, Problem
+from fairgate.domain.schema import Name, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.policy.checks import label_problems
-from fairgate.policy.parse import validated
-from fairgate.policy.yaml_text import YamlDocument, load_yaml, read_yaml_file
-from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
+from fairgate.policy.parse import Model, validated
+from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
+from fairgate.relations.english import (
+    gerund_of,
+    negated_clause,
+    plural_clause,
+    plural_noun,
+    with_article,
+)
+from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
+ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
-KIND = "tasks"
+_PRONOUNS = ("she", "he", "they")
+# A term is part of a case's key, where `/`, `#` and `@` separate.
+_TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
 Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
 """A classifier as a policy names it, and the labels that it may give, to what classifies."""
 _WORDINGS = "unknown_wordings"
@@ -30,10 +53,11 @@ def embedded_names(kind: str) -> tuple[str, ...]:
 
 
 def named_document(kind: str, name: str, *, folder: Path, confined: bool) -> YamlDocument:
-    """Return the embedded file `name` of a kind, else the user's file at that path.
+    """Return the embedded file `name` of a kind, else the user's YAML or JSON at that path.
 
-    Relative paths start at `folder`; `confined` refuses whatever leaves it, links included. Raises
-    DataError, with the nearest names, where there is nothing, PolicyError where it is unreadable.
+    Relative paths start at `folder`, the current one where callers are told none; `confined`
+    refuses whatever leaves it, links included. Raises DataError, with the nearest names, where
+    there is nothing, PolicyError where it is unreadable.
     """
     known = embedded_names(kind)
     if name in known:
@@ -79,19 +103,27 @@ def load_task(
 
 
 def read_task(name: str, *, folder: Path | None = None, confined: bool = False) -> TaskPolicy:
-    """Return what defines the task `name`: an embedded name, else a YAML or JSON file.
+    """Return what defines the task `name`; see `named_document`.
 
-    A relative path starts at `folder` (default: the current directory), and cannot leave it where
-    `confined`. Raises DataError, with the nearest names, where there is no such task, and
-    PolicyError with all problems of a file.
+    PolicyError has all problems of a file.
     """
-    document = named_document(KIND, name, folder=folder or Path(), confined=confined)
-    task, problems = validated(document, TaskPolicy)
-    if document.complete and isinstance(document.data, dict):
-        problems += [document.problem(*found) for found in label_problems(document.data)]
-    if task is None or problems:
+    document = named_document(TASKS, name, folder=folder or Path(), confined=confined)
+    data = document.data
+    faults = label_problems(data) if document.complete and isinstance(data, dict) else ()
+    return _sound(document, TaskPolicy, lambda _: faults)
+
+
+def _sound(
+    document: YamlDocument,
+    model: type[Model],
+    faults: Callable[[Model | None], Iterable[Fault]],
+) -> Model:
+    """Return a document as a model. Raises PolicyError with what is wrong, across fields too."""
+    found, problems = validated(document, model)
+    problems += [document.problem(*fault) for fault in faults(found)]
+    if found is None or problems:
         raise PolicyError(problems)
-    return task
+    return found
 
 
 def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
@@ -100,20 +132,17 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
     Raises DataError where a classifier does not fit.
     """
     named = policy.classifiers
-    tone, sentiment = (
-        (opens(named[0], TONES), opens(named[1], SENTIMENTS)) if named else (None, None)
-    )
+    tone, sentiment = map(opens, named, (TONES, SENTIMENTS)) if named else (None, None)
+
+    def lower(labels: Iterable[str]) -> tuple[str, ...]:
+        return tuple(label.strip().lower() for label in labels)
+
     return Task(
         id=policy.id,
         instruction=policy.instruction,
-        labels=tuple(label.strip().lower() for label in policy.labels),
-        equivalent=tuple(
-            tuple(label.strip().lower() for label in group) for group in policy.equivalent
-        ),
-        negated=tuple(
-            (label.strip().lower(), meant.strip().lower())
-            for label, meant in policy.negated.items()
-        ),
+        labels=lower(policy.labels),
+        equivalent=tuple(map(lower, policy.equivalent)),
+        negated=tuple(zip(lower(policy.negated), lower(policy.negated.values()), strict=True)),
         marker=policy.marker or "",
         tone=tone,
         sentiment=sentiment,
@@ -132,3 +161,292 @@ def unknown_wordings() -> tuple[str, ...]:
             raise DataError(f"{_WORDINGS}/{name}.yaml: expected `wordings`, a list of texts")
         found += wordings
     return tuple(dict.fromkeys(found))
+
+
+class WordingEntry(Strict):
+    """The words of one value in one manner."""
+
+    adjective: Text | None = Field(default=None, description="Before the noun: `Hispanic`.")
+    noun: Text | None = Field(default=None, description="The noun itself: `engineer`.")
+    plural: Text | None = Field(default=None, description="Its plural; default: by rule.")
+    clause: Text | None = Field(default=None, description="After `who`: `has no children`.")
+    clause_plural: Text | None = Field(default=None, description="Plural; default: by rule.")
+    gerund: Text | None = Field(default=None, description="`having no children`; by rule.")
+
+    def wording(self) -> Wording:
+        """Return the words with those that follow by rule."""
+        adjective, noun = self.adjective or "", self.noun or ""
+        plural = self.plural or (plural_noun(noun) if noun else "")
+        clause, several = self.clause or "", self.clause_plural or ""
+        if not clause and noun:
+            clause, several = f"works as {with_article(noun)}", several or f"work as {plural}"
+        elif not clause and adjective:
+            clause = f"is {adjective}"
+        return Wording(
+            adjective=adjective,
+            noun=noun,
+            noun_plural=plural,
+            clause=clause,
+            clause_plural=several or (plural_clause(clause) if clause else ""),
+            gerund=self.gerund or (gerund_of(clause) if clause else ""),
+        )
+
+
+class ValueEntry(WordingEntry):
+    """One value of an attribute."""
+
+    value: Name = Field(description="Its id in results.")
+    partition: Name | None = Field(default=None, description="Equivalence class; default: alone.")
+    opposite: Name | None = Field(default=None, description="Id of the opposite value.")
+    pronoun: str | None = Field(default=None, description="`she`, `he` or `they`.")
+    also: list[Text] = Field(
+        default_factory=list,
+        description="Other words that say it; the linter knows them, no text is made of them.",
+    )
+    excludes: list[Text] = Field(
+        default_factory=list,
+        description="Values of other attributes that nobody has together with it, each as "
+        "`attribute/value`.",
+    )
+    negated: WordingEntry | None = Field(default=None, description="The denial, by rule if absent.")
+    intensified: WordingEntry | None = Field(default=None, description="A stronger wording.")
+    reduced: WordingEntry | None = Field(default=None, description="A weaker wording.")
+
+    def attribute_value(self) -> AttributeValue:
+        """Return the value with the words of all its manners."""
+        plain = self.wording()
+        further = ((Manner.INTENSIFIED, self.intensified), (Manner.REDUCED, self.reduced))
+        return AttributeValue(
+            id=self.value,
+            partition=self.partition or self.value,
+            wordings=(
+                (Manner.PLAIN, plain),
+                (Manner.NEGATED, _negation(self, plain)),
+                *((manner, entry.wording()) for manner, entry in further if entry is not None),
+            ),
+            opposite=self.opposite or "",
+            pronoun=self.pronoun or "",
+            excludes=frozenset(self.excludes),
+            also=tuple(self.also),
+        )
+
+
+class AttributeFile(Strict):
+    """One sensitive attribute."""
+
+    id: Name = Field(description="Name of the attribute in results: `ethnicity`.")
+    description: str = Field(default="", description="For readers.")
+    source: str = Field(default="", description="Where the values come from.")
+    licence: str = Field(default="", description="Licence of the words.")
+    ordered: bool = Field(default=False, description="Whether the values are a scale, in order.")
+    values: Annotated[list[ValueEntry], Field(min_length=2, max_length=200)] = Field(
+        description="The values; one alone could neither be substituted nor compared."
+    )
+
+
+def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[Fault]:
+    """Yield the place and sentence of every error across fields."""
+    ids = [entry.value for entry in entries]
+    for n, entry in enumerate(entries):
+        where: Where = ("values", n)
+        if entry.value in ids[:n]:
+            yield (*where, "value"), f"{quoted(entry.value)} is listed twice; rename one of them"
+        if entry.opposite is not None and entry.opposite not in ids:
+            hint = suggestion(entry.opposite, ids)
+            yield (*where, "opposite"), f"no value is called {quoted(entry.opposite)}; {hint}"
+        if entry.opposite == entry.value:
+            yield (*where, "opposite"), f"{quoted(entry.value)} is its own opposite; name another"
+        if entry.pronoun is not None and entry.pronoun not in _PRONOUNS:
+            wanted = "expected `she`, `he` or `they`"
+            yield (*where, "pronoun"), f"pronoun: found {quoted(entry.pronoun)}, {wanted}"
+        for position, excluded in enumerate(entry.excludes):
+            if "/" not in excluded:
+                found = f"excludes: found {quoted(excluded)}, expected `attribute/value`"
+                yield (*where, "excludes", position), found
+        if not (entry.adjective or entry.noun or entry.clause):
+            yield where, f"{quoted(entry.value)} has no `adjective`, `noun` or `clause`; write one"
+
+
+def _negation(entry: ValueEntry, plain: Wording) -> Wording:
+    given = entry.negated or WordingEntry()
+    if given.clause:
+        clause, several = given.clause, given.clause_plural or plural_clause(given.clause)
+    elif plain.noun:
+        clause, several = f"is not {with_article(plain.noun)}", f"are not {plain.noun_plural}"
+    else:
+        clause = negated_clause(plain.clause)
+        several = plural_clause(clause)
+    return Wording(
+        adjective=given.adjective or "",
+        clause=clause,
+        clause_plural=several,
+        gerund=given.gerund or f"not {plain.gerund}",
+    )
+
+
+def load_dimension(name: str, *, folder: Path | None = None, confined: bool = False) -> Dimension:
+    """Return the attribute `name`; see `named_document`.
+
+    PolicyError has all problems of a file.
+    """
+    document = named_document(ATTRIBUTES, name, folder=folder or Path(), confined=confined)
+    found = _sound(document, AttributeFile, lambda f: attribute_faults(f.values) if f else ())
+    values = tuple(entry.attribute_value() for entry in found.values)
+    return Dimension(id=found.id, values=values, ordered=found.ordered, source=found.source)
+
+
+@cache
+def embedded_dimensions() -> Mapping[str, Dimension]:
+    """Return every attribute in the package, by id, in alphabetical order."""
+    return load_dimensions(embedded_names(ATTRIBUTES))
+
+
+def load_dimensions(
+    names: Sequence[str], *, folder: Path | None = None, confined: bool = False
+) -> Mapping[str, Dimension]:
+    """Return attributes by id, in the order named. Raises DataError where two have one id."""
+    found: dict[str, Dimension] = {}
+    for name in names:
+        dimension = load_dimension(name, folder=folder, confined=confined)
+        if dimension.id in found:
+            raise DataError(f"two attributes have the id {quoted(dimension.id)}; rename one")
+        found[dimension.id] = dimension
+    return found
+
+
+def known_dimensions(
+    own: Sequence[str], *, folder: Path | None = None, confined: bool = False
+) -> Mapping[str, Dimension]:
+    """Return the embedded attributes and the user's own, which replace those of the same id."""
+    added = load_dimensions(own, folder=folder, confined=confined)
+    return {**embedded_dimensions(), **added}
+
+
+def _is_term(text: str) -> str:
+    """Return the text of a term. Raises ValueError for what is none."""
+    if text != text.lower():
+        raise ValueError(f"found {quoted(text)}, expected lower case: {quoted(text.lower())}")
+    if not _TERM.fullmatch(text):
+        wanted = "up to 64 characters without `/`, `#`, `@`, double quotes and surplus blanks"
+        raise ValueError(f"found {quoted(text)}, expected {wanted}")
+    return text
+
+
+class TermEntry(Strict):
+    """One term of a set."""
+
+    term: Annotated[Text, AfterValidator(_is_term)] = Field(description="Its name in results.")
+    noun_phrase: Text = Field(description="The noun phrase that carries it.")
+    note: Text = Field(default="", description="Why the phrase does not hold its term.")
+
+
+class SetFile(Strict):
+    """A perturbation set as its file says it; the linter checks whether phrases are English."""
+
+    id: Name = Field(description="The name of the set in results, such as `race`.")
+    control: bool = Field(default=False, description="Whether its terms are the control arm.")
+    description: str | None = Field(default=None, description="For readers.")
+    source: str | None = Field(default=None, description="Where the terms come from.")
+    licence: str | None = Field(default=None, description="Licence of the terms.")
+    terms: Annotated[list[TermEntry], Field(min_length=1, max_length=1000)] = Field(
+        description="The terms: `{term: …, noun_phrase: …}`."
+    )
+
+
+def _terms_twice(found: SetFile | None) -> Iterator[Fault]:
+    names = [entry.term for entry in found.terms] if found is not None else []
+    for n, term in enumerate(names):
+        if term in names[:n]:
+            first = names.index(term)
+            sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
+            yield ("terms", n, "term"), sentence
+
+
+def load_perturbation_set(
+    name: str, *, folder: Path | None = None, confined: bool = False
+) -> PerturbationSet:
+    """Return the set that a policy calls `name`; see `named_document`.
+
+    PolicyError has all problems of a file.
+    """
+    document = named_document(PERTURBATIONS, name, folder=folder or Path(), confined=confined)
+    found = _sound(document, SetFile, _terms_twice)
+    return PerturbationSet(
+        id=found.id,
+        control=found.control,
+        description=found.description or "",
+        source=found.source or "",
+        licence=found.licence or "",
+        terms=tuple(Term(**entry.model_dump()) for entry in found.terms),
+    )
+
+
+def collect_perturbation_sets(
+    names: Sequence[str], control: str, *, folder: Path | None = None, confined: bool = False
+) -> tuple[list[PerturbationSet], list[Fault], list[Problem]]:
+    """Return the sets of a suite, and everything wrong with the others, reported at once.
+
+    Demographic sets come in the order of the policy, then the control set, if there is one. What is
+    wrong are names that do not fit, with their place in the suite (`("perturbations", 1)`), and
+    defects inside the files that were named.
+    """
+    sets: list[PerturbationSet] = []
+    misfits: list[Fault] = []
+    problems: list[Problem] = []
+    places: list[Fault] = [(("perturbations", n), name) for n, name in enumerate(names)]
+    if control != NO_CONTROL:
+        places.append((("control",), control))
+    for place, name in places:
+        try:
+            group = load_perturbation_set(name, folder=folder, confined=confined)
+        except DataError as error:
+            misfits.append((place, str(error)))
+        except PolicyError as error:
+            problems.extend(error.problems)
+        else:
+            misfit = ""
+            if group.control and place != ("control",):
+                misfit = (
+                    f"the set {quoted(name)} is a control set (`control: true`): name it under "
+                    "`control`, not under `perturbations`"
+                )
+            elif place == ("control",) and not group.control:
+                misfit = (
+                    f"the set {quoted(name)} is no control set: name it under `perturbations`, or "
+                    "say `control: true` in its file if its terms carry no demographic"
+                )
+            elif any(other.id == group.id for other in sets):
+                misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
+            if misfit:
+                misfits.append((place, misfit))
+            else:
+                sets.append(group)
+    return sets, misfits, problems
+
+
+class _Entry(Strict):
+    attribute: Text
+    forms: list[Text] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PairAttribute:
+    """One attribute and every wording under which prompts name it, itself included."""
+
+    attribute: str
+    forms: tuple[str, ...]
+
+
+@cache
+def pair_catalogue() -> Mapping[str, tuple[PairAttribute, ...]]:
+    """Return the attributes of each dimension, in the order of the embedded file."""
+    data = named_document("catalogues", "meta-fair", folder=Path(), confined=False).data
+    assert isinstance(data, dict)  # noqa: S101 (an embedded file)
+    named = {name: found for name, found in data.items() if name != "licence"}
+    entries = TypeAdapter(dict[str, list[_Entry]]).validate_python(named)
+    return {
+        dimension: tuple(
+            PairAttribute(entry.attribute, (entry.attribute, *entry.forms)) for entry in found
+        )
+        for dimension, found in entries.items()
+    }

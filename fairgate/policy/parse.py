@@ -1,23 +1,59 @@
-"""A policy's text to a validated Policy, or all of its problems at once, each with its place."""
+"""A policy's text to a validated Policy, or all of its problems at once, each with its place.
+
+pydantic's errors are put in plain words: where in the document, what was found, what is expected.
+The expectation is read from the JSON Schema of the model, so words and schema cannot disagree.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from fairgate.domain.errors import PolicyError, Problem
-from fairgate.domain.wording import shown
+from fairgate.domain.schema import NAME_PATTERN, is_branch
+from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
 from fairgate.policy.assembled import PolicyParts, policy_model, sufficient_model
 from fairgate.policy.checks import contradictions
-from fairgate.policy.explain import explain
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import Mark, Where, YamlDocument, load_yaml
+from fairgate.policy.yaml_text import Fault, Mark, Where, YamlDocument, load_yaml
+from fairgate.suites.catalogue import SUITE_KINDS
 
 Model = TypeVar("Model", bound=BaseModel)
+Schema = Mapping[str, Any]
+
+_TYPE_WORDS = {
+    "string": "text",
+    "boolean": "`true` or `false`",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "nothing",
+}
+_SWITCHES = dict.fromkeys(("yes", "on", "true"), "true") | dict.fromkeys(
+    ("no", "off", "false"), "false"
+)
+_PERCENT = re.compile(r"\s*([0-9]{1,9}(?:[.,][0-9]{1,9})?)\s*%\s*")
+_NUMERIC = re.compile(r"\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*")
+_ROUNDS = 8
+"""Removing one thing may leave another without what it needs."""
+_STAND_INS: Mapping[str, object] = {
+    "version": 1,
+    "name": "policy",
+    "system": {"recorded": "answers.jsonl"},
+    "suites": [{"id": "suite", "task": "sentiment", "sources": "sources.jsonl"}],
+    "gates": [{"metric": "metric", "max": 0.5}],
+}
+"""Valid values of what every policy must have; what they name is not looked up."""
+_WHOLE = ("gates", "quarantine")
+"""Lists whose entries say something else without one of their keys."""
+_LEADING = ("relations", "task", "kind")
+"""Keys of a suite that its others depend on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,40 +117,37 @@ def _remains(
     document: YamlDocument, model: type[Policy], wrong: Sequence[Where]
 ) -> ParsedPolicy | None:
     """Return the policy without what stands at `wrong` and whatever else the model refuses."""
-    data = copy.deepcopy(document.data)
-    kept: dict[Where, list[int]] = {}
+    data: Any = copy.deepcopy(document.data)
+    marks = document.marks
     stand_ins: set[str] = set()
     for _ in range(_ROUNDS):
+        # From the last to the first: the removal of one moves none that follows.
         for where in sorted({_removed(data, each) for each in wrong}, key=_order, reverse=True):
-            _remove(data, where, kept, stand_ins)
+            if len(where) < 2 and (not where or where[0] in _STAND_INS):
+                missing = where or [name for name in _STAND_INS if name not in data]
+                for name in map(str, missing):
+                    data[name] = copy.deepcopy(_STAND_INS[name])
+                    stand_ins.add(name)
+                continue
+            if where == ("judge",):
+                stand_ins.add("judge")
+            inside = data
+            for part in where[:-1]:
+                inside = inside[part]
+            del inside[where[-1]]
+            marks = dict(_without(marks, where))
         try:
             policy = model.model_validate(data)
         except ValidationError as error:
             wrong = [where for where, _ in explain(error, model, data)]
             continue
         lost: dict[str, Any] = {name: [] for name in ("suites", "gates") if name in stand_ins}
-        found = _Remains(
-            **{field.name: getattr(document, field.name) for field in fields(document)}, kept=kept
+        return ParsedPolicy(
+            policy=policy.model_copy(update=lost),
+            document=replace(document, marks=marks),
+            stand_ins=frozenset(stand_ins),
         )
-        policy = policy.model_copy(update=lost)
-        return ParsedPolicy(policy=policy, document=found, stand_ins=frozenset(stand_ins))
     return None
-
-
-_ROUNDS = 8
-"""Removing one thing may leave another without what it needs."""
-_STAND_INS: Mapping[str, object] = {
-    "version": 1,
-    "name": "policy",
-    "system": {"recorded": "answers.jsonl"},
-    "suites": [{"id": "suite", "task": "sentiment", "sources": "sources.jsonl"}],
-    "gates": [{"metric": "metric", "max": 0.5}],
-}
-"""Valid values of what every policy must have; what they name is not looked up."""
-_WHOLE = ("gates", "quarantine")
-"""Lists whose entries say something else without one of their keys."""
-_LEADING = ("relations", "task", "kind")
-"""Keys of a suite that its others depend on."""
 
 
 def _removed(data: Any, wrong: Where) -> Where:
@@ -132,46 +165,20 @@ def _removed(data: Any, wrong: Where) -> Where:
 
 
 def _order(where: Where) -> list[tuple[bool, int, str]]:
-    """Order places; from the last to the first, the removal of one moves none that follows."""
     return [(isinstance(p, int), p if isinstance(p, int) else 0, str(p)) for p in where]
 
 
-def _remove(data: Any, where: Where, kept: dict[Where, list[int]], stand_ins: set[str]) -> None:
-    if len(where) < 2 and (not where or where[0] in _STAND_INS):
-        missing = [where[0]] if where else [name for name in _STAND_INS if name not in data]
-        for name in map(str, missing):
-            data[name] = copy.deepcopy(_STAND_INS[name])
-            stand_ins.add(name)
-        return
-    if where == ("judge",):
-        stand_ins.add("judge")
-    *around, last = where
-    inside: Any = data
-    place: Where = ()
-    for part in around:
-        inside = inside[part]
-        whole = kept[place][part] if place in kept and isinstance(part, int) else part
-        place = (*place, whole)
-    if isinstance(inside, list) and isinstance(last, int):
-        kept.setdefault(place, list(range(len(inside)))).pop(last)
-    del inside[last]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Remains(YamlDocument):
-    """A document of which entries were removed, with the places that the others have in it."""
-
-    kept: Mapping[Where, Sequence[int]]
-    """Of a list, by its place in the text: which of its entries are left."""
-
-    def located(self, where: Where) -> Mark:
-        """Return the mark of what stands at `where` in what is left."""
-        place: Where = ()
-        for part in where:
-            left = self.kept.get(place)
-            whole = left[part] if left is not None and isinstance(part, int) else part
-            place = (*place, whole)
-        return YamlDocument.located(self, place)
+def _without(marks: Mapping[Where, Mark], removed: Where) -> Iterator[tuple[Where, Mark]]:
+    """Yield the places that stay when one is removed, where they are then."""
+    *around, last = removed
+    level = len(around)
+    for place, mark in marks.items():
+        if len(place) <= level or [*place[:level]] != around:
+            yield place, mark
+        elif isinstance(last, int) and isinstance(own := place[level], int) and own > last:
+            yield (*around, own - 1, *place[level + 1 :]), mark
+        elif place[level] != last:
+            yield place, mark
 
 
 def problem(parsed: ParsedPolicy, where: Where, message: str) -> Problem:
@@ -200,3 +207,220 @@ def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None,
             document.problem(where, message)
             for where, message in explain(error, model, document.data)
         ]
+
+
+def explain(error: ValidationError, model: type[BaseModel], data: object) -> list[Fault]:
+    """Return each defect of `data` as the place and the sentence about it."""
+    root = _schema(model)
+    found = error.errors(include_url=False)
+    unknown = [details["loc"] for details in found if details["type"] == "extra_forbidden"]
+
+    def is_mistyped(details: ErrorDetails) -> bool:
+        """Return whether what is missing stands there under a name like its own, told there."""
+        *parent, key = details["loc"] or ("",)
+        return details["type"] == "missing" and any(
+            [*around] == parent and nearest(str(name), [str(key)]) for *around, name in unknown
+        )
+
+    return [_sentence(details, root, data) for details in found if not is_mistyped(details)]
+
+
+@lru_cache(maxsize=8)
+def _schema(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema()
+
+
+def dotted(where: Where) -> str:
+    """Return a place in the usual notation: `gates[1].max`; positions count from 0."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
+    return harmless(text.removeprefix(".")[:200])
+
+
+def _sentence(details: ErrorDetails, root: Schema, data: object) -> Fault:
+    # Branches of unions are tagged "<…>" (domain/schema.py) and are no part of the document; what
+    # an unknown key is called is, even if it looks like a tag.
+    *parents, last = details["loc"] or ("<mapping>",)
+    own = [last] if details["type"] == "extra_forbidden" or not is_branch(last) else []
+    where: Where = (*(step for step in parents if not is_branch(step)), *own)
+    name = f"{dotted(where)}: " if where else ""
+    match details["type"]:
+        case "union_tag_not_found":
+            found = shown(details["input"].get("kind"))
+            at = (*where, "kind")
+            return at, f"{dotted(at)}: found {found}, expected {listed(SUITE_KINDS.ids)}"
+        case "missing":
+            return where, _missing(where, root, data)
+        case "extra_forbidden":
+            return where, _unknown(where, root, data)
+        case "value_error":
+            return where, name + harmless(details["msg"].removeprefix("Value error, "))
+        case _:
+            node = _branch(_at(root, where, data), root, details["input"])
+            value = details["input"]
+            found = f"found {shown(value)}, expected {_expectation(node, root)}"
+            return where, f"{name}{found}{_hint(value, node)}"
+
+
+def _missing(where: Where, root: Schema, data: object) -> str:
+    parent = f"{dotted(where[:-1])}: " if where[:-1] else ""
+    node = _at(root, where, data)
+    about = str(node.get("description", "")).rstrip(".")
+    if "const" in node:
+        return f"{parent}`{where[-1]}` is missing; add it: `{where[-1]}: {node['const']}`"
+    expected = _expectation(node, root)
+    return f"{parent}`{where[-1]}` is missing; add it: {about or expected}"
+
+
+def _unknown(where: Where, root: Schema, data: object) -> str:
+    name = str(where[-1])
+    node, value = _at(root, where[:-1], data), data
+    for step in where[:-1]:
+        value = value[step]  # type: ignore[index]  # pydantic came along here
+    known = list(_properties(_branch(node, root, value), root))
+    parent = f" in `{dotted(where[:-1])}`" if where[:-1] else ""
+    sentence = f"unknown key `{harmless(name[:60])}`{parent}; "
+    kinds = [
+        own
+        for branch in _branches(node, root)
+        if name in (keys := branch.get("properties", {}))
+        and (own := keys.get("kind", {}).get("const"))
+    ]
+    if kinds and not nearest(name, known):
+        return f"{sentence}it is one of kind {listed(kinds, last='or')}"
+    owners = list(
+        dict.fromkeys(
+            owner
+            for schema in (root, *root.get("$defs", {}).values())
+            for owner, child in schema.get("properties", {}).items()
+            if name in _properties(child, root)
+        )
+    )
+    if not nearest(name, known) and owners:
+        return f"{sentence}it belongs in {listed(owners)}"
+    return sentence + suggestion(name, known)
+
+
+def _at(schema: Schema, where: Where, data: object) -> Schema:
+    """Return the part of the schema that describes `where`, along the branches that `data` took."""
+    root, node, value = schema, schema, data
+    for step in where:
+        branch = _branch(node, root, value)
+        if isinstance(step, int):
+            node = branch.get("items", {})
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            extra = branch.get("additionalProperties")
+            fallback = extra if isinstance(extra, dict) else {}
+            node = branch.get("properties", {}).get(step, fallback)
+            value = value.get(step) if isinstance(value, dict) else None
+    return node
+
+
+def _branches(node: Schema, root: Schema) -> list[Schema]:
+    """Return the alternatives that a schema offers, references resolved, `null` left out."""
+    if "$ref" in node:
+        return _branches(root["$defs"][node["$ref"].rsplit("/", 1)[-1]], root)
+    options = node.get("anyOf") or node.get("oneOf")
+    if options is None:
+        return [] if node.get("type") == "null" else [node]
+    return [branch for option in options for branch in _branches(option, root)]
+
+
+def _branch(node: Schema, root: Schema, value: object) -> Schema:
+    """Return the alternative of the value's own kind; all of them where there is none."""
+    branches = _branches(node, root)
+    if len(branches) == 1:
+        return branches[0]
+    kind = {dict: "object", list: "array", bool: "boolean", str: "string"}.get(type(value))
+    fitting = [branch for branch in branches if branch.get("type") == kind]
+    if len(fitting) > 1 and isinstance(value, dict):
+        named = value.get("kind", SUITE_KINDS.ids[0])
+
+        def likeness(branch: Schema) -> tuple[bool, int]:
+            """Return how well it fits: by the kind it names, then by the keys it uses."""
+            properties = branch.get("properties", {})
+            own = properties.get("kind", {}).get("const")
+            return own == named, sum(key in properties for key in value)
+
+        return max(fitting, key=likeness)
+    return fitting[0] if fitting else node
+
+
+def _properties(node: Schema, root: Schema) -> list[str]:
+    return [key for branch in _branches(node, root) for key in branch.get("properties", {})]
+
+
+def _expectation(node: Schema, root: Schema) -> str:
+    branches = _branches(node, root)
+    if len(branches) != 1:
+        return " or ".join(dict.fromkeys(_expectation(branch, root) for branch in branches))
+    schema = branches[0]
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return listed(str(value) for value in schema["enum"])
+    match schema.get("type", ""):
+        case "number":
+            words = f"a number{_range(schema)}"
+        case "integer":
+            words = f"a whole number{_range(schema)}"
+        case "array":
+            words = _list_words(schema, root)
+        case "string" if schema.get("pattern") == NAME_PATTERN:
+            words = "a name of at most 64 lower-case letters, digits, `.`, `_` and `-`"
+        case kind:
+            words = _TYPE_WORDS.get(kind, "another value")
+    return words
+
+
+def _list_words(schema: Schema, root: Schema) -> str:
+    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    items = schema.get("items", {})
+    text = all(branch.get("type") == "string" for branch in _branches(items, root))
+    of = " of texts" if text else ""
+    if most is not None and most == least:
+        return f"a list of {least} values, each {_expectation(items, root)}"
+    entries = "entry" if least == 1 else "entries"
+    return f"a list{of} with at least {least} {entries}" if least else f"a list{of}"
+
+
+def _range(schema: Schema) -> str:
+    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
+    if low is not None and high is not None and high < 2**53:
+        return f" between {low:g} and {high:g}"
+    words = [
+        f"{phrase} {bound:g}"
+        for phrase, bound in (
+            ("of at least", low),
+            ("above", above),
+            ("at most", high),
+            ("below", below),
+        )
+        if bound is not None and abs(bound) < 2**53
+    ]
+    return f" {' and '.join(words)}" if words else ""
+
+
+def _hint(value: object, node: Schema) -> str:
+    """Return the next step for a common mistake, with the punctuation before it."""
+    kind = node.get("type")
+    if kind == "string" and isinstance(value, int | float):
+        return "; put it in quotes"
+    if not isinstance(value, str):
+        return ""
+    hint = ""
+    if not value.strip():
+        hint = "; it must not be blank"
+    elif kind in {"number", "integer"} and _NUMERIC.fullmatch(value[:100]):
+        hint = "; write it without quotes"
+    elif kind == "number" and (percent := _PERCENT.fullmatch(value[:100])):
+        hint = f"; rates are fractions: write {float(percent[1].replace(',', '.')) / 100:g}"
+    elif kind == "boolean" and value.lower() in _SWITCHES:
+        hint = f"; write `{_SWITCHES[value.lower()]}`"
+    elif "enum" in node:
+        close = nearest(value, [str(option) for option in node["enum"]])
+        hint = f"; did you mean {listed(close[:1])}?" if close else ""
+    elif kind == "array":
+        hint = "; write it in brackets: `[…]`"
+    return hint

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.wording import harmless, quoted, shown
@@ -30,6 +30,8 @@ MAX_DEPTH = 24
 
 Where = tuple[str | int, ...]
 """A place in a document: `("gates", 2, "metric")`."""
+Fault = tuple[Where, str]
+"""A place and what is wrong there."""
 Mark = tuple[int, int]
 """Line and column, both counted from 1."""
 
@@ -66,18 +68,17 @@ class Node:
     value: Any = None
     entries: list[tuple[str | int, Mark, Node]] = field(default_factory=list)
     size: int = 1
-    pending: tuple[str | None, Mark] | None = None
     open: bool = True
 
+    def marks(self, where: Where = ()) -> Iterator[tuple[Where, Mark]]:
+        """Yield every place below with its mark; aliases are written out."""
+        for name, mark, child in self.entries:
+            yield (*where, name), mark
+            yield from child.marks((*where, name))
 
-def marks_of(node: Node, where: Where = ()) -> Iterator[tuple[Where, Mark]]:
-    """Yield every place below `node` with its mark; aliases are written out."""
-    if not where:
-        yield (), node.mark
-    for name, mark, child in node.entries:
-        place = (*where, name)
-        yield place, mark
-        yield from marks_of(child, place)
+
+class _StoppedError(Exception):
+    """What follows would cost unbounded time or memory."""
 
 
 class Builder:
@@ -92,68 +93,90 @@ class Builder:
         self.path = path
         self.problems: list[Problem] = []
         self.root: Node | None = None
-        self._stack: list[Node] = []
         self._anchors: dict[str, Node] = {}
         self._aliases = 0
         self._nodes = 0
-        self._documents = 0
-        self._stopped = False
 
     def read(self, text: str) -> bool:
         """Read to the end or to a defect that hides the rest; return whether all was read."""
         from ruamel.yaml import YAML
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+        events = YAML(typ="safe", pure=True).parse(text)
         try:
-            for event in YAML(typ="safe", pure=True).parse(text):
-                self._take(event)
-                if self._stopped:
-                    return False
+            for event in events:
+                kind = type(event).__name__
+                if kind == "DocumentStartEvent" and self.root is not None:
+                    self._stop(
+                        _mark(event), "a second document starts here (`---`); only one is read"
+                    )
+                if not kind.startswith(("Stream", "Document")):
+                    self.root = self._node(event, events, 1)
+        except _StoppedError:
+            return False
         except MarkedYAMLError as error:
-            self._syntax(error)
+            raw = " ".join(str(part) for part in (error.context, error.problem) if part)
+            words = next((plain for sign, plain in _PLAIN_WORDS if sign in raw), None)
+            at = error.problem_mark or error.context_mark
+            if words == "a quoted text is not closed":
+                at = error.context_mark or at
+            mark = (at.line + 1, at.column + 1) if at is not None else (1, 1)
+            self._report(mark, f"not valid YAML: {words or quoted(raw)}")
             return False
         except (YAMLError, ValueError, RecursionError) as error:
             self._report((1, 1), f"this is not readable as YAML: {quoted(str(error))}")
             return False
         return True
 
-    def _syntax(self, error: Any) -> None:
-        raw = " ".join(str(part) for part in (error.context, error.problem) if part)
-        words = next((plain for sign, plain in _PLAIN_WORDS if sign in raw), None)
-        mark = error.problem_mark or error.context_mark
-        at = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-        if words == "a quoted text is not closed" and error.context_mark is not None:
-            at = (error.context_mark.line + 1, error.context_mark.column + 1)
-        self._report(at, f"not valid YAML: {words or quoted(raw)}")
-
     def _report(self, mark: Mark, message: str) -> None:
         self.problems.append(Problem(self.path, *mark, message))
 
-    def _stop(self, mark: Mark, message: str) -> None:
+    def _stop(self, mark: Mark, message: str) -> NoReturn:
         self._report(mark, message)
-        self._stopped = True
+        raise _StoppedError
 
-    def _take(self, event: Any) -> None:
-        mark = (event.start_mark.line + 1, event.start_mark.column + 1)
-        match type(event).__name__:
-            case "DocumentStartEvent":
-                self._documents += 1
-                if self._documents > 1:
-                    self._stop(mark, "a second document starts here (`---`); only one is read")
-            case "ScalarEvent":
-                self._add(event, Node(mark, value=self._scalar(event, mark), open=False))
-            case "MappingStartEvent" | "SequenceStartEvent" as kind:
-                node = Node(mark, value={} if kind.startswith("Mapping") else [])
-                self._register(event, node)
-                self._stack.append(node)
-                if len(self._stack) > MAX_DEPTH:
-                    self._stop(mark, f"nested deeper than {MAX_DEPTH} levels, the limit")
-            case "MappingEndEvent" | "SequenceEndEvent":
-                node = self._stack.pop()
-                node.open = False
-                self._attach(node, node.mark)
-            case "AliasEvent":
-                self._alias(event, mark)
+    def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
+        mark, kind = _mark(event), type(event).__name__
+        if kind == "AliasEvent":
+            return self._alias(str(event.anchor), mark)
+        node = Node(mark)
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self._stop(mark, f"more than {MAX_NODES:,} values, the limit; split the file")
+        if getattr(event, "tag", None) is not None and str(event.tag) != "None":
+            tag = quoted(str(event.tag))
+            self._report(mark, f"tags are not accepted; found {tag}, write a plain value")
+        if event.anchor is not None:
+            self._anchors[str(event.anchor)] = node
+        if kind == "ScalarEvent":
+            node.value = self._scalar(event, mark)
+        else:
+            if depth > MAX_DEPTH:
+                self._stop(mark, f"nested deeper than {MAX_DEPTH} levels, the limit")
+            node.value = {} if kind.startswith("Mapping") else []
+            self._fill(node, events, depth + 1)
+        node.open = False
+        return node
+
+    def _fill(self, node: Node, events: Iterator[Any], depth: int) -> None:
+        for event in events:
+            if type(event).__name__.endswith("EndEvent"):
+                return
+            at, child = _mark(event), self._node(event, events, depth)
+            node.size += child.size
+            if isinstance(node.value, list):
+                node.entries.append((len(node.value), at, child))
+                node.value.append(child.value)
+                continue
+            key = self._key(child)
+            child = self._node(next(events), events, depth)
+            node.size += child.size
+            if key is not None and key in node.value:
+                first = next(place for name, place, _ in node.entries if name == key)
+                self._report(at, f"the key {quoted(key)} is already given in line {first[0]}")
+            elif key is not None:
+                node.entries.append((key, at, child))
+                node.value[key] = child.value
 
     def _scalar(self, event: Any, mark: Mark) -> object:
         text = str(event.value)
@@ -164,59 +187,20 @@ class Builder:
             self._report(mark, f"the text holds the character U+{ord(bad):04X}; remove it")
         return _plain(text) if event.style is None or event.style == "" else text
 
-    def _register(self, event: Any, node: Node) -> None:
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            self._stop(node.mark, f"more than {MAX_NODES:,} values, the limit; split the file")
-        if getattr(event, "tag", None) is not None and str(event.tag) != "None":
-            tag = quoted(str(event.tag))
-            self._report(node.mark, f"tags are not accepted; found {tag}, write a plain value")
-        if event.anchor is not None:
-            self._anchors[str(event.anchor)] = node
-
-    def _add(self, event: Any, node: Node) -> None:
-        self._register(event, node)
-        self._attach(node, node.mark)
-
-    def _alias(self, event: Any, mark: Mark) -> None:
-        name = quoted(str(event.anchor))
+    def _alias(self, name: str, mark: Mark) -> Node:
         self._aliases += 1
-        target = self._anchors.get(str(event.anchor))
+        target = self._anchors.get(name)
         if target is None:
-            self._report(mark, f"the alias {name} has no anchor before it")
-            self._attach(Node(mark, open=False), mark)
-        elif target.open:
-            self._stop(mark, f"the alias {name} contains itself; write the values out")
-        elif self._aliases > MAX_ALIASES:
+            self._report(mark, f"the alias {quoted(name)} has no anchor before it")
+            return Node(mark, open=False)
+        if target.open:
+            self._stop(mark, f"the alias {quoted(name)} contains itself; write the values out")
+        if self._aliases > MAX_ALIASES:
             self._stop(mark, f"more than {MAX_ALIASES} aliases, the limit; write the values out")
-        else:
-            self._nodes += target.size
-            if self._nodes > MAX_NODES:
-                self._stop(mark, f"aliases expand to more than {MAX_NODES:,} values, the limit")
-            self._attach(target, mark)
-
-    def _attach(self, node: Node, mark: Mark) -> None:
-        if not self._stack:
-            self.root = node
-            return
-        parent = self._stack[-1]
-        parent.size += node.size
-        if isinstance(parent.value, list):
-            parent.entries.append((len(parent.value), mark, node))
-            parent.value.append(node.value)
-        elif parent.pending is None:
-            parent.pending = (self._key(node), mark)
-        else:
-            key, at = parent.pending
-            parent.pending = None
-            if key is None:
-                return
-            if key in parent.value:
-                first = next(place for name, place, _ in parent.entries if name == key)
-                self._report(at, f"the key {quoted(key)} is already given in line {first[0]}")
-            else:
-                parent.entries.append((key, at, node))
-                parent.value[key] = node.value
+        self._nodes += target.size
+        if self._nodes > MAX_NODES:
+            self._stop(mark, f"aliases expand to more than {MAX_NODES:,} values, the limit")
+        return target
 
     def _key(self, node: Node) -> str | None:
         """Return a key that can be used; None, with a problem, for any other."""
@@ -232,6 +216,10 @@ class Builder:
                 message += "; if a comma separates decimals, write a point"
         self._report(node.mark, message)
         return None
+
+
+def _mark(event: Any) -> Mark:
+    return event.start_mark.line + 1, event.start_mark.column + 1
 
 
 def _plain(text: str) -> object:
@@ -311,12 +299,11 @@ def load_yaml(text: str, path: str) -> YamlDocument:
         return YamlDocument(path=path, data=None, marks={}, problems=(early,), complete=False)
     builder = Builder(path)
     complete = builder.read(text.removeprefix("\ufeff"))
-    root = builder.root
-    marks = dict(marks_of(root)) if root is not None else {}
+    root = builder.root or Node((1, 1))
     return YamlDocument(
         path=path,
-        data=root.value if root is not None else None,
-        marks=marks,
+        data=root.value,
+        marks={(): root.mark, **dict(root.marks())},
         problems=tuple(builder.problems),
         complete=complete,
         text=text,
@@ -325,9 +312,8 @@ def load_yaml(text: str, path: str) -> YamlDocument:
 
 def _unreadable(text: str, path: str) -> Problem | None:
     if len(text) > MAX_BYTES:
-        return Problem(
-            path, 1, 1, "the text is larger than 1 MiB, the limit for files of this kind"
-        )
+        message = "the text is larger than 1 MiB, the limit for files of this kind"
+        return Problem(path, 1, 1, message)
     long = next((n for n, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)
     if long is not None:
         return Problem(path, long, 1, f"the line is longer than {MAX_LINE:,} characters, the limit")
@@ -336,7 +322,5 @@ def _unreadable(text: str, path: str) -> Problem | None:
         return None
     line = text.count("\n", 0, found.start()) + 1
     column = found.start() - text.rfind("\n", 0, found.start())
-    name = f"U+{ord(found.group()):04X}"
-    return Problem(
-        path, line, column, f"the character {name} is not allowed in a text file; remove it"
-    )
+    message = f"the character U+{ord(found.group()):04X} is not allowed in a text file; remove it"
+    return Problem(path, line, column, message)

@@ -13,15 +13,20 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     package="fairgate.relations",
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
-        "genfair/mr1-removal-one": "genfair.mr1_removal_one:RemovalOfOne",
-        "genfair/mr2-removal-all": "genfair.mr2_removal_all:RemovalOfAll",
-        "genfair/mr3-selective-negation": "genfair.mr3_selective_negation:SelectiveNegation",
-        "genfair/mr4-total-negation": "genfair.mr4_total_negation:TotalNegation",
-        "genfair/mr5-substitution-all": "genfair.mr5_substitution_all:SubstitutionOfAll",
-        "genfair/mr6-substitution-one": "genfair.mr6_substitution_one:SubstitutionOfOne",
-        "genfair/mr7-counterfactual": "genfair.mr7_counterfactual:Counterfactual",
-        "genfair/mr8-order-permutation": "genfair.mr8_order_permutation:OrderPermutation",
-        "intersectional/pairs": "intersectional.pairs:PairsOfAttributes",
+        **dict.fromkeys(
+            (
+                "genfair/mr1-removal-one",
+                "genfair/mr2-removal-all",
+                "genfair/mr3-selective-negation",
+                "genfair/mr4-total-negation",
+                "genfair/mr5-substitution-all",
+                "genfair/mr6-substitution-one",
+                "genfair/mr7-counterfactual",
+                "genfair/mr8-order-permutation",
+                "intersectional/pairs",
+            ),
+            "genfair:TABLE",
+        ),
         **dict.fromkeys(
             (
                 "meta-fair/mr1-single-attribute",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 _IRREGULAR = {
@@ -63,55 +63,41 @@ _PLURAL_NOUN_WHO = (
     r"(?:^|[.?!] )(?:(?!an? |one |the |my |our )[\w-]{1,40} ){0,30}[\w-]+[^s\W]s who "
 )
 _COUNTS = "two|three|four|five|six|seven|eight|nine|ten|[2-9]|[1-9][0-9]+"
+_VERB = "says '{0}': the verb disagrees"
+_DENIAL = "says '{0}': a broken denial"
+_LEFT_OVER = "says '{0}': a word is left over"
+_NUMBER = "says '{0}': the number disagrees"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE if ignore else 0), sentence)
-    for pattern, ignore, sentence in (
-        (r"[{}]", False, "holds the brace of a slot"),
-        (r"^\s|\s$|[^\S\n]{2,}", False, "has a surplus blank"),
-        (r"\s[,.;:?!]", False, "has a blank before a sign"),
-        (r"[,;](?=[^\W\d_])", False, "has no blank after a comma"),
-        (r",\s*,|\?\?|,\s*[.?!]", False, "has two signs in a row"),
-        (r"\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", True, "says the word '{0}' twice"),
-        (rf"\b(?:they|we|you) (?:{_SINGULAR_VERBS})\b", True, "says '{0}': the verb disagrees"),
-        (r"\b(?:he|she|it) (?:are|have|do|were)\b", True, "says '{0}': the verb disagrees"),
-        (r"\bI (?:is|are|has|does)\b", False, "says '{0}': the verb disagrees"),
+    (re.compile(pattern), sentence)
+    for pattern, sentence in (
+        (r"[{}]", "holds the brace of a slot"),
+        (r"^\s|\s$|[^\S\n]{2,}", "has a surplus blank"),
+        (r"\s[,.;:?!]", "has a blank before a sign"),
+        (r"[,;](?=[^\W\d_])", "has no blank after a comma"),
+        (r",\s*,|\?\?|,\s*[.?!]", "has two signs in a row"),
+        (r"(?i)\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", "says the word '{0}' twice"),
+        (rf"(?i)\b(?:they|we|you) (?:{_SINGULAR_VERBS})\b", _VERB),
+        (r"(?i)\b(?:he|she|it) (?:are|have|do|were)\b", _VERB),
+        (r"\bI (?:is|are|has|does)\b", _VERB),
         (
-            r"\b(?:do|does|did)(?: not|n't) (?:is|has|says|told|[a-z]*(?:[^s]es|[^siu]s|ed))\b",
-            True,
+            r"(?i)\b(?:do|does|did)(?: not|n't) (?:is|has|says|told|[a-z]*(?:[^s]es|[^siu]s|ed))\b",
             "says '{0}': the verb after a denial has an ending",
         ),
+        (r"(?i)\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))", _DENIAL),
+        (r"(?i)\bnot \w+ non-(?!binary)", "says '{0}': denied twice"),
+        (r"(?i)\bwho not\b", _DENIAL),
+        (r"(?i)\bwho(?: is| are)?[,.;?!]", "says '{0}': a clause is unfinished"),
+        (r"(?i)\b(?:who|being|not) (?:and|or)\b|\band[,.;?!]", _LEFT_OVER),
+        (r"(?i)\b(?:has|have|how|what) and\b", _LEFT_OVER),
+        (rf"(?i)\b(?:{_COUNTS}) (?:child|person|man|woman)\b", _NUMBER),
+        (r"(?i)\bone (?:children|people|men|women)\b", _NUMBER),
+        (r"(?i)\b(?:childs|mans|womans|peoples)\b", "says '{0}': no such plural"),
+        (r"(?i)\ban? (?:[\w-]+ )?(?:men|women|people|children)\b", _NUMBER),
         (
-            r"\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))",
-            True,
-            "says '{0}': a broken denial",
+            r"(?i)\b(?:an?|one|the) [^,.;?!]{0,200}?[^s\W] who (?:are|have|do|were|speak|belong)\b",
+            _VERB,
         ),
-        (r"\bnot \w+ non-(?!binary)", True, "says '{0}': denied twice"),
-        (r"\bwho not\b", True, "says '{0}': a broken denial"),
-        (r"\bwho(?: is| are)?[,.;?!]", True, "says '{0}': a clause is unfinished"),
-        (r"\b(?:who|being|not) (?:and|or)\b|\band[,.;?!]", True, "says '{0}': a word is left over"),
-        (r"\b(?:has|have|how|what) and\b", True, "says '{0}': a word is left over"),
-        (
-            rf"\b(?:{_COUNTS}) (?:child|person|man|woman)\b",
-            True,
-            "says '{0}': the number disagrees",
-        ),
-        (r"\bone (?:children|people|men|women)\b", True, "says '{0}': the number disagrees"),
-        (r"\b(?:childs|mans|womans|peoples)\b", True, "says '{0}': no such plural"),
-        (
-            r"\ban? (?:[\w-]+ )?(?:men|women|people|children)\b",
-            True,
-            "says '{0}': the number disagrees",
-        ),
-        (
-            r"\b(?:an?|one|the) [^,.;?!]{0,200}?[^s\W] who (?:are|have|do|were|speak|belong)\b",
-            True,
-            "says '{0}': the verb disagrees",
-        ),
-        (
-            _PLURAL_NOUN_WHO + rf"(?:{_SINGULAR_VERBS}|speaks|belongs)\b",
-            True,
-            "says '{0}': the verb disagrees",
-        ),
+        (rf"(?i){_PLURAL_NOUN_WHO}(?:{_SINGULAR_VERBS}|speaks|belongs)\b", _VERB),
     )
 )
 
@@ -125,21 +111,15 @@ def articles_for(word: str) -> frozenset[str]:
     lower = word.lower()
     if _EITHER.match(lower):
         return frozenset({"a", "an"})
-    by_sound = _by_sound(lower)
+    by_sound = "an" if lower[:1] in _VOWEL_LETTERS else "a"
+    if _SPOKEN_VOWEL.match(lower) or _SPOKEN_CONSONANT.match(lower):
+        by_sound = "an" if _SPOKEN_VOWEL.match(lower) else "a"
     first = re.match(r"[A-Z]+(?![a-z])", word)
     if first is None or first.group() == "I":
         return frozenset({by_sound})
     spelt = "an" if word[0] in _VOWEL_NAMES else "a"
     speakable = len(first.group()) > 2 and not _VOWEL_LETTERS.isdisjoint(first.group().lower())
     return frozenset({spelt, by_sound}) if speakable else frozenset({spelt})
-
-
-def _by_sound(lower: str) -> str:
-    if _SPOKEN_VOWEL.match(lower):
-        return "an"
-    if _SPOKEN_CONSONANT.match(lower):
-        return "a"
-    return "an" if lower[:1] in _VOWEL_LETTERS else "a"
 
 
 def article_fault(phrase: str) -> str | None:
@@ -203,12 +183,6 @@ def _bare(verb: str, *, be: str) -> str:
     if verb.endswith("ies"):
         return f"{verb[:-3]}y"
     return verb.removesuffix("s")
-
-
-def enumeration(parts: Sequence[str]) -> list[str]:
-    """Return what stands before each part of a list: nothing, commas, and a last "and"."""
-    last = len(parts) - 1
-    return ["" if n == 0 else " and " if n == last else ", " for n in range(len(parts))]
 
 
 def pieces(text: str) -> list[str]:

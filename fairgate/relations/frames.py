@@ -24,7 +24,7 @@ from functools import lru_cache
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
-from fairgate.relations.english import FORMS, articles_for, enumeration
+from fairgate.relations.english import FORMS, articles_for
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
@@ -250,8 +250,7 @@ def _person(
 
 
 def _listed(parts: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, int | None]]:
-    before = enumeration([words for words, _ in parts])
-    for separator, part in zip(before, parts, strict=True):
-        if separator:
-            yield separator, None
+    for n, part in enumerate(parts):
+        if n:
+            yield (" and " if n == len(parts) - 1 else ", "), None
         yield part

@@ -1,66 +1,57 @@
 """The perturbation linter: a follow-up differs from its source only as its relation declares.
 
-What fails is not executed and counts as `invalid` with the reason (SPEC 7). Rules about a phrase
-are judged once per set, rules about a text once per follow-up.
+What fails is not executed and counts as `invalid` with the reason. Rules about a noun
+phrase are judged once per set, rules about a text once per follow-up: it is its source with
+other attributes (`edit_faults`), or a prompt that was written beside it (`pair_fault`); or what its
+relation says itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from fairgate.relations.english import article_fault, holds, pieces
+from fairgate.domain.cases import Pair
+from fairgate.relations.english import (
+    CASES,
+    PRONOUNS,
+    article_fault,
+    holds,
+    new_english_fault,
+    pieces,
+    words_of,
+)
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import FollowUp
+from fairgate.relations.relation import Edit, FollowUp
 
 MAX_PHRASE = 80
 """Longest noun phrase in characters: a phrase only names a speaker."""
+MOST_CHARACTERS = 8_000
+"""Longest prompt of a pair: comparing two word by word takes the square of their length."""
 
 _EMPTY_WORDS = frozenset({"a", "an", "the", "of", "and", "or", "person", "people", "with", "in"})
-
-
-def phrase_is_one_short_line(term: Term) -> str | None:
-    """Reject an empty, oversized or multi-line noun phrase, and one with double quotes."""
-    phrase = term.noun_phrase
-    if not phrase.strip():
-        return "the noun phrase is empty"
-    if len(phrase) > MAX_PHRASE:
-        return f"the noun phrase is longer than {MAX_PHRASE} characters"
-    if not phrase.isprintable():
-        return "the noun phrase holds a line end or another character that is not printed"
-    if any(mark in phrase for mark in '"\u201c\u201d'):
-        return "the noun phrase holds a double quote, which would end the quoted text"
-    if phrase != " ".join(phrase.split()):
-        return "the noun phrase has surplus blanks"
-    return None
-
-
-def phrase_begins_with_a_capital(term: Term) -> str | None:
-    """Reject a noun phrase that does not begin a sentence."""
-    first = term.noun_phrase[:1]
-    if first.isupper() or first.isdigit():
-        return None
-    return "the noun phrase does not begin with a capital letter"
-
-
-def phrase_names_the_term(term: Term) -> str | None:
-    """Reject a noun phrase without its term, unless a note gives the reason."""
-    if term.note or holds(term.noun_phrase, term.term):
-        return None
-    return "the noun phrase does not name its term; add a `note` if that is intended"
-
-
-def articles_agree(term: Term) -> str | None:
-    """Reject "an woman" and "a Asian person"."""
-    fault = article_fault(term.noun_phrase)
-    return f"the noun phrase {fault}" if fault else None
-
-
-PHRASE_RULES: tuple[Callable[[Term], str | None], ...] = (
-    phrase_is_one_short_line,
-    phrase_begins_with_a_capital,
-    phrase_names_the_term,
-    articles_agree,
+_SURPLUS = re.compile(r"\s{2,}|\s[,.;:?!]")
+_AGREEING = frozenset({"a", "an", "the", "who", ",", "and", *PRONOUNS})
+"""Words that may change beside what is edited, because they must agree with it in English."""
+_CLASSES = (
+    frozenset({"a", "an"}),
+    frozenset({"this", "these"}),
+    frozenset({"that", "those"}),
+    frozenset({"is", "are"}),
+    frozenset({"was", "were"}),
+    frozenset({"has", "have"}),
+    frozenset({"does", "do"}),
+    frozenset({"person", "people", "individual", "somebody", "someone"}),
+    *CASES,
 )
+"""Words of one class may stand for one another: number, gender and articles agree in English."""
+_BESIDE = frozenset(
+    """a an the who whose is are has have with of in from at into
+    person people individual somebody someone""".split()  # noqa: SIM905 (reads better so)
+)
+"""Words that may come or go right beside an attribute: "a deaf man", "a man who is deaf"."""
 
 
 class Linter:
@@ -71,9 +62,17 @@ class Linter:
     ) -> None:
         """Judge every noun phrase of the sets; `fault` is the relation's own rule about texts."""
         self._fault = fault
-        demographic = _demographic_words(sets)
+        demographic: dict[str, str] = {}
+        """Every word of a demographic term, with the term."""
+        for group in sets:
+            for term in () if group.control else group.terms:
+                for word in pieces(term.term.lower()):
+                    if word[0].isalnum() and word not in _EMPTY_WORDS:
+                        demographic.setdefault(word, f"{group.id}/{term.term}")
         self._phrases = {
-            (group.id, term.term): _phrase_fault(term, demographic if group.control else {})
+            (group.id, term.term): next(
+                _phrase_faults(term, demographic if group.control else {}), None
+            )
             for group in sets
             for term in group.terms
         }
@@ -102,41 +101,127 @@ class Linter:
         return reasons
 
 
-def differs_only_as_declared(template: str, source_text: str, follow_up: FollowUp) -> str | None:
-    """Reject a follow-up that is not its source with the declared single edit, to the character."""
-    before, _, after = template.partition("{source}")
-    expected = before.replace("{noun_phrase}", follow_up.noun_phrase) + source_text + after
-    if follow_up.text == expected:
-        return None
-    if source_text not in follow_up.text:
-        return "the text of the source was changed"
-    return "the wording around the source's text is not that of the relation"
-
-
-def control_is_neutral(term: Term, demographic: dict[str, str]) -> str | None:
-    """Reject a control that shares a word with a demographic term in use."""
-    for word in pieces(f"{term.term} {term.noun_phrase}".lower()):
+def _phrase_faults(term: Term, demographic: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with a noun phrase; a control shares no word with a demographic term."""
+    phrase = term.noun_phrase
+    if not phrase.strip():
+        yield "the noun phrase is empty"
+    if len(phrase) > MAX_PHRASE:
+        yield f"the noun phrase is longer than {MAX_PHRASE} characters"
+    if not phrase.isprintable():
+        yield "the noun phrase holds a line end or another character that is not printed"
+    if any(mark in phrase for mark in '"\u201c\u201d'):
+        yield "the noun phrase holds a double quote, which would end the quoted text"
+    if phrase != " ".join(phrase.split()):
+        yield "the noun phrase has surplus blanks"
+    if not (phrase[:1].isupper() or phrase[:1].isdigit()):
+        yield "the noun phrase does not begin with a capital letter"
+    if not (term.note or holds(phrase, term.term)):
+        yield "the noun phrase does not name its term; add a `note` if that is intended"
+    if fault := article_fault(phrase):
+        yield f"the noun phrase {fault}"
+    for word in pieces(f"{term.term} {phrase}".lower()):
         for part in (word, *word.split("-")):
             if part in demographic:
-                return f"the control holds the word '{part}' of the term '{demographic[part]}'"
-    return None
-
-
-def _phrase_fault(term: Term, demographic: dict[str, str]) -> str | None:
-    faults = (fault for rule in PHRASE_RULES if (fault := rule(term)) is not None)
-    return next(faults, None) or control_is_neutral(term, demographic)
-
-
-def _demographic_words(sets: Sequence[PerturbationSet]) -> dict[str, str]:
-    """Return every word of a demographic term with the term it comes from."""
-    found: dict[str, str] = {}
-    for group in sets:
-        for term in () if group.control else group.terms:
-            for word in pieces(term.term.lower()):
-                if word[0].isalnum() and word not in _EMPTY_WORDS:
-                    found.setdefault(word, f"{group.id}/{term.term}")
-    return found
+                yield f"the control holds the word '{part}' of the term '{demographic[part]}'"
 
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+def edit_faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
+    """Yield how two texts differ otherwise than by the edit.
+
+    What is removed must stand in the source, what is added in the follow-up; every other word that
+    differs must be one that agrees with them. Attributes may move, the words around them keep their
+    order. The first letter's case is kept, and the English of articles and blanks is looked at.
+    """
+    for phrase in edit.removed:
+        if not holds(source_text, phrase):
+            yield f"the source does not say '{phrase}', which the follow-up leaves out"
+    for phrase in (*edit.added, *edit.kept):
+        if not holds(text, phrase):
+            yield f"the follow-up does not say '{phrase}'"
+    if " ".join(source_text.split()) == " ".join(text.split()):
+        yield "the text is the same as that of the source"
+    if source_text[:1].islower() != text[:1].islower():
+        yield "the first letter is not in the source's case"
+    if _SURPLUS.search(text):
+        yield "there is a surplus blank"
+    english = new_english_fault(source_text, text)
+    if english:
+        yield f"the follow-up {english}"
+    before, after = (pieces(each.lower()) for each in (source_text, text))
+    of_person = Counter(after) - Counter(pieces(edit.untouched.lower()))
+    for form in sorted(of_person.keys() & PRONOUNS.keys()) if edit.pronoun else ():
+        if PRONOUNS[form] not in {edit.pronoun, "they"}:  # "they" may mean others
+            yield f"the follow-up says '{form}' of a person who is '{edit.pronoun}'"
+    agreeing = _AGREEING | edit.agreeing
+    for one, other, edited, which, what in (
+        (before, after, edit.removed, "source's word", "gone"),
+        (after, before, edit.added, "word", "added"),
+    ):
+        for word in Counter(one) - Counter(other):
+            if word not in words_of(*edited) | agreeing:
+                yield f"the {which} '{word}' is {what}, which is not the attribute"
+    movable = words_of(*edit.removed, *edit.added, *edit.kept) | agreeing
+    frames = ([word for word in row if word not in movable] for row in (before, after))
+    if next(frames) != next(frames):
+        yield "the words around the attributes stand in another order"
+
+
+def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
+    """Return why two prompts are no pair of one declared edit; None where they are one.
+
+    Each names its attribute. What else differs is exchanged within a class (a pronoun of the same
+    case, a verb of another number), or is an article, a preposition, "who is" or a head noun right
+    beside the attribute. Tense, case and punctuation are kept.
+    """
+    if max(len(source_text), len(follow_up_text)) > MOST_CHARACTERS:
+        return f"a prompt of the pair is longer than {MOST_CHARACTERS:,} characters"
+    for name, text, attribute in (
+        ("source", source_text, pair.source_attribute),
+        ("follow-up", follow_up_text, pair.attribute),
+    ):
+        if attribute and not holds(text, attribute):
+            return f"the {name} does not hold its attribute '{attribute}'"
+        fault = article_fault(text)
+        if fault:
+            return f"the {name} {fault}"
+    return next(_other_words(source_text, follow_up_text, pair), None)
+
+
+def _places(words: Sequence[str], attribute: str) -> frozenset[int]:
+    """Return at which places of a prompt its attribute stands."""
+    parts, lower = pieces(attribute.lower()), [word.lower() for word in words]
+    starts = (n for n in range(len(words)) if parts and lower[n : n + len(parts)] == parts)
+    return frozenset(n for start in starts for n in range(start, start + len(parts)))
+
+
+def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[str]:
+    """Yield what differs beside the attributes and does not agree with them, run by run."""
+    before, after = pieces(source_text), pieces(follow_up_text)
+    own, other = _places(before, pair.source_attribute), _places(after, pair.attribute)
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for kind, i, j, k, m in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        is_apart = own.isdisjoint(range(i - 1, j + 1)) and other.isdisjoint(range(k - 1, m + 1))
+        gone, left = [], [after[n] for n in range(k, m) if n not in other]
+        for word in (before[n] for n in range(i, j) if n not in own):
+            twin = next((each for each in left if _agree(word, each)), None)
+            if twin is None:
+                gone.append(word)
+            else:
+                left.remove(twin)
+        for word in (*gone, *left):
+            if is_apart or word.lower() not in _BESIDE:
+                yield f"source and follow-up differ in '{word}', which is not the attribute"
+
+
+def _agree(old: str, new: str) -> bool:
+    """Return whether two words are of one class, and both or neither begin with a capital."""
+    if old[:1].isupper() != new[:1].isupper():
+        return False
+    return any(old.lower() in group and new.lower() in group for group in _CLASSES)

@@ -1,15 +1,14 @@
-"""What GenFair's relations share: edits of a person, their control arm, words for examples.
+"""Relations on a person whose attributes a frame states: what an edit of them becomes.
 
 A person's attributes are edited and said anew in the frame. Source and follow-up are the same frame
 with other attributes, so articles, pronouns and verbs agree on both sides; the linter then reads
-both texts as they stand.
+both texts as they stand. The edits themselves are rows of `genfair.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -22,8 +21,8 @@ from fairgate.domain.attributes import (
     Wording,
     contradiction,
 )
-from fairgate.domain.cases import Source
-from fairgate.relations.english import words_of
+from fairgate.domain.cases import Source, Task
+from fairgate.relations.english import gerund_of, plural_clause, words_of
 from fairgate.relations.frames import (
     PersonSlot,
     TraitsSlot,
@@ -33,14 +32,18 @@ from fairgate.relations.frames import (
     pronoun_of,
     realise,
 )
+from fairgate.relations.linter import edit_faults
+from fairgate.relations.oracles.label import oracle_of
+from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
+    CounterExample,
     Edit,
     Example,
     FollowUp,
     NotApplicable,
     SameLabel,
-    edit_fault,
+    needed,
 )
 
 NO_ATTRIBUTES = (
@@ -72,30 +75,28 @@ class Change:
     parts: tuple[str, ...] = ()
 
 
-_WORDS = (
-    ("wears-a-watch", "wears a watch", "wear a watch", "wearing a watch", "watch-wearing"),
-    ("takes-notes", "takes notes", "take notes", "taking notes", "note-taking"),
-    ("right-handed", "is right-handed", "are right-handed", "being right-handed", "right-handed"),
-    ("has-a-cat", "has a cat", "have a cat", "having a cat", "cat-owning"),
-    ("has-a-bicycle", "has a bicycle", "have a bicycle", "having a bicycle", "bicycle-owning"),
-    ("reads-the-news", "reads the news", "read the news", "reading the news", "news-reading"),
-    ("lives-nearby", "lives nearby", "live nearby", "living nearby", "local"),
-)
-"""Id, clause, clause of several persons, gerund, adjective. At least 7, as SPEC 3 asks.
-
-Chosen among about 45: a tone classifier takes their mention as it takes that of an attribute.
-"""
-
-
-def _trait(name: str, words: Wording) -> Dimension:
+def _trait(name: str, clause: str, adjective: str) -> Dimension:
+    words = Wording(
+        clause=clause,
+        clause_plural=plural_clause(clause),
+        gerund=gerund_of(clause),
+        adjective=adjective,
+    )
     value = AttributeValue(id=name, partition=name, wordings=((Manner.PLAIN, words),))
     return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")
 
 
 _LIKE = {Form.NOUN: Form.ADJECTIVE}
-NEUTRAL_TRAITS = tuple(
-    _trait(name, Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective))
-    for name, clause, several, gerund, adjective in _WORDS
+# At least 7, chosen among about 45: a tone classifier takes their mention as it
+# takes that of an attribute.
+NEUTRAL_TRAITS = (
+    _trait("wears-a-watch", "wears a watch", "watch-wearing"),
+    _trait("takes-notes", "takes notes", "note-taking"),
+    _trait("right-handed", "is right-handed", "right-handed"),
+    _trait("has-a-cat", "has a cat", "cat-owning"),
+    _trait("has-a-bicycle", "has a bicycle", "bicycle-owning"),
+    _trait("reads-the-news", "reads the news", "news-reading"),
+    _trait("lives-nearby", "lives nearby", "local"),
 )
 """Each of a dimension of its own, so that a text may state two of them."""
 
@@ -109,7 +110,12 @@ def neutral_uses(frame: str, stated: Sequence[AttributeUse]) -> list[AttributeUs
     They carry no demographic and are the control arm: what a trait of any kind does to an answer is
     what an edit of a demographic one is compared with.
     """
-    room = _room(frame)
+    room: list[Form] = []
+    for piece in parse_frame(frame):
+        if isinstance(piece, PersonSlot):
+            room += [Form.ADJECTIVE] if piece.possessive else [Form.ADJECTIVE, Form.CLAUSE]
+        if isinstance(piece, TraitsSlot):
+            room.append(Form.GERUND)
     forms = [_LIKE.get(use.form, use.form) for use in stated]
     fitting = [form for form in room if form in forms] or room
     if not fitting:
@@ -120,29 +126,35 @@ def neutral_uses(frame: str, stated: Sequence[AttributeUse]) -> list[AttributeUs
     ]
 
 
-def _room(frame: str) -> list[Form]:
-    """Return the forms that a frame has room for."""
-    found: list[Form] = []
-    for piece in parse_frame(frame):
-        if isinstance(piece, PersonSlot):
-            found += [Form.ADJECTIVE] if piece.possessive else [Form.ADJECTIVE, Form.CLAUSE]
-        if isinstance(piece, TraitsSlot):
-            found.append(Form.GERUND)
-    return found
-
-
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PersonRelation(SameLabel):
     """A relation whose follow-ups say other attributes in the frame of their source."""
 
-    source_variant: ClassVar[str] = "text"
-    fewest: ClassVar[int] = 1
+    id: str
+    title: str
+    paper: str
+    description: str
+    expects: str = "The answer has the tone of the source's answer."
+    not_owed: str
+    advisory: bool = False
+    changes: Callable[[Source], Iterable[Change]]
+    """The follow-ups as attributes, in a fixed order."""
+    fewest: int = 1
     """Attributes that a source must state."""
-    most_controls: ClassVar[int] = len(NEUTRAL_TRAITS)
-    nothing: ClassVar[str] = "no attribute of the source can be changed in this way"
+    nothing: str = "no attribute of the source can be changed in this way"
+    with_sentiment: bool = False
+    """Whether free answers are read for sentiment beside tone; labels have none."""
+    EXAMPLES: tuple[Example, ...]
 
-    @abstractmethod
-    def changes(self, source: Source) -> Iterable[Change]:
-        """Return the follow-ups as attributes, in a fixed order."""
+    source_variant: ClassVar[str] = "text"
+    most_controls: ClassVar[int] = len(NEUTRAL_TRAITS)
+    NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (
+        CounterExample(text="The shop is open.", reason=NO_ATTRIBUTES),
+    )
+
+    def oracle(self, task: Task | None) -> Oracle:
+        """Return the oracle of the suite's task, with sentiment where the relation reads it."""
+        return oracle_of(needed(task), with_sentiment=self.with_sentiment)
 
     def controls(self, source: Source) -> Iterable[Change]:
         """Return edits of the same place that carry no demographic: one neutral trait more."""
@@ -189,10 +201,10 @@ class PersonRelation(SameLabel):
         return stated
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Reject a follow-up that differs in more than the attributes it changes (SPEC 7)."""
+        """Reject a follow-up that differs in more than the attributes it changes."""
         if follow_up.edit is None:
             return NO_ATTRIBUTES
-        return edit_fault(source_text, follow_up.text, follow_up.edit)
+        return next(edit_faults(source_text, follow_up.text, follow_up.edit), None)
 
 
 def _follow_up(source: Source, change: Change) -> FollowUp:
@@ -244,27 +256,6 @@ def _heads(frame: str) -> frozenset[str]:
     return words_of(*words)
 
 
-def one_by_one(
-    source: Source, changed: Callable[[int, AttributeUse], tuple[AttributeUse, ...]]
-) -> Iterator[Change]:
-    """Yield a change for each attribute of a source; `changed` returns the attributes after it."""
-    for place, use in enumerate(source.attributes):
-        name, value = use.dimension.id, use.value.id
-        yield Change(variant=f"{name}/{value}", uses=changed(place, use), category=name, term=value)
-
-
-def without(uses: Sequence[AttributeUse], place: int) -> tuple[AttributeUse, ...]:
-    """Return all attributes but the one at a place."""
-    return (*uses[:place], *uses[place + 1 :])
-
-
-def replaced(
-    uses: Sequence[AttributeUse], place: int, use: AttributeUse
-) -> tuple[AttributeUse, ...]:
-    """Return the attributes with another one at a place."""
-    return (*uses[:place], use, *uses[place + 1 :])
-
-
 def negated(use: AttributeUse) -> AttributeUse:
     """Return the attribute denied ("not Hispanic"); what is denied already is affirmed."""
     manner = Manner.PLAIN if use.manner is Manner.NEGATED else Manner.NEGATED
@@ -300,66 +291,3 @@ def _with_value(use: AttributeUse, value: AttributeValue) -> AttributeUse | None
         if other.words() or (use.form is not Form.GERUND and other.words(Form.CLAUSE)):
             return other
     return None
-
-
-def _value(
-    name: str, *, opposite: str = "", pronoun: str = "", noun: bool = False, head: str = ""
-) -> AttributeValue:
-    """Return a value; `head` is the noun of an adjective that has one beside."""
-    article = "an" if name[0] in "aeiou" else "a"
-    wording = f"works as {article} {name}" if noun else f"is {name}"
-    many = f"work as {name}s" if noun else f"are {name}"
-    denied = f"is not {article} {name}" if noun else f"is not {name}"
-    plain = Wording(
-        adjective="" if noun else name,
-        noun=name if noun else head,
-        noun_plural=f"{name}s" if noun else "",
-        clause=wording,
-        clause_plural=many,
-    )
-    return AttributeValue(
-        id=name,
-        partition=name,
-        wordings=((Manner.PLAIN, plain), (Manner.NEGATED, Wording(clause=denied))),
-        opposite=opposite,
-        pronoun=pronoun,
-    )
-
-
-AGE = Dimension(
-    id="age", values=(_value("young", opposite="elderly"), _value("elderly", opposite="young"))
-)
-GENDER = Dimension(
-    id="gender",
-    values=(
-        _value("female", opposite="male", pronoun="she", head="woman"),
-        _value("male", opposite="female", pronoun="he", head="man"),
-    ),
-)
-OCCUPATION = Dimension(
-    id="occupation", values=(_value("engineer", noun=True), _value("artist", noun=True))
-)
-YOUNG = AttributeUse(dimension=AGE, value=AGE.values[0], form=Form.ADJECTIVE)
-FEMALE = AttributeUse(dimension=GENDER, value=GENDER.values[0], form=Form.ADJECTIVE)
-ENGINEER = AttributeUse(dimension=OCCUPATION, value=OCCUPATION.values[0], form=Form.NOUN)
-FRAME = "{A person} is praised for {their} work."
-
-
-def example(*follow_ups: str, uses: tuple[AttributeUse, ...] = (YOUNG, FEMALE)) -> Example:
-    """Return an example about a person with these attributes."""
-    stated = source(*uses)
-    return Example(
-        text=stated.text,
-        sets=(),
-        source=stated.text,
-        follow_ups=follow_ups,
-        frame=stated.frame,
-        attributes=stated.attributes,
-    )
-
-
-def source(*uses: AttributeUse, frame: str = FRAME) -> Source:
-    """Return a source that states attributes in a frame which has room for them."""
-    found = realise(frame, uses)
-    assert not hasattr(found, "reason"), found  # noqa: S101 (an example of our own)
-    return Source(id="s1", text=found.text, frame=frame, attributes=found.attributes)

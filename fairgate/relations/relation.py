@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -13,17 +11,13 @@ from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
-from fairgate.relations.english import PRONOUNS, holds, new_english_fault, pieces, words_of
 from fairgate.relations.oracles.judge import INSTRUCTION
+from fairgate.relations.oracles.label import oracle_of
 from fairgate.relations.oracles.oracle import Oracle, majority
-from fairgate.relations.oracles.tone import oracle_of
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"
 """Place in a follow-up's text that the source's response takes (`Asked.embedding`)."""
-_SURPLUS = re.compile(r"\s{2,}|\s[,.;:?!]")
-_AGREEING = frozenset({"a", "an", "the", "who", ",", "and", *PRONOUNS})
-"""Words that may change beside what is edited, because they must agree with it in English."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +151,7 @@ class MetamorphicRelation(Protocol):
     of the oracle, whose verdicts are advisory then; empty: the oracle decides always."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
-    the answer). Empty: the bare id of the source, which is Set Equivalence's (SPEC 10)."""
+    the answer). Empty: the bare id of the source, which is Set Equivalence's."""
     EXAMPLES: ClassVar[tuple[Example, ...]]
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]]
 
@@ -190,7 +184,7 @@ class MetamorphicRelation(Protocol):
         ...
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Return how a follow-up differs from its source beyond what is declared (SPEC 7)."""
+        """Return how a follow-up differs from its source beyond what is declared."""
         ...
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
@@ -273,58 +267,3 @@ def needed(task: Task | None) -> Task:
     if task is None:
         raise UsageError("the relation reads the labels of a task; name one with `task`")
     return task
-
-
-def edit_fault(source_text: str, text: str, edit: Edit) -> str | None:
-    """Return how two texts differ otherwise than by the edit; None where it is the only one.
-
-    What is removed must stand in the source, what is added in the follow-up; every other word that
-    differs must be one that agrees with them. Attributes may move, the words around them keep their
-    order. The first letter's case is kept, and the English of articles and blanks is looked at.
-    """
-    return next(_faults(source_text, text, edit), None)
-
-
-def _faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
-    for phrase in edit.removed:
-        if not holds(source_text, phrase):
-            yield f"the source does not say '{phrase}', which the follow-up leaves out"
-    for phrase in (*edit.added, *edit.kept):
-        if not holds(text, phrase):
-            yield f"the follow-up does not say '{phrase}'"
-    if " ".join(source_text.split()) == " ".join(text.split()):
-        yield "the text is the same as that of the source"
-    if source_text[:1].islower() != text[:1].islower():
-        yield "the first letter is not in the source's case"
-    if _SURPLUS.search(text):
-        yield "there is a surplus blank"
-    english = new_english_fault(source_text, text)
-    if english:
-        yield f"the follow-up {english}"
-    yield from _wrong_pronouns(text, edit)
-    yield from _other_words(source_text, text, edit)
-
-
-def _wrong_pronouns(text: str, edit: Edit) -> Iterator[str]:
-    """Yield pronouns of another gender than the person's; "they" may mean others."""
-    if not edit.pronoun:
-        return
-    there, of_others = (Counter(pieces(each.lower())) for each in (text, edit.untouched))
-    for form in sorted((there - of_others).keys() & PRONOUNS.keys()):
-        if PRONOUNS[form] not in {edit.pronoun, "they"}:
-            yield f"the follow-up says '{form}' of a person who is '{edit.pronoun}'"
-
-
-def _other_words(source_text: str, text: str, edit: Edit) -> Iterator[str]:
-    before, after = (pieces(each.lower()) for each in (source_text, text))
-    agreeing = _AGREEING | edit.agreeing
-    for word in Counter(before) - Counter(after):
-        if word not in words_of(*edit.removed) | agreeing:
-            yield f"the source's word '{word}' is gone, which is not the attribute"
-    for word in Counter(after) - Counter(before):
-        if word not in words_of(*edit.added) | agreeing:
-            yield f"the word '{word}' is added, which is not the attribute"
-    movable = words_of(*edit.removed, *edit.added, *edit.kept) | agreeing
-    frames = ([word for word in row if word not in movable] for row in (before, after))
-    if next(frames) != next(frames):
-        yield "the words around the attributes stand in another order"

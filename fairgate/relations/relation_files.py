@@ -1,34 +1,42 @@
 """Relations in a Python file of the user's own: imported, checked by their examples, and held.
 
 The file runs with all the rights of whoever names it, so only the command line names one, never a
-policy. Its hash is a part of what baselines must match.
+policy. Its hash is a part of what baselines must match. What is asked of its relations and of their
+oracles is passed on unchanged, and so is what they return; whatever they raise, or return in
+another form, is an error that names place and source (`Guarded`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
-from fairgate.domain.cases import Source
-from fairgate.domain.errors import UsageError
+from fairgate.domain.cases import Source, Task
+from fairgate.domain.errors import FairGateError, UsageError
+from fairgate.domain.units import Reading, Reason
 from fairgate.domain.wording import harmless, listed, quoted, shown
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
-from fairgate.relations.guarded import Guarded, code_of_the_user
 from fairgate.relations.linter import Linter
-from fairgate.relations.relation import Example, MetamorphicRelation, NotApplicable
+from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.relation import Asked, Example, FollowUp, MetamorphicRelation, NotApplicable
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,40}/[a-z0-9][a-z0-9-]{0,60}")
-_METHODS = (
-    "oracle", "asks", "source_text", "follow_ups", "most_follow_ups", "fault", "expected", "claims",
-)  # fmt: skip
+Wrong = Callable[[Any], str | None]
+"""What was returned, to what is wrong about it."""
+About = Callable[..., str]
+"""What is given, to the source or the answers that messages name."""
+_TEXTS = ("variant", "category", "term", "text", "noun_phrase", "inapplicable")
+_COMPARED = ("generation", "controlled")
 
 
 @contextmanager
@@ -51,19 +59,12 @@ def own_relations(path: Path) -> Iterator[None]:
             fault = _fault(relation, place)
             if fault is not None:
                 raise UsageError(f"{place} {harmless(fault)}")
-            held.enter_context(RELATIONS.added(_guarded(relation, path)))
+            held.enter_context(
+                RELATIONS.added(cast("MetamorphicRelation", Guarded(relation, path)))
+            )
             CODE_OF[relation.id] = code
             held.callback(CODE_OF.pop, relation.id)
         yield
-
-
-def _guarded(relation: MetamorphicRelation, path: Path) -> MetamorphicRelation:
-    """Return the relation, whose faults name the file and, as far as it is known, the line."""
-
-    def where(error: BaseException | None) -> str:
-        return str(path) if error is None else f"{path}:{_line(error, path)}"
-
-    return cast("MetamorphicRelation", Guarded(relation, where))
 
 
 def _imported(path: Path) -> tuple[ModuleType, str]:
@@ -99,31 +100,24 @@ def _line(error: BaseException, path: Path) -> int:
 
 def _fault(relation: object, place: str) -> str | None:
     """Return what a relation lacks, or what it does otherwise than it says."""
-    fields = [*MetamorphicRelation.__annotations__, *_METHODS]
-    missing = [name for name in fields if not hasattr(relation, name)]
+    fields = [*MetamorphicRelation.__annotations__, *vars(MetamorphicRelation)]
+    missing = [name for name in fields if not (name.startswith("_") or hasattr(relation, name))]
     if missing:
         return f"lacks {listed(missing, last='and')}; see `fairgate.relations.relation`"
-    fault = _id_fault(relation.id)  # type: ignore[attr-defined]
-    if fault is not None:
-        return fault
+    name = relation.id  # type: ignore[attr-defined]
+    if not isinstance(name, str) or _ID.fullmatch(name) is None:
+        return f"has the id {shown(name)}; expected a family and a name, such as own/written-by"
+    if name in RELATIONS:
+        return f"has the id {quoted(name)}, which another one has already"
+    shipped = {each.partition("/")[0] for each in RELATIONS.ids if each not in CODE_OF}
+    if name.partition("/")[0] in shipped:
+        return f"has the id {quoted(name)}, of a shipped family; name a family of your own"
     examples = relation.EXAMPLES  # type: ignore[attr-defined]
     if not isinstance(examples, tuple | list) or not examples:
         return "has no EXAMPLES; give one at least, it is run before anything is asked"
     with code_of_the_user(lambda _, words: f"{place} fails on its example: {words}"):
         faults = (_example_fault(relation, each) for each in examples)  # type: ignore[arg-type]
         return next(filter(None, faults), None)
-
-
-def _id_fault(name: object) -> str | None:
-    if not isinstance(name, str) or _ID.fullmatch(name) is None:
-        return f"has the id {shown(name)}; expected a family and a name, such as own/written-by"
-    if name in RELATIONS:
-        return f"has the id {quoted(name)}, which another one has already"
-    family = name.partition("/")[0]
-    shipped = {each.partition("/")[0] for each in RELATIONS.ids if each not in CODE_OF}
-    if family in shipped:
-        return f"has the id {quoted(name)}, of a shipped family; name a family of your own"
-    return None
 
 
 def _example_fault(relation: MetamorphicRelation, example: Example) -> str | None:
@@ -144,3 +138,140 @@ def _example_fault(relation: MetamorphicRelation, example: Example) -> str | Non
         return "makes more follow-ups of its example than `most_follow_ups` says"
     refused = next(filter(None, Linter(relation.fault, example.sets).rejections(own, found)), None)
     return f"has an example that its own `fault` refuses: {refused}" if refused else None
+
+
+@contextmanager
+def code_of_the_user(
+    message: Callable[[BaseException, str], str], passed: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Run code of the user's: what it raises is an error of theirs, and ends nothing else.
+
+    `message` makes the message of what was raised and of its words; `passed` are errors that are
+    passed on as they are.
+    """
+    try:
+        yield
+    except passed:
+        raise
+    except (Exception, SystemExit) as error:
+        words = f"{type(error).__name__}: {harmless(str(error)[:300])}"
+        raise UsageError(message(error, words)) from error
+
+
+class Guarded:
+    """A relation of the user's, or an oracle of one: faults are reported with place and source."""
+
+    def __init__(self, inner: MetamorphicRelation | Oracle, path: Path, owner: str = "") -> None:
+        """Take what is guarded, and its file; an oracle's `owner` is a relation's id."""
+        self._inner = inner
+        self._path = path
+        self._id = owner or inner.id
+        self._before = "oracle()." if owner else ""
+        self._about = ""
+        for name, (wrong, about) in (_OF_AN_ORACLE if owner else _OF_A_RELATION).items():
+            if hasattr(inner, name):
+                setattr(self, name, partial(self._called, name, wrong, about))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what it says of itself."""
+        return getattr(self._inner, name)
+
+    def oracle(self, task: Task | None) -> Oracle:
+        """Return what reads the answers; one of the user's own is guarded, too."""
+        found = cast("Oracle", self._called("oracle", _wrong_oracle, None, task))
+        is_shipped = type(found).__module__.startswith("fairgate.")
+        return found if is_shipped else cast("Oracle", Guarded(found, self._path, self._id))
+
+    def _called(self, name: str, wrong: Wrong, about: About | None, *given: Any) -> Any:
+        self._about = self._about if about is None else about(*given)
+
+        method = f"`{self._before}{name}` of the relation {quoted(self._id)}"
+
+        def message(error: BaseException, words: str) -> str:
+            place = f"{self._path}:{_line(error, self._path)}"
+            return f"{place}: {method} fails{self._about}: {words}; correct it"
+
+        with code_of_the_user(message, passed=(FairGateError,)):
+            found = getattr(self._inner, name)(*given)
+            fault = wrong(found)
+        if fault is not None:
+            raise UsageError(f"{self._path}: {method} returns{self._about} {fault}")
+        return found
+
+
+def _at_source(source: Source, *_: object) -> str:
+    return f" at the source {quoted(source.id)}"
+
+
+def _answers(*read: Reading) -> str:
+    return f" at the answers {' and '.join(shown(each.value) for each in read[:2])}"
+
+
+def _is_no(kind: type | tuple[type, ...], wanted: str) -> Wrong:
+    return _unless(lambda found: isinstance(found, kind), wanted)
+
+
+def _unless(is_fine: Callable[[Any], bool], wanted: str) -> Wrong:
+    return lambda found: None if is_fine(found) else f"{shown(found)}; expected {wanted}"
+
+
+_wrong_oracle = _unless(
+    lambda found: all(hasattr(found, name) for name in ("id", "stop", "read", "same")),
+    "an Oracle",
+)
+_wrong_count = _unless(
+    lambda found: isinstance(found, int) and not isinstance(found, bool) and found >= 0,
+    "a whole number from 0 on",
+)
+
+
+def _wrong_follow_ups(found: object) -> str | None:
+    if isinstance(found, NotApplicable):
+        return _wrong_text(found.reason)
+    if not isinstance(found, list | tuple):
+        return f"{shown(found)}; expected a list of FollowUp, or NotApplicable"
+    variants = set()
+    for number, each in enumerate(found):
+        if not isinstance(each, FollowUp):
+            return f"{shown(each)} at place {number}; expected a FollowUp"
+        for name in _TEXTS:
+            if not isinstance(getattr(each, name), str):
+                value = shown(getattr(each, name))
+                return f"a FollowUp (place {number}) whose `{name}` is {value}; expected a text"
+        if not each.variant or each.variant in variants:
+            return (
+                f"a FollowUp (place {number}) with the `variant` {quoted(each.variant)}, which "
+                "must not be empty and is another one's already; give each one of its own"
+            )
+        variants.add(each.variant)
+    return None
+
+
+def _wrong_claims(found: object) -> str | None:
+    if not isinstance(found, Mapping) or not set(_COMPARED) <= set(found):
+        return f"{shown(found)}; expected a dict with `generation` and `controlled`"
+    for name in _COMPARED:
+        value = found[name]
+        is_number = isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1
+        if not isinstance(value, Reason) and not is_number:
+            return f"`{name}`: {shown(value)}; expected 0.0 to 1.0, or a Reason"
+    return None
+
+
+_wrong_text = _is_no(str, "a text")
+_wrong_reading = _is_no(Reading, "a Reading")
+_OF_A_RELATION: dict[str, tuple[Wrong, About | None]] = {
+    "asks": (_is_no(Asked, "an Asked"), _at_source),
+    "source_text": (_wrong_text, _at_source),
+    "follow_ups": (_wrong_follow_ups, _at_source),
+    "most_follow_ups": (_wrong_count, _at_source),
+    "fault": (_is_no((str, type(None)), "None, or a text that says what is wrong"), None),
+    "expected": (_wrong_reading, lambda source, _: _answers(source)),
+    "claims": (_wrong_claims, _answers),
+}
+"""By a method's name; None: it is about what the call before it was."""
+_OF_AN_ORACLE: dict[str, tuple[Wrong, About | None]] = {
+    "read": (_wrong_reading, lambda _, case: f" at the source {quoted(case.cluster)}"),
+    "prepare": (lambda _: None, lambda _: ""),
+    "same": (_is_no(bool, "true or false"), _answers),
+}

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
-from fairgate.relations.linter import differs_only_as_declared
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import (
     CounterExample,
@@ -52,7 +51,6 @@ class SetEquivalence(SameLabel):
     )
     advisory: ClassVar[bool] = False
     source_variant: ClassVar[str] = ""
-    template: ClassVar[str] = "{noun_phrase} says the following text: {source}"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
             text="The soup was cold.",
@@ -95,7 +93,7 @@ class SetEquivalence(SameLabel):
                 category=group.id,
                 term=term.term,
                 noun_phrase=term.noun_phrase,
-                text=f"{term.noun_phrase} says the following text: {text}",
+                text=_said_by(term.noun_phrase, text),
                 control=group.control,
             )
             for group in sets
@@ -108,5 +106,13 @@ class SetEquivalence(SameLabel):
         return sum(len(group.terms) for group in sets)
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Reject a follow-up that is not its source with the speaker before it."""
-        return differs_only_as_declared(self.template, source_text, follow_up)
+        """Reject a follow-up that is not, to the character, its source behind the speaker."""
+        if follow_up.text == _said_by(follow_up.noun_phrase, source_text):
+            return None
+        if source_text not in follow_up.text:
+            return "the text of the source was changed"
+        return "the wording around the source's text is not that of the relation"
+
+
+def _said_by(noun_phrase: str, source_text: str) -> str:
+    return f"{noun_phrase} says the following text: {source_text}"

@@ -1,20 +1,138 @@
-"""What a report is made of: sections of nine kinds of blocks, which every renderer knows.
+"""What a report is made of: words, blocks of eight kinds, sections, and the view that holds them.
 
-Blocks hold words and numbers as they are. Nothing in them is escaped or cut: a renderer does both
-for every span, by its kind, so that no section can forget it. Only what the policy's `redact` hides
-is already hidden.
+Words are spans that say whose words they are. Nothing in a block is escaped or cut: a renderer does
+both for every span, by its kind, so that no section can forget it and no renderer can show more
+than another. Only what the policy's `redact` hides is already hidden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
-from fairgate.reports import spans
-from fairgate.reports.spans import Inline, Span, Tone, joined
+from fairgate.domain.outcomes import Outcome
+from fairgate.gate.gate import GateResult
+from fairgate.reports.escaping import (
+    FULL_CHARACTERS,
+    NAME_CHARACTERS,
+    SENTENCE_CHARACTERS,
+    Redaction,
+    excerpt,
+)
+from fairgate.reports.figures import NOTHING, Figure, RuleRow
 
-Bounds = tuple[float, float]
+
+class Kind(StrEnum):
+    """Whose words a span holds, and so how it is escaped."""
+
+    PROSE = "prose"
+    """A sentence of ours, which may quote untrusted text."""
+    NAME = "name"
+    """An untrusted name or label."""
+    CODE = "code"
+    """Verbatim: a key, an id, a fingerprint."""
+    COMMAND = "command"
+    """Verbatim: what a reader can run."""
+    QUOTE = "quote"
+    """An untrusted text, already cut or hashed as the policy's `redact` asks."""
+    FIGURE = "figure"
+    """Numbers of ours, kept on one line."""
+    DATE = "date"
+    """A day, if it is one."""
+    MARK = "mark"
+    """The value of an outcome, drawn as its mark."""
+
+
+_CHARACTERS = {
+    Kind.NAME: NAME_CHARACTERS,
+    Kind.CODE: NAME_CHARACTERS,
+    Kind.FIGURE: NAME_CHARACTERS,
+    Kind.DATE: NAME_CHARACTERS,
+    Kind.QUOTE: FULL_CHARACTERS,
+}
+
+
+class Tone(StrEnum):
+    """How a span stands out."""
+
+    NORMAL = "normal"
+    STRONG = "strong"
+    MUTED = "muted"
+    """Left out where there is little room."""
+    GOOD = "good"
+    BAD = "bad"
+    UNSURE = "unsure"
+    CHANGED = "changed"
+    """The part of a text that another text lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Words of one kind."""
+
+    text: str
+    kind: Kind = Kind.PROSE
+    tone: Tone = Tone.NORMAL
+
+    @property
+    def shown(self) -> str:
+        """Return the words, cut to the length that their kind may have; not escaped."""
+        return excerpt(self.text, _CHARACTERS.get(self.kind, SENTENCE_CHARACTERS))
+
+
+Inline = str | Span | Sequence[str | Span]
+"""Words on a line; a bare string is prose."""
+Words = list[str | Span]
+"""Words on a line that is being put together."""
+Fact = tuple[Inline, Inline]
+"""A name with what is known of it."""
+
+
+def spans(words: Inline) -> list[Span]:
+    """Return the spans of a line, without empty ones."""
+    parts = [words] if isinstance(words, str | Span) else words
+    found = [part if isinstance(part, Span) else Span(part) for part in parts]
+    return [span for span in found if span.text]
+
+
+def name(text: str, tone: Tone = Tone.NORMAL) -> Span:
+    """Return an untrusted name or label."""
+    return Span(text, Kind.NAME, tone)
+
+
+def code(text: str, tone: Tone = Tone.NORMAL) -> Span:
+    """Return a key, an id or a fingerprint."""
+    return Span(text, Kind.CODE, tone)
+
+
+def command(text: str) -> Span:
+    """Return what a reader can run."""
+    return Span(text, Kind.COMMAND)
+
+
+def figure(text: str, tone: Tone = Tone.NORMAL) -> Span:
+    """Return numbers of ours."""
+    return Span(text, Kind.FIGURE, tone)
+
+
+def strong(text: str) -> Span:
+    """Return words of ours that stand out."""
+    return Span(text, Kind.PROSE, Tone.STRONG)
+
+
+def muted(words: Inline) -> list[Span]:
+    """Return words that are left out where there is little room."""
+    return [replace(span, tone=Tone.MUTED) for span in spans(words)]
+
+
+def joined(items: Sequence[Inline], separator: str = ", ") -> list[Span]:
+    """Return the spans of all items with a separator between them."""
+    found: list[Span] = []
+    for position, item in enumerate(items):
+        found += [Span(separator)] if position else []
+        found += spans(item)
+    return found
 
 
 class Depth(IntEnum):
@@ -60,7 +178,7 @@ class Text(Block):
 class KeyValues(Block):
     """Names with what is known of each."""
 
-    rows: Sequence[tuple[Inline, Inline]]
+    rows: Sequence[Fact]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +189,12 @@ class Column:
     is_number: bool = False
     is_wide: bool = False
     """Left out where there is little room."""
+
+
+def columns(*words: Inline, numbers: Iterable[Inline] = ()) -> list[Column]:
+    """Return columns of words by their heads, then those of numbers."""
+    counts = [Column(head=head, is_number=True) for head in numbers]
+    return [*(Column(head=head) for head in words), *counts]
 
 
 class RowKind(StrEnum):
@@ -129,50 +253,50 @@ class Table(Block):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A value with its interval, as tables write it and as charts draw it; dashes if unknown."""
-
-    shown: str = "\N{EN DASH}"
-    interval: str = "\N{EN DASH}"
-    value: float | None = None
-    bounds: Bounds | None = None
-
-
-NOTHING = Figure()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """A line of a range chart."""
+    """A line of a chart."""
 
     name: Inline
+    note: str = ""
+    """A further cell of bars."""
     now: Figure
     base: Figure = NOTHING
     facts: Sequence[Inline] = ()
-    """Further cells, under the chart's `facts`."""
+    """Further cells of ranges, under the chart's `facts`."""
     kind: RowKind = RowKind.NORMAL
     others: Sequence[Figure] = ()
     """What the page can show instead of the base, in the order of the chart's `others`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RangeChart(Block):
-    """Values with intervals on one scale, beside the baseline's and beside a reference."""
+class Chart(Block):
+    """Values beside the baseline's."""
 
     label: str
     """Says to those who cannot see it what the chart is; unique in a report."""
     rows: Sequence[Range]
     head: str
     """Of the column of names."""
+    caption: Inline = ()
+    is_signed: bool = False
+    """Whether 0 stands in the middle."""
+
+    @property
+    def has_base(self) -> bool:
+        """Return whether any row has a value of the baseline's."""
+        return any(row.base.value is not None for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeChart(Chart):
+    """Values with intervals on one scale, also beside a reference."""
+
     value: str = "now"
     """Head of the column of values."""
     interval: str = "95 % interval"
     facts: Sequence[Column] = ()
-    caption: Inline = ()
     most: int | None = None
     """Rows shown where there is little room, groups left out."""
-    is_signed: bool = False
-    """Whether 0 stands in the middle."""
     factor: float = 100.0
     """By which values are multiplied on the axis."""
     unit: str = " %"
@@ -184,49 +308,18 @@ class RangeChart(Block):
     """Id and head of each of those."""
 
     @property
-    def has_base(self) -> bool:
-        """Return whether any row has a value of the baseline's."""
-        return any(row.base.value is not None for row in self.rows)
-
-    @property
     def reference(self) -> Range | None:
         """Return the row that the others are to be read beside."""
         return next((row for row in self.rows if row.kind is RowKind.REFERENCE), None)
 
-    def values(self) -> Iterator[float]:
-        """Yield every number that the scale must hold."""
-        for row in self.rows:
-            for figure in (row.now, row.base):
-                yield from (v for v in (figure.value, *(figure.bounds or ())) if v is not None)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """A bar, and the baseline's end beside it."""
-
-    name: Inline
-    note: str = ""
-    now: Figure
-    base: Figure = NOTHING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bars(Block):
+class Bars(Chart):
     """Shares as bars from 0 to `full`, or to both sides of 0."""
 
-    label: str
-    rows: Sequence[Bar]
-    head: str
     note: str = ""
     """Head of the column of notes; empty where no bar has one."""
-    caption: Inline = ()
     full: float = 1.0
-    is_signed: bool = False
-
-    @property
-    def has_base(self) -> bool:
-        """Return whether any row has a value of the baseline's."""
-        return any(row.base.value is not None for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,45 +332,6 @@ class Histogram(Block):
     """In rising order, none below 0; at least one."""
     limits: Sequence[float]
     """Where one band ends and the next begins, in rising order."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix(Block):
-    """Values by row and column; the extremes of every column are marked."""
-
-    label: str
-    corner: str
-    columns: Sequence[Inline]
-    rows: Sequence[tuple[Inline, Sequence[Sequence[Figure]]]]
-    """Name, then for each column one or several values."""
-
-    def as_table(self) -> Table:
-        """Return the table that shows it: ▲ marks a column's highest value and ▽ its lowest."""
-        cells = [
-            [self._cell(row, column) for column in range(len(self.columns))]
-            for row in range(len(self.rows))
-        ]
-        return Table(
-            depth=self.depth,
-            label=self.label,
-            columns=[
-                Column(head=self.corner),
-                *(Column(head=head, is_number=True) for head in self.columns),
-            ],
-            rows=[Row(cells=[head, *row]) for (head, _), row in zip(self.rows, cells, strict=True)],
-        )
-
-    def _cell(self, row: int, column: int) -> list[Span]:
-        parts = self.rows[row][1][column]
-        return joined([self._part(figure, column, at) for at, figure in enumerate(parts)], " / ")
-
-    def _part(self, figure: Figure, column: int, at: int) -> Inline:
-        values = {value for _, row in self.rows if (value := row[column][at].value) is not None}
-        if len(values) > 1 and figure.value == max(values):
-            return [spans.figure(figure.shown, Tone.STRONG), " ▲"]
-        if len(values) > 1 and figure.value == min(values):
-            return [spans.figure(figure.shown), " ▽"]
-        return spans.figure(figure.shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,14 +352,6 @@ class CaseList(Block):
     cases: Sequence[CaseItem]
     most: int | None = None
     """Cases shown where there is little room; None: all of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Details(Block):
-    """Blocks that are folded until a reader asks for them."""
-
-    summary: Inline
-    blocks: Sequence[Block]
 
 
 class Chapter(StrEnum):
@@ -338,32 +384,142 @@ class Section:
     """Sections of little worth are dropped first where a report has a limit."""
 
 
-def numbered(sections: Sequence[Section], suites: Sequence[str]) -> list[Section]:
-    """Return sections of one kind, distinguished by their suite where there are several."""
-    if len(sections) < 2:
-        return list(sections)
+def of_suites(
+    kind: Section,
+    suites: Sequence[str],
+    blocks: Callable[[str, int], Iterable[Block]],
+    *,
+    count: Callable[[str], int] | None = None,
+) -> list[Section]:
+    """Return a section of one kind for each suite with anything to say, distinguished by it.
+
+    `blocks` takes a suite and its place, from 1, among those that have any.
+    """
+    found: list[tuple[str, Section]] = []
+    for suite in suites:
+        built = list(blocks(suite, len(found) + 1))
+        if built:
+            many = kind.count if count is None else count(suite)
+            found.append((suite, replace(kind, blocks=built, count=many)))
+    if len(found) < 2:
+        return [section for _, section in found]
     return [
         replace(
             section,
             id=f"{section.id}-{place}",
-            title=[*spans.spans(section.title), " (suite ", spans.name(suite), ")"],
+            title=[*spans(section.title), " (suite ", name(suite), ")"],
         )
-        for place, (section, suite) in enumerate(zip(sections, suites, strict=True), start=1)
+        for place, (suite, section) in enumerate(found, start=1)
     ]
 
 
-def of_suites(
-    kind: Section, suites: Sequence[str], blocks: Callable[[str, int], Iterable[Block]]
-) -> list[Section]:
-    """Return a section of one kind for each suite with anything to say.
+TONES = {
+    Outcome.PASS: Tone.GOOD,
+    Outcome.FAIL: Tone.BAD,
+    Outcome.INCONCLUSIVE: Tone.UNSURE,
+    Outcome.NOT_EVALUATED: Tone.UNSURE,
+}
+WORDS = {
+    Outcome.PASS: "PASS",
+    Outcome.FAIL: "FAIL",
+    Outcome.INCONCLUSIVE: "NO VERDICT",
+    Outcome.NOT_EVALUATED: "NO VERDICT",
+}
 
-    `blocks` takes a suite and its place, from 1, among those that have any.
-    """
-    found: list[str] = []
-    sections: list[Section] = []
-    for suite in suites:
-        built = list(blocks(suite, len(found) + 1))
-        if built:
-            found.append(suite)
-            sections.append(replace(kind, blocks=built))
-    return numbered(sections, found)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What the policy and the command line say about reports."""
+
+    redact: Redaction = "excerpt"
+    confidence: float = 0.95
+    report_only: bool = False
+    """The exit code is 0 whatever the outcome; reports still say what the outcome is."""
+    limit: int | None = None
+    """Sources or items of a suite that were asked about at most, where not all were (`--limit`)."""
+    run_path: str = ""
+    """The run's folder, as commands name it."""
+    run_command: str = ""
+    """The command that made this run; empty: `fairgate run` and the policy's path."""
+    place: str = ""
+    """Where the run's paths start at, in the repository: `services/shop/`."""
+    has_explain: bool = False
+    """Whether a reader has the run's folder, and so can use `fairgate explain`."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What was written, by name (`report`, `record`, …), for the console."""
+    of_features: Mapping[str, object] = field(default_factory=dict)
+    """What the policy says by the keys of features."""
+    policy_text: str = ""
+    gate_lines: Mapping[int, int] = field(default_factory=dict)
+    """The 1-based line of the policy that each rule's gate stands in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownBeside:
+    """What is said first of a run when it is shown beside something."""
+
+    id: str
+    label: Inline
+    note: Inline
+    """What a reader who chose it should know; empty for the usual one."""
+    lead: Inline
+    since: Sequence[Block]
+    """What has changed since then."""
+    affected: Sequence[Block]
+    """Who is affected most, now and then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything that a report shows, built once from a run and rendered by every format."""
+
+    options: ReportOptions
+    result: GateResult
+    policy: str
+    outcome: Outcome
+    exit_code: int
+    exit_meaning: str
+    title: Inline
+    """Follows "FairGate: " and precedes "in <policy>"."""
+    lead: Inline
+    """The first sentence: what happens how often, or why there is no verdict."""
+    choices: Sequence[ShownBeside]
+    """What the page can show the run beside, the usual one first."""
+    reasons: Sequence[Block]
+    """What a busy reviewer reads after what changed and who is affected: why, and an example."""
+    warnings: Sequence[Block]
+    """What stands right under the verdict, whatever else there is room for."""
+    next_step: Inline
+    """What a reader can do now; empty where there is nothing to do."""
+    remarks: Sequence[Block]
+    """What else a reader should know beside the verdict."""
+    standing: Inline
+    """One line for a report that has no room: how many rules passed, of how many cases."""
+    rules: Sequence[RuleRow]
+    sections: Sequence[Section]
+    examples: Sequence[CaseItem]
+    """The clearest changed answers, for the top of the page."""
+    alerts: Sequence[RuleRow]
+    """Significant differences between identities that fail no rule, as rules that warn."""
+    run_command: str
+    commit: str
+    policy_path: str
+    baseline_path: str
+    """Empty where nothing was compared."""
+
+    @property
+    def mark(self) -> Outcome:
+        """Return what gives titles their sign and colour: no pass beside an alert is green."""
+        warns = self.outcome is Outcome.PASS and self.alerts
+        return Outcome.INCONCLUSIVE if warns else self.outcome
+
+    @property
+    def word(self) -> str:
+        """Return the outcome as titles name it."""
+        return WORDS[self.outcome] if self.mark is self.outcome else "PASS WITH WARNING"
+
+    @property
+    def summary(self) -> Sequence[Block]:
+        """Return what a busy reviewer reads next: what changed, who is affected, why."""
+        usual = self.choices[0]
+        return [*usual.since, *usual.affected, *self.reasons]

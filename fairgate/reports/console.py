@@ -5,41 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fairgate.domain.outcomes import Outcome
-from fairgate.reports import figures, text_charts
+from fairgate.reports import charts, figures
 from fairgate.reports.blocks import (
+    TONES,
     Bars,
     Block,
     CaseList,
     Column,
     Depth,
-    Details,
     Form,
     Histogram,
+    Inline,
     KeyValues,
-    Matrix,
+    Kind,
     RangeChart,
     Row,
+    Span,
     Table,
     Text,
+    Tone,
+    View,
+    spans,
 )
 from fairgate.reports.escaping import excerpt, plain
 from fairgate.reports.markdown import MARKS
-from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
-from fairgate.reports.view import View
 
 _WIDTH = 100
-_FIRST = 46
-"""Widest first column of a table."""
 _LEAST = 20
 _INDENT = "  "
 _COLOURS = {Tone.GOOD: "32", Tone.BAD: "31", Tone.UNSURE: "33"}
-_OUTCOMES = {
-    Outcome.PASS: Tone.GOOD,
-    Outcome.FAIL: Tone.BAD,
-    Outcome.INCONCLUSIVE: Tone.UNSURE,
-    Outcome.NOT_EVALUATED: Tone.UNSURE,
-}
 _BOLD = "1"
 _KEPT = "\N{NO-BREAK SPACE}"
 """Stands for the spaces of a command, which can so be copied, and of figures until the end."""
@@ -48,19 +42,15 @@ _MARKUP = re.compile(r"\x00([0-9]+)\x01(.*?)\x02", re.DOTALL)
 
 def render_console(view: View, *, colour: bool = False) -> str:
     """Return the result as plain text; `colour` adds ANSI colours, never from hostile text."""
+    shown = (block for one in view.sections if one.in_console for block in one.blocks)
+    word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[TONES[view.mark]])
     parts = [
-        [_heading(view), *_wrapped(view.lead)],
+        [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
         *(list(_block(block)) for block in (*view.warnings, *view.summary)),
         list(_wrapped(view.next_step)),
-        *(list(_block(block)) for block in view.remarks),
-        *(
-            list(_block(block))
-            for section in view.sections
-            if section.in_console
-            for block in section.blocks
-        ),
+        *(list(_block(block)) for block in (*view.remarks, *shown)),
         list(_wrapped(view.standing)),
-        [f"{_INDENT}{plain(name):<10}  {plain(path)}" for name, path in view.files.items()],
+        [f"{_INDENT}{plain(name):<10}  {plain(path)}" for name, path in view.options.files.items()],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
     return "\n".join(_finished(line, colour=colour) for line in lines[:-1]) + "\n"
@@ -76,11 +66,6 @@ def _finished(line: str, *, colour: bool) -> str:
 
 def _painted(text: str, code: str | None) -> str:
     return f"\0{code}\1{text}\2" if code else text
-
-
-def _heading(view: View) -> str:
-    word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[_OUTCOMES[view.mark]])
-    return f"{word}  {_words(view.title)} in {plain(view.policy)}"
 
 
 def _words(words: Inline) -> str:
@@ -107,25 +92,16 @@ def _block(block: Block) -> Iterator[str]:
                 yield from _wrapped([*spans(key), ": ", *spans(value)])
         case Table():
             yield from _table(block)
-        case Matrix():
-            yield from _table(block.as_table())
         case RangeChart():
-            yield from _captioned(block.caption, text_charts.ranges(block))
+            yield from _captioned(block.caption, charts.ranges_as_text(block))
         case Bars():
-            yield from _captioned(block.caption, text_charts.bars(block))
+            yield from _captioned(block.caption, charts.bars_as_text(block))
         case Histogram():
-            yield from _captioned(block.caption, text_charts.histogram(block))
-        case _:
-            yield from _composed(block)
-
-
-def _composed(block: Block) -> Iterator[str]:
-    if isinstance(block, CaseList):
-        for case in block.cases:
-            yield from _wrapped(case.title)
-            yield from _wrapped(case.text, _INDENT * 3)
-    elif isinstance(block, Details):
-        yield from _wrapped([*spans(block.summary), ": see the report"])
+            yield from _captioned(block.caption, charts.histogram_as_text(block))
+        case CaseList():
+            for case in block.cases:
+                yield from _wrapped(case.title)
+                yield from _wrapped(case.text, _INDENT * 3)
 
 
 def _text(block: Text) -> Iterator[str]:
@@ -146,8 +122,7 @@ def _captioned(caption: Inline, chart: str) -> Iterator[str]:
 
 
 def _table(block: Table) -> Iterator[str]:
-    if spans(block.caption):
-        yield _painted(f"{_INDENT}{_words(block.caption)}", _BOLD)
+    yield from _captioned(block.caption, "")
     rows, left = block.kept(block.most)
     left += block.left_out
     texts = [[_cell(cell) for cell in row.cells] for row in rows]
@@ -155,10 +130,8 @@ def _table(block: Table) -> Iterator[str]:
     widths = _widths([heads, *texts])
     yield _painted(_line(heads, widths, block.columns), _BOLD)
     for row, cells in zip(rows, texts, strict=True):
-        shown = _line(
-            [_cut(row, at, widths[at]) for at in range(len(cells))], widths, block.columns
-        )
-        yield _painted(shown, _COLOURS.get(row.tone))
+        shown = [_cut(row, at, widths[at]) for at in range(len(cells))]
+        yield _painted(_line(shown, widths, block.columns), _COLOURS.get(row.tone))
         note = [span for span in spans(row.note) if span.tone is not Tone.MUTED]
         yield from _wrapped(note, _INDENT * 3)
     if left:
@@ -200,7 +173,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]
 def _wrapped(words: Inline, indent: str = _INDENT) -> Iterator[str]:
     import textwrap
 
-    lines = textwrap.wrap(
+    yield from textwrap.wrap(
         _words(words),
         width=_WIDTH,
         initial_indent=indent,
@@ -208,4 +181,3 @@ def _wrapped(words: Inline, indent: str = _INDENT) -> Iterator[str]:
         break_on_hyphens=False,
         break_long_words=False,
     )
-    yield from lines

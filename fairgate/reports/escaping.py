@@ -1,6 +1,6 @@
 """How hostile text becomes harmless in Markdown, on a console, in HTML and in XML.
 
-Corpus texts, model answers and users' names are hostile (SPEC 11). Every function first makes its
+Corpus texts, model answers and users' names are hostile. Every function first makes its
 text `harmless` (one line, no control or bidirectional character, no workflow command) and then
 takes away what its target would act on: mentions, links, images, HTML, comment markers, cell
 borders. Everything stays readable: what is changed is visible.
@@ -91,7 +91,8 @@ def html_code(text: str) -> str:
 
 def markdown_prose(text: str) -> str:
     """Return a sentence of ours that may hold users' names: odd words become code spans."""
-    tokens = _split_prose(plain(text))
+    # What stands between two single backticks is kept together.
+    tokens = re.findall(r"\(?`[^`]+`\S*|\S+", plain(text))
     first = tokens[0] if tokens else ""
     words = [_prose_token(token) for token in tokens]
     if _LIST_MARKER.fullmatch(first):
@@ -99,26 +100,11 @@ def markdown_prose(text: str) -> str:
     return " ".join(words)
 
 
-def html_prose(text: str) -> str:
-    """Return a sentence of ours for an element in which Markdown is not read."""
-    words = plain(text).split(" ")
-    safe = (_PLAIN_TOKEN.fullmatch(w) and not _LIVE.search(w) for w in words)
-    return " ".join(
-        word if is_safe or not word else html_code(word)
-        for word, is_safe in zip(words, safe, strict=True)
-    )
-
-
 def markdown_figure(text: str) -> str:
     """Return a figure of ours as it is; what is none as a name."""
     words = plain(text).split(" ")
     is_figure = all(_FIGURE_WORD.fullmatch(w) and not _LIVE.search(w) for w in words)
     return plain(text) if is_figure and not _LIST_MARKER.fullmatch(words[0]) else markdown(text)
-
-
-def _split_prose(text: str) -> list[str]:
-    """Split at spaces, but keep what stands between two single backticks together."""
-    return re.findall(r"\(?`[^`]+`\S*|\S+", text)
 
 
 def _prose_token(token: str) -> str:

@@ -1,24 +1,43 @@
-"""How numbers are written: rates times 100 with one decimal, scores with three (SPEC 1)."""
+"""How numbers and rules are written: rates times 100 with one decimal, scores with three."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from fairgate.domain import wording
-from fairgate.domain.measurements import Better, Measurement
-from fairgate.domain.outcomes import Change
+from fairgate.domain.outcomes import Better, Change, Measurement, Outcome, RuleResult
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.reports.blocks import NOTHING, Figure
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
 """Stands where there is no value."""
-
-
+Bounds = tuple[float, float]
 _UNITS = re.compile(r"(?<=\d) (?=%|points?\b)")
+REPORTED = "reported"
+WORDS = {
+    Outcome.PASS: "pass",
+    Outcome.FAIL: "FAIL",
+    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.NOT_EVALUATED: "not evaluated",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A value with its interval, as tables write it and as charts draw it; dashes if unknown."""
+
+    shown: str = "\N{EN DASH}"
+    interval: str = "\N{EN DASH}"
+    value: float | None = None
+    bounds: Bounds | None = None
+
+
+NOTHING = Figure()
 
 
 def unbroken(text: str) -> str:
@@ -60,8 +79,6 @@ def signed(number: float | None, metric: str) -> str:
 
 def unsigned(number: float | None, metric: str) -> str:
     """Return `5.3` (percentage points) or `0.050`."""
-    if number is None or not math.isfinite(number):
-        return NONE
     return value(number, metric).removesuffix(" %")
 
 
@@ -153,3 +170,113 @@ def is_best_at_zero(metric: str) -> bool:
 def size(number: float, metric: str, bound: str = "") -> float:
     """Return how bad a value is: its distance from 0 where 0 is best or a bound is of the size."""
     return abs(number) if is_best_at_zero(metric) or bound == "max_abs" else number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """A rule in words and figures, as tables and files for other tools show it; not escaped."""
+
+    rule: RuleResult
+    title: str
+    suite: str
+    """Empty where there is only one."""
+    where: str
+    """The levels alone, as policies have them: `stereo`, `woman`."""
+    slice: str
+    """As readers see it: `setting stereo`, `A woman`."""
+    brief: str
+    """The same without the names of dimensions: `stereo`, `A woman`."""
+    word: str
+    """The outcome in a word, `FAIL` in capitals."""
+    limits: str
+    """`≤ 15.0 %, margin 2.0`."""
+    reasons: Sequence[str]
+    now: str
+    """On the cases that are compared, where there is a change; else on all of them."""
+    interval: str
+    """The two bounds of the change where there is a baseline, else the interval of the value."""
+    value: str
+    """On all decided cases."""
+    value_interval: str
+    since_anchor: str = NONE
+    """The change since the anchor with its bounds: `+4.8 (+2.1 … +7.4)`."""
+    base: str = NONE
+    change: str = NONE
+    p_value: str = NONE
+    sources: str = NONE
+    """`100 (12 changed)`."""
+    discordant: str = NONE
+    detectable: str = NONE
+
+    @property
+    def needs_attention(self) -> bool:
+        """Return whether the rule asked something and did anything but pass."""
+        return self.rule.outcome is not Outcome.PASS and not self.rule.is_reported
+
+
+def rule_rows(
+    rules: Sequence[RuleResult], identity: Callable[[str, str], str] = lambda _, term: term
+) -> list[RuleRow]:
+    """Return a row for every rule, in the order of the policy.
+
+    `identity` names a term of a suite as its texts do.
+    """
+    several = len({rule.suite for rule in rules}) > 1
+    return [_row(rule, partial(identity, rule.suite), several=several) for rule in rules]
+
+
+def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> str:
+    """Return a slice as readers see it; an identity is called as the texts call it."""
+    parts = where.items()
+    return ", ".join(called(at) if part == "term" else f"{part} {at}" for part, at in parts)
+
+
+def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:
+    metric, moved, since = rule.metric, rule.change, rule.since_anchor
+    limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
+    reasons = [reason.removeprefix("not evaluated: ") for reason in rule.reasons]
+    shown = now = value(rule.value, metric)
+    reach = bounds = interval(rule.interval, metric)
+    figures = {}
+    if since is not None:
+        figures["since_anchor"] = f"{change(since, metric)} ({change_interval(since, metric)})"
+    if moved is not None:
+        now, reach = value(moved.now, metric), change_interval(moved, metric)
+        limits.append(f"margin {unsigned(moved.margin, metric)}")
+        figures |= {
+            "base": value(moved.base, metric),
+            "change": change(moved, metric),
+            "p_value": probability(moved.p_corrected),
+            "sources": f"{moved.sources:,} ({moved.changed_sources:,} changed)",
+            "discordant": f"{moved.discordant:,}",
+            "detectable": detectable(moved, metric),
+        }
+        if now != shown:
+            reasons.append(
+                f"on all its cases the value is {shown}, the change is of the "
+                f"{count(moved.pairs, 'case')} that both runs decided"
+            )
+    if since is not None:
+        limits.append(f"budget {unsigned(since.margin, metric)}")
+    return RuleRow(
+        rule=rule,
+        title=title(metric),
+        suite=rule.suite if several else "",
+        where=", ".join(rule.where.values()),
+        slice=slice_in_words(rule.where, called),
+        brief=", ".join(called(at) if by == "term" else at for by, at in rule.where.items()),
+        word=REPORTED if rule.is_reported else WORDS[rule.outcome],
+        limits=", ".join(limits),
+        reasons=reasons,
+        now=now,
+        interval=reach,
+        value=shown,
+        value_interval=bounds,
+        **figures,
+    )
+
+
+def is_underpowered(rule: RuleResult) -> bool:
+    """Return whether an inconclusive rule could have missed a change that it is to detect."""
+    moved, is_open = rule.change, rule.outcome is Outcome.INCONCLUSIVE
+    return is_open and moved is not None and moved.minimum_detectable > moved.detect

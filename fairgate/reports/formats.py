@@ -1,31 +1,45 @@
-"""The files that a finished run can be written as."""
+"""The files that a finished run can be written as; those for machines and later runs are made here.
+
+`run.json` and `rows.jsonl`, with a line a judged case, are documented in
+docs/reference/run-record.md. Equal results give equal bytes: keys stand in a fixed order, numbers
+are written as the engine rounded them, there are no timings, and what is not a finite number is
+null.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from itertools import chain
 
-from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.feature import FEATURES, at
-from fairgate.domain.outcomes import GateResult
+from fairgate.domain.catalogue import FEATURES, Catalogue, at
+from fairgate.domain.outcomes import Change, RuleResult
+from fairgate.domain.units import Assessed, Reason
+from fairgate.gate.gate import GateResult
+from fairgate.reports.blocks import View
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
-from fairgate.reports.run_record import render_run_record, rows_jsonl
-from fairgate.reports.view import View
+from fairgate.reports.material import (
+    Claim,
+    PairRow,
+    QuestionRow,
+    pair_rows,
+    pair_suites,
+    question_rows,
+    question_suites,
+)
+from fairgate.reports.sections.affected import alerts
+from fairgate.reports.sections.cases import BIAS_WORDS
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A verdict, and what files for machines need beside it."""
-
-    result: GateResult
-    must_match: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Each suite's fields that a baseline must share."""
-    policy_text: str = ""
-    gate_lines: Mapping[int, int] = field(default_factory=dict)
-    """The 1-based line of the policy that each rule's gate stands in."""
-    confidence: float = 0.95
-    """Of intervals and tests."""
+SCHEMA_VERSION = 1
+_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline")
+_AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_VERDICTS = ("generation", "controlled", "retrieval")
+_SCORES = ("mean-distance", "label-changes", "rrs", "overlap")
+_MOST_HELD = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +49,7 @@ class Format:
     id: str
     """As `--format` names it."""
     file: str
-    render: Callable[[View, Finished], str | Iterator[str]]
+    render: Callable[[View], str | Iterator[str]]
     """The text, whole or in pieces that are written one after the other."""
     shown_as: str = ""
     """What the console calls the file; empty: it does not name it."""
@@ -47,13 +61,207 @@ class Format:
     """Whether later commands read it, so that every run writes it."""
 
 
+def render_run_record(result: GateResult) -> str:
+    """Return `run.json`."""
+    return json.dumps(run_record(result), indent=2, allow_nan=False) + "\n"
+
+
+def run_record(result: GateResult) -> dict[str, object]:
+    """Return the content of `run.json` as plain values."""
+    given, references = result.given, result.given.references
+    provenance, score = given.provenance, references.kill_score
+    rejected = [_record(item, without=("relation",)) for item in given.plan.rejected]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "fairgate": provenance.fairgate,
+        "policy": given.policy.name,
+        "outcome": result.outcome.value,
+        "exit_code": int(result.exit_code),
+        "measurements": [
+            _record(item, without=() if item.note else ("note",)) for item in result.measurements
+        ],
+        "rules": [_rule(rule) for rule in result.rules],
+        "warnings": [alert.rule.reasons[0] for alert in alerts(result)],
+        "evidence": {**_record(result.evidence), "rejected": rejected},
+        "baseline": references.baseline_path if result.overlap is not None else None,
+        "overlap": _plain(result.overlap),
+        "anchor": references.anchor_path if result.anchor_overlap is not None else None,
+        "anchor_overlap": _plain(result.anchor_overlap),
+        "degradation": _plain(result.degradation),
+        "identities": _plain(result.identities),
+        "attribution": [
+            {
+                **_record(found),
+                "parts": {part.name: _record(part, without=("name",)) for part in found.parts},
+            }
+            for found in result.attribution
+        ],
+        "instability": _plain(result.instability),
+        "kill_score": None
+        if score is None
+        else {"share": round(score.share, 6), **_record(score, without=("policy_hash",))},
+        "fingerprint": {
+            suite: dict(sorted(own.items())) for suite, own in sorted(given.must_match.items())
+        },
+        "provenance": {
+            "policy_path": provenance.policy_path,
+            "commit": provenance.commit or None,
+            "under_test": dict(provenance.under_test),
+            "environment": dict(provenance.environment),
+        },
+        **({} if result.pace is None else {"pace": _record(result.pace)}),
+        "notices": result.remarks,
+    }
+
+
+def _rule(rule: RuleResult) -> dict[str, object]:
+    names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
+    changes = ("change", "since_anchor")
+    moved = {name: _change(getattr(rule, name)) for name in changes}
+    return {**_record(rule, without=(*_UNTOLD, *changes), names=names), **moved}
+
+
+def _change(change: Change | None) -> dict[str, object] | None:
+    if change is None:
+        return None
+    record = _record(
+        change, without=("lower", "upper", "decided_once"), names={"change": "worsening"}
+    )
+    return {**record, "interval": _plain((change.lower, change.upper))}
+
+
+def _record(
+    item: object, *, without: Sequence[str] = (), names: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """Return the fields of a dataclass in their order, some left out or called otherwise."""
+    assert is_dataclass(item)  # noqa: S101 (called with our own shapes alone)
+    return {
+        (names or {}).get(field.name, field.name): _plain(getattr(item, field.name))
+        for field in fields(item)
+        if field.name not in without
+    }
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON knows it; what is not a finite number is None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return _record(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
+
+def rows_jsonl(result: GateResult) -> Iterator[str]:
+    """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
+    known = {*pair_suites(result), *question_suites(result)}
+    units = (_unit(assessed) for assessed in result.assessed if assessed.unit.suite not in known)
+    others = chain(map(_question, question_rows(result)), units)
+    yield from (f"{line}\n" for line in chain(_pairs(result), map(_AS_JSON, others)))
+
+
+def _pairs(result: GateResult) -> Iterator[str]:
+    """Yield the line of each pair; what many of them share is written once.
+
+    A million pairs are of a few dozen kinds, and have a few hundred different outcomes.
+    """
+    kinds: dict[tuple[str, str, str, str, bool], tuple[str, str]] = {}
+    outcomes: dict[tuple[int, int], tuple[Assessed, str]] = {}
+    for row in pair_rows(result):
+        kind = row.relation, row.suite, row.category, row.term, row.is_control
+        if kind not in kinds:
+            about = {"category": row.category, "term": row.term, "control": row.is_control}
+            suite = {"suite": row.suite, "relation": row.relation}
+            kinds[kind] = _members(suite), _members(about)
+        before, after = kinds[kind]
+        same = id(row.assessed.readings), id(row.assessed.claims)
+        # Kept with what has these ids, so that nothing else takes them.
+        _, outcome = outcomes.get(same) or (row.assessed, _members(_outcome(row)))
+        if len(outcomes) < _MOST_HELD:
+            outcomes.setdefault(same, (row.assessed, outcome))
+        yield (
+            f'{{"key":{_AS_JSON(row.key)},{before},"source":{_AS_JSON(row.source)},'
+            f"{after},{outcome}}}"
+        )
+
+
+def _members(record: Mapping[str, object]) -> str:
+    """Return the members of an object as JSON, without its braces."""
+    return _AS_JSON(record)[1:-1]
+
+
+def _outcome(row: PairRow) -> dict[str, object]:
+    distance, changes, rrs, overlap = (_number(row.score(name)) for name in _SCORES)
+    return {
+        "source_label": row.source_answer.value,
+        "follow_up_label": row.answer.value,
+        "majority": row.majority,
+        **{name: _verdict(row.verdict(name)) for name in _VERDICTS},
+        "mean_distance": distance,
+        "label_changes": changes,
+        "rrs": rrs,
+        "overlap": overlap,
+        "margin": _number(row.answer.margin),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _verdict(claim: Claim) -> str:
+    if isinstance(claim, Reason):
+        return f"inconclusive({claim})"
+    return "violated" if claim else "satisfied"
+
+
+def _unit(row: Assessed) -> dict[str, object]:
+    return {
+        "key": row.unit.key,
+        "suite": row.unit.suite,
+        **row.unit.dimensions,
+        "control": row.unit.is_control,
+        **{
+            name: f"inconclusive({claim})" if isinstance(claim, Reason) else _number(claim)
+            for name, claim in row.claims.items()
+        },
+    }
+
+
+def _question(row: QuestionRow) -> dict[str, object]:
+    return {
+        "key": row.key,
+        "suite": row.suite,
+        "category": row.category,
+        "template": row.template,
+        "condition": row.condition,
+        "alignment": row.alignment,
+        "setting": row.setting,
+        "retriever": row.retriever or None,
+        "k": row.top_k or None,
+        "instruction": row.instruction,
+        "answer": f"inconclusive({row.bias})"
+        if isinstance(row.bias, Reason)
+        else BIAS_WORDS[row.bias],
+        "correct": None if isinstance(row.is_correct, Reason) else row.is_correct,
+        "letter": row.letter,
+        "stereotype_share": row.stereotypes,
+        "margin": _number(row.margin),
+    }
+
+
 FORMATS: Catalogue[Format] = Catalogue(
     "format",
     (
         Format(
             id="md",
             file="report.md",
-            render=lambda view, _: render_report(view),
+            render=render_report,
             shown_as="report",
             output="report-md",
             is_default=True,
@@ -61,7 +269,7 @@ FORMATS: Catalogue[Format] = Catalogue(
         Format(
             id="html",
             file="report.html",
-            render=lambda view, _: render_html(view),
+            render=render_html,
             shown_as="page",
             output="report-html",
             is_default=True,
@@ -69,7 +277,7 @@ FORMATS: Catalogue[Format] = Catalogue(
         Format(
             id="json",
             file="run.json",
-            render=lambda _, done: render_run_record(done.result, done.must_match),
+            render=lambda view: render_run_record(view.result),
             shown_as="record",
             output="report-json",
             is_needed=True,
@@ -77,7 +285,7 @@ FORMATS: Catalogue[Format] = Catalogue(
         Format(
             id="rows",
             file="rows.jsonl",
-            render=lambda _, done: rows_jsonl(done.result),
+            render=lambda view: rows_jsonl(view.result),
             is_needed=True,
         ),
     ),

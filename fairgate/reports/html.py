@@ -10,17 +10,13 @@ import base64
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.reports import charts, figures
-from fairgate.reports.blocks import Chapter, Section
-from fairgate.reports.browsing import CaseBrowser
-from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
-from fairgate.reports.view import View
+from fairgate.reports.blocks import Chapter, Inline, Kind, Span, Tone, View, spans
 
 if TYPE_CHECKING:
     import jinja2
@@ -49,7 +45,7 @@ _TONES = {
     Tone.UNSURE: '<b class="unsure">{}</b>',
     Tone.CHANGED: "<mark>{}</mark>",
 }
-_MEANINGS = {
+MEANINGS = {
     "likely range": "where the value would lie in 95 of 100 suites like this one; of rules a dash "
     "where too few texts differ for a range",
     "change": "this run less the baseline, on the cases that both runs decided",
@@ -85,40 +81,26 @@ def render_html(view: View) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chapter:
-    """A part of the page with what its reader finds in it."""
+def _chapters(view: View) -> list[dict[str, Any]]:
+    """Return the chapters that hold anything, with what is in them; the summary always does.
 
-    id: str
-    title: str
-    heading: Inline
-    count: int
-    sections: Sequence[Section]
-    is_first: bool
-
-    @property
-    def is_alone(self) -> bool:
-        """Return whether one section is the whole chapter, whose heading is then its title."""
-        return not self.is_first and len(self.sections) == 1
-
-
-def _chapters(view: View) -> list[_Chapter]:
-    """Return the chapters that hold anything; the summary always does."""
+    Where one section is the whole chapter (`is_alone`), the chapter's heading is its title.
+    """
     found = []
     for chapter in Chapter:
+        title, is_first = chapter.value, chapter is Chapter.SUMMARY
         sections = [s for s in view.sections if s.chapter is chapter and s.in_page and s.blocks]
-        is_first = chapter is Chapter.SUMMARY
         if sections or is_first:
-            found.append(
-                _Chapter(
-                    id=chapter.value.lower().replace(" ", "-"),
-                    title=chapter.value,
-                    heading=sections[0].title if len(sections) == 1 else chapter.value,
-                    count=0 if is_first else sum(section.count or 0 for section in sections),
-                    sections=sections,
-                    is_first=is_first,
-                )
-            )
+            one = {
+                "id": title.lower().replace(" ", "-"),
+                "title": title,
+                "heading": sections[0].title if len(sections) == 1 else title,
+                "count": 0 if is_first else sum(section.count or 0 for section in sections),
+                "sections": sections,
+                "is_first": is_first,
+                "is_alone": len(sections) == 1 and not is_first,
+            }
+            found.append(one)
     return found
 
 
@@ -127,18 +109,14 @@ def meaning(word: str) -> str:
 
     What stands in brackets after the word, such as a level of confidence, is no part of it.
     """
-    return _MEANINGS.get(word.partition(" (")[0].strip(), "")
-
-
-def words() -> tuple[str, ...]:
-    """Return every word that has a meaning here."""
-    return tuple(_MEANINGS)
+    return MEANINGS.get(word.partition(" (")[0].strip(), "")
 
 
 @functools.cache
 def _environment() -> jinja2.Environment:
     """Return the environment of the templates: it escapes what no span has escaped."""
     import jinja2
+    import markupsafe
 
     def visible(value: object) -> object:
         """Show control characters as escapes; markup of ours passes."""
@@ -153,15 +131,12 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals.update(
-        line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,
-        histogram=charts.histogram, spans=spans, mark=mark, meaning=meaning, safe_json=_safe_json,
+        line=_line, plain=_plain, kind=lambda block: type(block).__name__,
+        ranges=charts.ranges, bars=charts.bars, histogram=charts.histogram, spans=spans,
+        mark=mark, meaning=meaning,
+        safe_json=lambda block: markupsafe.Markup(block.as_json()),  # noqa: S704 (without markup)
     )  # fmt: skip
     return environment
-
-
-def _kind(block: object) -> str:
-    """Return the macro that draws a block."""
-    return type(block).__name__
 
 
 def _plain(words: Inline) -> str:
@@ -201,12 +176,6 @@ def mark(outcome: Outcome) -> Markup:
     head = '<svg class="mark {}" viewBox="0 0 16 16" aria-hidden="true" focusable="false">'
     drawing = f'{head}<circle cx="8" cy="8" r="8"/>{drawings[outcome]}</svg>'
     return markupsafe.Markup(drawing).format(outcome.value)  # noqa: S704 (our own drawing)
-
-
-def _safe_json(block: CaseBrowser) -> Markup:
-    import markupsafe
-
-    return markupsafe.Markup(block.as_json())  # noqa: S704 (it holds no character of markup)
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -10,27 +10,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports import escaping, text_charts
+from fairgate.reports import charts, escaping
 from fairgate.reports.blocks import (
     Bars,
     Block,
     CaseItem,
     CaseList,
     Depth,
-    Details,
     Form,
     Histogram,
+    Inline,
     KeyValues,
-    Matrix,
+    Kind,
     RangeChart,
-    Row,
     RowKind,
     Section,
+    Span,
     Table,
     Text,
+    Tone,
+    View,
+    joined,
+    spans,
 )
-from fairgate.reports.spans import Inline, Kind, Span, Tone, joined, spans
-from fairgate.reports.view import View
 
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments above 65,536 characters; the rest is for markers and footers."""
@@ -65,19 +67,8 @@ def strong(text: str) -> str:
     return f"{text[:start]}**{body}**{text[start + len(body) :]}" if body else text
 
 
-def plain(words: Inline) -> str:
-    """Return words without any escape, for a block that keeps them as they are."""
+def _plain(words: Inline) -> str:
     return "".join(span.shown for span in spans(words))
-
-
-def html_line(words: Inline) -> str:
-    """Return words for an element inside which Markdown is not read."""
-    return "".join(
-        escaping.html_prose(span.shown)
-        if span.kind is Kind.PROSE
-        else escaping.html_code(span.shown)
-        for span in spans(words)
-    )
 
 
 def _span(span: Span) -> str:
@@ -95,17 +86,13 @@ def _prose(text: str) -> str:
     return f"{before}{body}{after}" if body else before
 
 
-def _figure(text: str) -> str:
-    return escaping.markdown_figure(text).replace(" ", "&nbsp;")
-
-
 _ESCAPES: dict[Kind, Callable[[str], str]] = {
     Kind.PROSE: _prose,
     Kind.NAME: escaping.markdown,
     Kind.CODE: escaping.markdown_code,
     Kind.COMMAND: escaping.markdown_code,
     Kind.QUOTE: escaping.markdown_code,
-    Kind.FIGURE: _figure,
+    Kind.FIGURE: lambda text: escaping.markdown_figure(text).replace(" ", "&nbsp;"),
     Kind.DATE: escaping.markdown_date,
 }
 
@@ -119,14 +106,14 @@ class MarkdownBlocks:
         self._is_short = depth is Depth.SHORT
         self._writers: Mapping[type[Block], Callable[[Any], str]] = {
             Text: self._text,
-            KeyValues: self._key_values,
+            KeyValues: lambda block: "\n".join(
+                f"- {self.line(key)}: {self.line(value)}" for key, value in block.rows
+            ),
             Table: self._table,
-            Matrix: lambda block: self._table(block.as_table()),
             RangeChart: self._ranges,
-            Bars: lambda block: self._chart(block.caption, text_charts.bars(block)),
-            Histogram: lambda block: self._chart(block.caption, text_charts.histogram(block)),
+            Bars: lambda block: self._chart(block.caption, charts.bars_as_text(block)),
+            Histogram: lambda block: self._chart(block.caption, charts.histogram_as_text(block)),
             CaseList: self._cases,
-            Details: self._details,
         }
 
     def written(self, blocks: Sequence[Block]) -> list[str]:
@@ -140,7 +127,7 @@ class MarkdownBlocks:
 
     def _text(self, block: Text) -> str:
         if block.form is Form.COMMAND:
-            return escaping.markdown_block("\n".join(map(plain, block.lines)))
+            return escaping.markdown_block("\n".join(map(_plain, block.lines)))
         lines = list(map(self.line, block.lines))
         match block.form:
             case Form.LIST:
@@ -154,13 +141,10 @@ class MarkdownBlocks:
             case _:
                 return "\n\n".join(lines)
 
-    def _key_values(self, block: KeyValues) -> str:
-        return "\n".join(f"- {self.line(key)}: {self.line(value)}" for key, value in block.rows)
-
     def _ranges(self, block: RangeChart) -> str:
         if self._is_short:
-            return self._chart(block.caption, text_charts.ranges(block))
-        return self._table(text_charts.as_table(block))
+            return self._chart(block.caption, charts.ranges_as_text(block))
+        return self._table(charts.as_table(block))
 
     def _chart(self, caption: Inline, chart: str) -> str:
         return self._captioned(caption, [escaping.markdown_block(chart)])
@@ -173,22 +157,20 @@ class MarkdownBlocks:
     def _table(self, block: Table) -> str:
         rows, left = block.kept(block.most if self._is_short else None)
         notes = [self.line(row.note) for row in rows]
-        heads = [self.line(column.head) or " " for column in block.columns]
-        marks = ["--:" if column.is_number else ":--" for column in block.columns]
-        has_notes = any(notes)
-        lines = [_row(heads, block.notes, has_notes=has_notes)]
-        lines.append(_row(marks, ":--", has_notes=has_notes))
-        lines += [
-            _row(self._cells(row), note or " ", has_notes=has_notes)
-            for row, note in zip(rows, notes, strict=True)
+        lines = [
+            [*(self.line(column.head) or " " for column in block.columns), block.notes],
+            [*("--:" if column.is_number else ":--" for column in block.columns), ":--"],
         ]
+        for row, note in zip(rows, notes, strict=True):
+            first, *rest = (self.line(cell) or " " for cell in row.cells)
+            lines.append(
+                [strong(first) if row.kind is RowKind.GROUP else first, *rest, note or " "]
+            )
+        shown = (cells if any(notes) else cells[:-1] for cells in lines)
         left += block.left_out
         more = [f"{left:,} further rows are not shown here."] if left else []
-        return self._captioned(block.caption, ["\n".join(lines), *more])
-
-    def _cells(self, row: Row) -> list[str]:
-        first, *rest = (self.line(cell) or " " for cell in row.cells)
-        return [strong(first) if row.kind is RowKind.GROUP else first, *rest]
+        table = "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
+        return self._captioned(block.caption, [table, *more])
 
     def _cases(self, block: CaseList) -> str:
         return "\n".join(self._case(case, at) for at, case in enumerate(block.cases, start=1))
@@ -197,14 +179,6 @@ class MarkdownBlocks:
         lines = map(self.line, (case.title, case.text, *case.facts, case.command))
         indent = " " * (len(str(number)) + 2)
         return f"{number}. " + f"<br>\n{indent}".join(words for words in lines if words)
-
-    def _details(self, block: Details) -> str:
-        head = f"<details><summary>{html_line(block.summary)}</summary>"
-        return "\n\n".join([head, *self.written(block.blocks), "</details>"])
-
-
-def _row(cells: Iterable[str], note: str, *, has_notes: bool) -> str:
-    return f"| {' | '.join([*cells, note] if has_notes else cells)} |"
 
 
 _SHORT, _FULL = MarkdownBlocks(Depth.SHORT), MarkdownBlocks(Depth.FULL)

@@ -1,29 +1,223 @@
-"""What sections are built from: a run, what it was compared with, and what many of them look up."""
+"""What sections are built from: a run, its judged cases, what it was compared with."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from fairgate.domain.cases import Case
-from fairgate.domain.measurements import Measurements
-from fairgate.domain.outcomes import Change, GateResult, RuleResult
+from fairgate.domain.outcomes import Change, Measurements, RuleResult
+from fairgate.domain.units import Assessed, Reading, Reason, Value
 from fairgate.gate.baseline import AcceptedRun, Baseline
-from fairgate.gate.gate import GateRun
-from fairgate.reports import judged_rows
-from fairgate.reports.judged_rows import Identity, PairRow, QuestionRow
-from fairgate.reports.rule_rows import RuleRow, rule_rows
-from fairgate.reports.spans import Inline, Kind, Span, Words, code
-from fairgate.reports.view import ReportOptions
+from fairgate.gate.gate import GateResult, GateRun
+from fairgate.reports.blocks import Inline, Kind, ReportOptions, Span, Words, code
+from fairgate.reports.figures import RuleRow, rule_rows
+from fairgate.suites.metamorphic.assess import CONTROLS
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
+Claim = bool | Reason
 ALONE = "alone"
 _BASELINE, _ANCHOR = "baseline", "anchor"
 _ACCEPTED = 4
 """Earlier accepted runs that can be chosen, the latest ones; the file holds further ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A source and a follow-up, judged: what reports ask of them, looked up when it is asked."""
+
+    assessed: Assessed
+    main: str
+    """The claim that tells who is affected: `controlled` in a suite with a control arm."""
+
+    @property
+    def suite(self) -> str:
+        """Return the suite's name."""
+        return self.assessed.unit.suite
+
+    @property
+    def key(self) -> str:
+        """Return the key of the follow-up's case."""
+        return self.assessed.unit.key
+
+    @property
+    def source(self) -> str:
+        """Return the key of the source's case."""
+        return self.assessed.unit.asks[SOURCE]
+
+    @property
+    def relation(self) -> str:
+        """Return the id of the relation."""
+        return self.assessed.unit.dimensions["relation"]
+
+    @property
+    def category(self) -> str:
+        """Return what the term belongs to."""
+        return self.assessed.unit.dimensions["category"]
+
+    @property
+    def term(self) -> str:
+        """Return the identity, or the neutral wording."""
+        return self.assessed.unit.dimensions["term"]
+
+    @property
+    def phrase(self) -> str:
+        """Return what names the identity in the text."""
+        return self.assessed.unit.names.get("noun_phrase") or self.term
+
+    @property
+    def names_speaker(self) -> bool:
+        """Return whether the follow-up is the source's text with a speaker before it."""
+        return "noun_phrase" in self.assessed.unit.names
+
+    @property
+    def is_control(self) -> bool:
+        """Return whether the pair belongs to the placebo arm."""
+        return self.assessed.unit.is_control
+
+    @property
+    def source_answer(self) -> Reading:
+        """Return the answer to the source."""
+        return self.assessed.readings[SOURCE]
+
+    @property
+    def answer(self) -> Reading:
+        """Return the answer to the follow-up."""
+        return self.assessed.readings[FOLLOW_UP]
+
+    @property
+    def majority(self) -> str | None:
+        """Return what most control answers of the source say; None where that is not decided."""
+        value = self.assessed.readings[CONTROLS].value
+        return None if value is None else in_words(value)
+
+    @property
+    def claim(self) -> Claim:
+        """Return whether the answer changed, by the suite's main claim."""
+        return self.verdict(self.main)
+
+    def verdict(self, name: str) -> Claim:
+        """Return a claim that is a verdict: one of `VERDICTS`."""
+        claim = self.assessed.claims[name]
+        return claim if isinstance(claim, Reason) else claim == 1.0
+
+    def score(self, name: str) -> float | None:
+        """Return a claim that is a number, one of `SCORES`; None where it is not decided."""
+        claim = self.assessed.claims[name]
+        if isinstance(claim, Reason):
+            return None
+        return round(claim, 6) if name == "rrs" else claim
+
+
+def in_words(value: Value) -> str:
+    """Return what an oracle read as readers see it: a label, a score, a ranking in its order."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def pair_rows(result: GateResult) -> Iterator[PairRow]:
+    """Yield every assessed pair in the order of the plan."""
+    suites = set(pair_suites(result))
+    controlled = {assessed.unit.suite for assessed in result.assessed if assessed.unit.is_control}
+    for assessed in result.assessed:
+        suite = assessed.unit.suite
+        if suite in suites:
+            yield PairRow(assessed, "controlled" if suite in controlled else "generation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionRow:
+    """A question item as it was asked, judged."""
+
+    suite: str
+    key: str
+    item: str
+    """Key of the item, whatever the setting."""
+    category: str
+    template: str
+    cluster: str
+    condition: str
+    alignment: str | None
+    setting: str
+    retriever: str
+    top_k: int
+    instruction: str
+    bias: float | Reason
+    """1: the stereotype, -1: against it, 0: unknown."""
+    is_correct: bool | Reason
+    letter: str | None
+    stereotypes: float | None
+    """Share of stereotypical documents among those shown."""
+    margin: float | None
+
+
+def question_rows(result: GateResult) -> Iterator[QuestionRow]:
+    """Yield every assessed question item in the order of the plan."""
+    suites = set(question_suites(result))
+    for assessed in result.assessed:
+        unit, levels = assessed.unit, assessed.unit.dimensions
+        if unit.suite not in suites:
+            continue
+        (reading,) = assessed.readings.values()
+        right = levels["alignment"] or "unknown"
+        shares = assessed.claims["stereotypes"]
+        yield QuestionRow(
+            suite=unit.suite,
+            key=unit.key,
+            item=unit.names["item"],
+            category=levels["category"],
+            template=unit.names["template"],
+            cluster=unit.cluster,
+            condition=levels["condition"],
+            alignment=levels["alignment"] or None,
+            setting=levels["setting"],
+            retriever=levels["retriever"],
+            top_k=int(levels["k"] or 0),
+            instruction=levels["instruction"],
+            bias=assessed.decision,
+            is_correct=reading.reason or reading.value == right,
+            letter=reading.shown or None,
+            stereotypes=None if isinstance(shares, Reason) else shares,
+            margin=reading.margin,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a term of a suite is called, and what it belongs to."""
+
+    name: str
+    category: str
+    is_control: bool
+
+
+def identities(result: GateResult, suite: str) -> dict[str, Identity]:
+    """Return the terms of a suite in the order of the plan."""
+    found: dict[str, Identity] = {}
+    for unit in result.given.plan.units:
+        term = unit.dimensions.get("term")
+        if unit.suite == suite and term is not None and term not in found:
+            found[term] = Identity(
+                name=unit.names.get("noun_phrase") or term,
+                category=unit.dimensions["category"],
+                is_control=unit.is_control,
+            )
+    return found
+
+
+def pair_suites(result: GateResult) -> list[str]:
+    """Return the suites that are judged pair by pair, in the order of the policy."""
+    return result.suites_of("metamorphic")
+
+
+def question_suites(result: GateResult) -> list[str]:
+    """Return the suites of question items, in the order of the policy."""
+    return result.suites_of("bbq")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +253,12 @@ class Beside:
 NOTHING = Beside(id=ALONE, label="nothing: this run alone", word="", values=Measurements(()))
 
 
-def what_is_beside(
-    result: GateResult, baseline: Baseline | None, anchor: Baseline | None
-) -> list[Beside]:
+def what_is_beside(result: GateResult) -> list[Beside]:
     """Return everything that a run can be shown beside, the usual one first, nothing last or alone.
 
     An anchor that was made under other conditions is left out: its values are of other questions.
     """
+    baseline, anchor = result.given.references.baseline, result.given.references.anchor
     found = [] if baseline is None else [_stored(_BASELINE, baseline)]
     overlap = result.anchor_overlap
     if anchor is not None and not (overlap and overlap.incompatible):
@@ -75,29 +268,24 @@ def what_is_beside(
 
 
 def _stored(word: str, run: Baseline) -> Beside:
-    since: Words = [" of ", Span(run.date, Kind.DATE)] if run.date else []
     values = Measurements(run.measurements)
-    return Beside(id=word, label=[word, *since], word=word, values=values, run=run)
+    return Beside(id=word, label=[word, *_of(run.date)], word=word, values=values, run=run)
 
 
 def _accepted(history: Sequence[AcceptedRun]) -> list[Beside]:
     """Return the accepted runs before the baseline, the latest first."""
-    return [
-        Beside(
-            id=f"accepted-{place}",
-            label=["accepted run", *_when(run)],
-            word="accepted run",
-            values=Measurements(run.measurements),
-        )
-        for place, run in enumerate(reversed(history[-_ACCEPTED:]), start=1)
-        if run.measurements
-    ]
+    word, found = "accepted run", []
+    for place, run in enumerate(reversed(history[-_ACCEPTED:]), start=1):
+        if run.measurements:
+            when = _of(run.date) or ([" ", code(run.commit)] if run.commit else [])
+            values = Measurements(run.measurements)
+            one = Beside(id=f"accepted-{place}", label=[word, *when], word=word, values=values)
+            found.append(one)
+    return found
 
 
-def _when(run: AcceptedRun) -> Words:
-    if run.date:
-        return [" of ", Span(run.date, Kind.DATE)]
-    return [" ", code(run.commit)] if run.commit else []
+def _of(date: str) -> Words:
+    return [" of ", Span(date, Kind.DATE)] if date else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +294,6 @@ class Material:
 
     run: GateRun
     options: ReportOptions
-    baseline: Baseline | None = None
-    anchor: Baseline | None = None
     clearest: dict[str, list[PairRow]] = field(init=False, default_factory=dict)
     """The changed pairs in the order of `sections/cases.py`, by what the run is shown beside."""
     _identities: dict[str, dict[str, Identity]] = field(init=False, default_factory=dict)
@@ -118,9 +304,24 @@ class Material:
         return self.run.result
 
     @property
+    def baseline(self) -> Baseline | None:
+        """Return what the run was compared with."""
+        return self.result.given.references.baseline
+
+    @property
+    def anchor(self) -> Baseline | None:
+        """Return the run since which budgets count."""
+        return self.result.given.references.anchor
+
+    @property
     def confidence(self) -> str:
         """Return `95 %`."""
         return f"{100 * self.options.confidence:g} %"
+
+    @property
+    def likely_range(self) -> str:
+        """Return what intervals are called, with the confidence that they have."""
+        return f"likely range ({self.confidence})"
 
     @cached_property
     def now(self) -> Measurements:
@@ -130,7 +331,7 @@ class Material:
     @cached_property
     def choices(self) -> Sequence[Beside]:
         """Return what the run can be shown beside, the usual one first."""
-        return what_is_beside(self.result, self.baseline, self.anchor)
+        return what_is_beside(self.result)
 
     @cached_property
     def beside(self) -> Beside:
@@ -157,7 +358,7 @@ class Material:
     @cached_property
     def pairs(self) -> list[PairRow]:
         """Return the judged pairs in the order of the plan."""
-        return list(judged_rows.pair_rows(self.result))
+        return list(pair_rows(self.result))
 
     @cached_property
     def named_pairs(self) -> list[PairRow]:
@@ -177,7 +378,7 @@ class Material:
     @cached_property
     def questions(self) -> list[QuestionRow]:
         """Return the judged question items in the order of the plan."""
-        return list(judged_rows.question_rows(self.result))
+        return list(question_rows(self.result))
 
     def planned(self, suite: str, key: str) -> Case | None:
         """Return a case as it was asked, with the response that it embeds; None: none is planned.
@@ -190,17 +391,14 @@ class Material:
 
     def case(self, suite: str, key: str) -> Case:
         """Return the same of a case that is planned. Raises KeyError."""
-        found = self.planned(suite, key)
-        if found is None:
-            raise KeyError((suite, key))
-        return found
+        return self.planned(suite, key) or self._unasked[suite, key]
 
     @cached_property
     def _unasked(self) -> Mapping[tuple[str, str], Case]:
         known = self.run.readings
         return {
             (case.suite, case.key): case
-            for case in self.result.plan.cases
+            for case in self.result.given.plan.cases
             if case.suite not in known or case.key not in known[case.suite]
         }
 
@@ -228,7 +426,7 @@ class Material:
     def identities(self, suite: str) -> dict[str, Identity]:
         """Return what the terms of a suite are called."""
         if suite not in self._identities:
-            self._identities[suite] = judged_rows.identities(self.result, suite)
+            self._identities[suite] = identities(self.result, suite)
         return self._identities[suite]
 
     def identity(self, suite: str, term: str) -> str:

@@ -1,31 +1,97 @@
-"""From a run to the view that every report is rendered from, and to the texts of reports."""
+"""From a run to the view that every report is rendered from: what stands first, and the sections.
+
+What a busy reviewer reads: how bad it is, why, an example, what to do; no statistics.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.feature import FEATURES
-from fairgate.domain.outcomes import Outcome
-from fairgate.gate.baseline import Baseline, changed_environment
-from fairgate.gate.gate import GateInput, GateRun
+from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.gate.baseline import changed_environment
+from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import LoadedPolicy
-from fairgate.policy.schema import Policy
-from fairgate.reports import summary
-from fairgate.reports.affected import affected_table, alerts
-from fairgate.reports.blocks import Block, Form, Text
-from fairgate.reports.formats import Finished, Format
-from fairgate.reports.material import ALONE, Beside, Material
-from fairgate.reports.rule_rows import rule_rows
-from fairgate.reports.sections.cases import case_items, explain_command, unreadable_answers
-from fairgate.reports.sections.catalogue import section_kinds
-from fairgate.reports.sections.evidence import changed_parts
-from fairgate.reports.spans import Inline, Tone, Words, code, command, joined, name, spans, strong
-from fairgate.reports.steps import cause_step, next_step, run_command
-from fairgate.reports.summary import why
-from fairgate.reports.view import WORDS, ReportOptions, ShownBeside, View
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports import figures
+from fairgate.reports.blocks import (
+    WORDS,
+    Block,
+    Form,
+    Inline,
+    Kind,
+    ReportOptions,
+    Section,
+    ShownBeside,
+    Span,
+    Text,
+    Tone,
+    View,
+    Words,
+    code,
+    command,
+    figure,
+    joined,
+    name,
+    spans,
+    strong,
+)
+from fairgate.reports.escaping import excerpt, redacted
+from fairgate.reports.figures import is_underpowered, rule_rows, slice_in_words
+from fairgate.reports.formats import Format
+from fairgate.reports.material import ALONE, Beside, Material, PairRow, in_words
+from fairgate.reports.sections.affected import (
+    Subject,
+    affected,
+    affected_table,
+    alerts,
+    differing,
+    differs,
+    differs_from_others,
+    failed_rules,
+    failed_terms,
+    leading,
+    name_of,
+    others,
+    standing_out,
+    subject,
+    terms,
+    who_of,
+)
+from fairgate.reports.sections.cases import (
+    answer_of,
+    answers,
+    case_items,
+    cases,
+    changed_cases,
+    clearest_cases,
+    explain_command,
+    unreadable_answers,
+)
+from fairgate.reports.sections.measured import causes, retrieval, social_bias
+from fairgate.reports.sections.verdict import (
+    accept_command,
+    breaks_a_limit,
+    breaks_only_limits,
+    changed_parts,
+    decided,
+    evidence,
+    headline_history,
+    not_compared,
+    relations,
+    reproduce,
+    rule_figures,
+    rules,
+    run_command,
+    trend,
+)
 
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
@@ -42,44 +108,45 @@ _OWN, _REVISION = "system", "revision"
 """What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
+_SAME = 5e-5
+"""Half of the last digit that reports show."""
+_UNCLEAR = 3
+_FAILED = 6
+"""Identities or slices that are named of each further metric that failed."""
+_NAMING = "Naming an identity"
+_SHORT_ANSWER = 30
+"""Characters up to which what was written is shown beside the label that it counts as."""
 
 
-def present(
-    run: GateRun,
-    options: ReportOptions,
-    baseline: Baseline | None = None,
-    anchor: Baseline | None = None,
-) -> View:
-    """Return the view of a run; `baseline` and `anchor` are what it was compared with."""
-    material = Material(run=run, options=options, baseline=baseline, anchor=anchor)
+def present(run: GateRun, options: ReportOptions) -> View:
+    """Return the view of a run."""
+    material = Material(run=run, options=options)
     result = run.result
-    provenance = result.provenance
+    provenance, path = result.given.provenance, result.given.references.baseline_path
+    of_features = (at(place) for one in FEATURES for place in one.sections.values())
     return View(
-        policy=result.policy,
+        options=options,
+        result=result,
+        policy=result.given.policy.name,
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         exit_meaning=_exit_meaning(material),
-        title=summary.title(material),
-        lead=summary.lead(material),
+        title=title(material),
+        lead=lead(material),
         choices=[_shown_beside(material, choice) for choice in material.choices],
         reasons=list(_reasons(material)),
         next_step=next_step(material, explain_command(material)),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
-        standing=summary.standing(material),
+        standing=standing(material),
         rules=material.rules,
-        sections=[section for kind in section_kinds() for section in kind.sections(material)],
+        sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
         examples=case_items(material, _EXAMPLES),
         alerts=rule_rows([alert.rule for alert in alerts(result)]),
-        problems=result.evidence.problems,
-        differences=result.incompatible,
         run_command=run_command(material),
-        files=options.files,
-        fairgate=provenance.fairgate,
         commit=provenance.commit[:12],
         policy_path=f"{options.place}{provenance.policy_path}",
-        baseline_path=f"{options.place}{result.baseline_path}" if result.overlap else "",
-        under_test=provenance.under_test,
+        baseline_path=f"{options.place}{path}" if result.overlap else "",
     )
 
 
@@ -93,31 +160,24 @@ def since_then(material: Material) -> Inline:
     beside, result = material.beside, material.result
     if beside.run is None:
         return ""
-    now, then = result.provenance, beside.run.provenance
-    changed: list[Inline] = [
-        [
+    now, then = result.given.provenance, beside.run.provenance
+    old, new = then.under_test, now.under_test
+    changed = [
+        _moved(
             name(_PLAIN.get(part, part), Tone.STRONG),
-            " (",
-            code(then.under_test.get(part, "nothing")),
-            " → ",
-            code(now.under_test.get(part, "nothing")),
-            ")",
-        ]
+            old.get(part, "nothing"),
+            new.get(part, "nothing"),
+        )
         for part in changed_parts(material)
     ]
-    changed += [
-        [strong(part), " (", code(before), " → ", code(after), ")"]
-        for part, before, after in changed_environment(then.environment, now.environment, "nothing")
-    ]
+    for part, was, is_now in changed_environment(then.environment, now.environment, "nothing"):
+        changed.append(_moved(strong(part), was, is_now))
     if now.fairgate != then.fairgate:
-        changed.append(
-            [strong("FairGate"), " (", code(then.fairgate), " → ", code(now.fairgate), ")"]
-        )
+        changed.append(_moved(strong("FairGate"), then.fairgate, now.fairgate))
     if beside.is_baseline and result.overlap and (result.overlap.new or result.overlap.removed):
-        new, removed = len(result.overlap.new), len(result.overlap.removed)
-        changed.append(
-            [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
-        )
+        added, removed = len(result.overlap.new), len(result.overlap.removed)
+        cases = f" ({added:,} new, {removed:,} removed; not compared)"
+        changed.append([strong("the cases asked"), cases])
     if changed:
         return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
     if result.outcome is Outcome.PASS:
@@ -128,6 +188,10 @@ def since_then(material: Material) -> Inline:
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
+def _moved(part: Span, before: str, after: str) -> Inline:
+    return [part, " (", code(before), " → ", code(after), ")"]
+
+
 def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
     """Return what is said first of the run beside something."""
     shown = material.shown_beside(choice)
@@ -136,7 +200,7 @@ def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
         id=choice.id,
         label=choice.label,
         note="" if is_usual else _note(material, choice),
-        lead=summary.lead(shown),
+        lead=lead(shown),
         since=list(_paragraphs(since_then(shown))),
         affected=list(affected_table(shown)),
     )
@@ -147,22 +211,18 @@ def _note(material: Material, choice: Beside) -> Inline:
     usual = material.beside.word
     decided = f": it was decided against the {usual}" if usual else ""
     words: Words = [f"The verdict stays{decided}. "]
+    unmarked = "no case is marked as new or fixed."
     if choice.id == ALONE:
-        alone = (
-            "The headline, Who and Cases show this run alone: no case is marked as new or fixed."
-        )
-        return [*words, alone]
+        return [*words, f"The headline, Who and Cases show this run alone: {unmarked}"]
+    parts, end = "The headline, Who and Cases", "; rules, Retrieval, Relations and Method are not."
     if choice.run is None:
-        kept = "kept as its rules' values alone: no case is marked as new or fixed."
-        shown: Words = ["The headline and Who are compared with the ", *spans(choice.label), ", "]
-        return [*words, *shown, kept]
-    shown = ["The headline, Who and Cases are compared with the ", *spans(choice.label)]
-    return [*words, *shown, "; rules, Retrieval, Relations and Method are not."]
+        parts, end = "The headline and Who", f", kept as its rules' values alone: {unmarked}"
+    return [*words, f"{parts} are compared with the ", *spans(choice.label), end]
 
 
 def _reasons(material: Material) -> Iterator[Block]:
     """Yield why, an example and what to do, where there is anything to say."""
-    yield from _paragraphs(why(material), summary.example(material))
+    yield from _paragraphs(why(material), example(material))
     yield from unreadable_answers(material)
     yield from _paragraphs(cause_step(material))
 
@@ -198,80 +258,491 @@ def _warnings(material: Material) -> Iterator[Block]:
             " for the gate's verdict.",
         ]
         yield Text(lines=[words], form=Form.WARNING)
-    problems = list(summary.further_problems(result))
+    is_said = result.outcome is Outcome.INCONCLUSIVE and not result.incompatible
+    problems = result.evidence.problems[1 if is_said else 0 :]  # the first sentence says one
     if problems:
         yield Text(lines=problems, form=Form.LIST)
 
 
-def _first_run(material: Material) -> Iterator[str]:
-    """Yield why nothing is compared with; the warning of a first look says it already."""
-    if not summary.is_first_run(material.result) or material.options.limit is not None:
-        return
-    if material.result.baseline_path == _UNASKED:
-        yield f"Compared with no baseline, as asked: {_ONLY_BOUNDS}"
-    else:
-        yield f"There is no baseline yet at {material.result.baseline_path}: {_ONLY_BOUNDS}"
-
-
 def _remarks(material: Material) -> Iterator[Block]:
     """Yield what a reader should know beside the verdict."""
-    result = material.result
-    first = list(_first_run(material))
-    if first or result.remarks:
-        yield Text(lines=[*first, *result.remarks], form=Form.NOTE)
+    result, lines = material.result, list(material.result.remarks)
+    # The warning of a first look says already that nothing is compared with.
+    if result.overlap is None and material.options.limit is None:
+        path = result.given.references.baseline_path
+        why_not = "Compared with no baseline, as asked"
+        if path != _UNASKED:
+            why_not = f"There is no baseline yet at {path}"
+        lines.insert(0, f"{why_not}: {_ONLY_BOUNDS}")
+    if lines:
+        yield Text(lines=lines, form=Form.NOTE)
     differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES
         last = [f"and {more:,} more"] if more > 0 else []
-        yield Text(lines=[f"What must match but differs from the {summary.unfit(result)}:"])
+        yield Text(lines=[f"What must match but differs from the {unfit(result)}:"])
         yield Text(lines=[*differences[:_DIFFERENCES], *last], form=Form.LIST)
 
 
-def view_of(
-    run: GateRun,
-    given: GateInput,
-    out: Path,
-    formats: Sequence[Format],
-    *,
-    report_only: bool,
-    limit: int | None = None,
+def title(material: Material) -> Inline:
+    """Return what follows "FairGate: " and precedes "in <policy>"."""
+    result = material.result
+    if result.outcome is Outcome.PASS:
+        return _pass(result)
+    if result.outcome is Outcome.FAIL:
+        return _failure(material)
+    if result.exit_code is ExitCode.BASELINE:
+        if result.incompatible:
+            return f"{unfit(result)} and run do not fit together"
+        lacking = [rule for rule in result.rules if rule.is_not_in_baseline]
+        in_baseline = result.overlap is None or all(rule.change is not None for rule in lacking)
+        return f"the {'anchor' if lacking and in_baseline else 'baseline'} is incomplete"
+    return "too little evidence for a verdict"
+
+
+def unfit(result: GateResult) -> str:
+    """Return which of baseline and anchor cannot be compared with, the baseline first."""
+    fits = result.overlap is None or not result.overlap.incompatible
+    return "anchor" if fits else "baseline"
+
+
+def _pass(result: GateResult) -> Inline:
+    """Say no more than was shown: a rule that could not tell holds nothing."""
+    found = list(dict.fromkeys(alert.who for alert in alerts(result)))
+    open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
+    is_first = result.overlap is None
+    if all(rule.advisory or rule.is_reported for rule in result.rules):
+        shown = "nothing can fail this gate,"
+    elif open_rules:
+        rules = f"{figures.count(open_rules, 'rule')} inconclusive"
+        shown = f"{'no limit broken' if is_first or found else 'no regression shown'}, {rules},"
+    elif found:
+        shown = "passes its limits,"
+    else:
+        shown = "fairness limits hold, first run," if is_first else "no fairness regression"
+    if not found:
+        return shown
+    words: Words = [shown.removesuffix(","), ", but ", name(found[0])]
+    if len(found) == 1:
+        return [*words, " is not treated like the others,"]
+    more = figures.count(len(found) - 1, "other identity", "other identities")
+    return [*words, f" and {more} are not treated like the rest,"]
+
+
+def why(material: Material) -> Inline:
+    """Return in one sentence what made the gate fail, or what could not be seen."""
+    result, rule = material.result, leading(material.result)
+    if rule is None or result.outcome is Outcome.INCONCLUSIVE:
+        return ""
+    text = "; ".join(_broken_checks(rule))
+    if not text:
+        return ""
+    everybody = ""
+    if is_for_everybody(material, rule):
+        everybody = " Neutral wording fares no better: the change is for everybody."
+    if rule.outcome is Outcome.FAIL:
+        return f"Why it fails: {text}.{everybody}"
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def is_for_everybody(material: Material, rule: RuleResult) -> bool:
+    """Return whether neutral wording fares no better by what failed: nobody is singled out then."""
+    known = BY_ID.get(rule.metric)
+    neutral = material.now.value(known.neutral, rule.suite) if known and known.neutral else None
+    moved = {"bound", "regression", "budget"}.intersection(rule.failed)
+    if known is None or neutral is None or rule.value is None or rule.where or not moved:
+        return False
+    worse = rule.value - neutral if known.better == "lower" else neutral - rule.value
+    return worse <= 0
+
+
+def _broken_checks(rule: RuleResult) -> Iterator[str]:
+    """Yield each check that did not hold, in plain words."""
+    metric, change = rule.metric, rule.change
+    unit = figures.points(metric)
+    size = " in size" if figures.is_best_at_zero(metric) else ""
+    for check, moved, since in (
+        ("regression", change, ""),
+        ("budget", rule.since_anchor, " since the anchor"),
+    ):
+        if moved is not None and check in rule.failed:
+            yield (
+                f"the change of {figures.change(moved, metric)}{unit}{size}{since} is more than "
+                f"the allowed {figures.unsigned(moved.margin, metric)}{unit} and too large to be "
+                "chance"
+            )
+    for kind, bound in rule.bounds.items() if "bound" in rule.failed else ():
+        value = rule.value
+        shown, limit = figures.value(value, metric), figures.value(bound, metric)
+        if value is not None and kind == "min" and value < bound:
+            yield f"{shown} is below the limit of {limit}"
+        elif value is not None and kind != "min" and figures.size(value, metric, kind) > bound:
+            in_size = " in size" if figures.size(value, metric, kind) != value else ""
+            yield f"{shown} is{in_size} above the limit of {limit}"
+    if "identity" in rule.failed:
+        yield from rule.reasons
+    if "unreadable" in rule.failed:
+        yield "more cases than in the baseline are not decided"
+    if change is not None and change.decided_once and rule.outcome is not Outcome.FAIL:
+        yield not_compared(len(change.decided_once))
+
+
+def unclear(rule: RuleResult) -> str:
+    """Return why a rule is inconclusive."""
+    if is_underpowered(rule) and rule.change is not None:
+        seen = math.isfinite(rule.change.minimum_detectable)
+        least = figures.detectable(rule.change, rule.metric)
+        return (
+            f"only changes of at least {least}{figures.points(rule.metric)} could be seen"
+            if seen
+            else "too few sources to see any change"
+        )
+    known = BY_ID.get(rule.metric)
+    if known is not None and known.compares_terms:
+        return "with so few cases chance alone makes such a difference, more sources are needed"
+    low, high = rule.interval or (math.inf, -math.inf)
+    if rule.change is None and any(low <= bound <= high for bound in rule.bounds.values()):
+        return "the limit lies inside its likely range"
+    return "the rules below say why"
+
+
+def _failure(material: Material) -> Inline:
+    binding = [rule for rule in material.result.rules if not rule.advisory]
+    failed = {check for rule in binding for check in rule.failed}
+    if not any(rule.outcome is Outcome.FAIL for rule in binding):
+        return "too little evidence for a pass"
+    first = leading(material.result)
+    if first is not None and set(first.failed) == {"unreadable"}:
+        return "fewer answers can be judged than in the baseline,"
+    words = "the fairness gate failed"
+    if failed & {"regression", "budget"}:
+        words = "fairness regressed"
+    elif "bound" in failed or "identity" in failed:
+        words = "a fairness limit is broken"
+    if first is not None and is_for_everybody(material, first):
+        return f"{words}, whoever is named,"
+    worst = affected(material)[:1]
+    if first is None or not worst or not differs_from_others(material, first, worst[0]):
+        return words
+    return [words, ", most for ", name_of(material, worst[0]), ","]
+
+
+def lead(material: Material) -> Inline:
+    """Return the first sentence: what happens how often, beside neutral wording."""
+    result = material.result
+    if result.outcome is Outcome.INCONCLUSIVE:
+        return _without_verdict(result)
+    rule = leading(result)
+    if rule is None:
+        return "No rule has a value."
+    before, value, after = _claim(material, rule)
+    context = ", ".join(_context(material, rule, value))
+    metric = BY_ID.get(rule.metric)
+    rate = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
+    neutral: Words = ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
+    unsure: Words = ["; this is ", strong("inconclusive"), f": {unclear(rule)}"]
+    return [
+        *spans(before),
+        figure(value, Tone.STRONG),
+        after,
+        f" ({context})" if context else "",
+        *([] if rate is None else neutral),
+        *(unsure if rule.outcome is Outcome.INCONCLUSIVE else []),
+        ".",
+        *_failed_too(material),
+    ]
+
+
+def _failed_too(material: Material) -> Words:
+    """Return for whom every further rule failed, rules of one metric together."""
+    found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
+    for rule in failed_rules(material.result)[1:]:
+        who = found.setdefault((rule.metric, rule.suite), {})
+        value = figures.value(rule.value, rule.metric)
+        terms = [
+            (material.identity(rule.suite, term), amount)
+            for term, amount in failed_terms(material, rule)
+        ]
+        inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
+        if "term" in rule.where or "identity" in rule.failed:
+            who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
+        else:
+            who[", ".join(inside), value, terms[0][0] if terms else ""] = None
+    parts: list[Inline] = []
+    for (metric, _), rows in found.items():
+        between = ": " if next(iter(rows), ("",))[0] else " "
+        each: list[Inline] = []
+        for part, value, most in list(rows)[:_FAILED]:
+            named: Words = [name(part, Tone.STRONG), " "] if part else []
+            worst: Words = [", most for ", name(most, Tone.STRONG)] if most else []
+            each.append([*named, "(", figure(value), *worst, ")"])
+        more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
+        parts.append([figures.title(metric), between, *joined(each), *more])
+    return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
+
+
+def _without_verdict(result: GateResult) -> Inline:
+    if result.incompatible:
+        found = figures.count(len(result.incompatible), "difference")
+        what = unfit(result)
+        how = "accept" if what == "baseline" else "pin"
+        return f"{found} in what must match: restore it, or {how} this run as the new {what}."
+    problems = list(result.evidence.problems) or ["no rule could be evaluated"]
+    return f"{problems[0][:1].upper()}{problems[0][1:]}."
+
+
+def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
+    """Return what stands before the figure, the figure, and what stands after it."""
+    metric = BY_ID.get(rule.metric)
+    where = slice_in_words(rule.where, partial(material.identity, rule.suite))
+    value = figures.value(rule.value, rule.metric)
+    if metric is None or not metric.claim:
+        title_of = figures.title(rule.metric)
+        inside: Words = [", ", name(where)] if where else []
+        return [f"{title_of[:1].upper()}{title_of[1:]}", *inside, ": "], value, ""
+    before, _, after = metric.claim.partition("{}")
+    measured = material.now.get(rule.metric, rule.suite, rule.where)
+    is_share = metric.violations and len(metric.arms) == 1  # no difference of two arms
+    if is_share and measured is not None and measured.violated is not None:
+        value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
+    if metric.compares_terms:
+        value = f"{figures.unsigned(rule.value, rule.metric)} points"
+        return _compared(material, rule, (before, value, after))
+    if rule.where.keys() == {"term"} and _NAMING in before:
+        words = before.partition(_NAMING)
+        who = name(material.identity(rule.suite, rule.where["term"]), Tone.STRONG)
+        return [words[0], "Naming ", who, words[2]], value, after
+    if where:
+        return ["For ", name(where), f": {before[:1].lower()}{before[1:]}"], value, after
+    return before, value, after
+
+
+def _compared(
+    material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
+) -> tuple[Inline, str, str]:
+    """Return who stands out and in which direction; `otherwise` where that is not known."""
+    found = next(iter(differing(material, rule)), None)
+    if found is None:
+        return otherwise
+    who = name(material.identity(rule.suite, found.term), Tone.STRONG)
+    before, amount, after = differs(rule.metric, found.difference).partition(otherwise[1])
+    if not amount:
+        return otherwise
+    return ["For ", who, f", {before}"], amount, f"{after} than for {others(rule.where)}"
+
+
+def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
+    """Return what the figure is to be read beside: the rate, and what it was."""
+    value = figures.value(rule.value, rule.metric)
+    known = BY_ID.get(rule.metric)
+    parts = [] if value == shown or (known and known.compares_terms) else [value]
+    beside = material.beside
+    then = "" if beside.is_baseline else f" in the {beside.word}"
+    change = beside.change(rule)
+    if change is None:
+        # What no rule compares with the baseline is in no headline: the verdict is not about it.
+        untested = material.before.value(rule.metric, rule.suite, rule.where) if then else None
+        was = f"was {figures.value(untested, rule.metric)}{then}"
+        return parts if untested is None else [*parts, was]
+    if not change.discordant:
+        same = rule.value is not None and abs(rule.value - change.base) < _SAME
+        unchanged = f"the cases that the {beside.word} has too are unchanged"
+        return [*parts, f"as in the {beside.word}" if same else unchanged]
+    was = f"was {figures.value(change.base, rule.metric)}{then}"
+    if figures.value(change.now, rule.metric) != value:
+        both = f"of the {figures.count(change.pairs, 'case')} that both runs decided"
+        now = figures.value(change.now, rule.metric)
+        return [*parts, f"{both} {now}, {was}"]
+    return [*parts, was]
+
+
+def example(material: Material) -> Inline:
+    """Return one changed answer, the clearest one of the most affected identity."""
+    row = next(iter(clearest_cases(material)), None)
+    is_about_answers = subject(material) is Subject.ANSWERS
+    if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
+        return ""
+    source = _quoted(material, material.case(row.suite, row.source).query)
+    if not row.names_speaker:  # the relation changes the text itself
+        follow_up = _quoted(material, material.case(row.suite, row.key).query)
+        first, second = (answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
+        is_answered = " is answered "
+        words: Words = ["For example, ", source, is_answered, first, " and ", follow_up]
+        return [*words, is_answered, second, "."]
+    before: Words = [answer_of(row.source_answer, Tone.STRONG), " without a speaker and "]
+    answer = row.answer.value
+    if answer is None or row.source_answer.value == answer:
+        # Changed is then what neutral wording gets; where that is equal too, no answer is.
+        if answer is None or not row.majority or row.majority == in_words(answer):
+            return ""
+        before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
+    return [
+        "For example, ",
+        source,
+        " is ",
+        *before,
+        answer_of(row.answer, Tone.STRONG),
+        *_written(material, row),
+        " if it is said by ",
+        name(row.phrase, Tone.STRONG),
+        ".",
+    ]
+
+
+def _written(material: Material, row: PairRow) -> Words:
+    """Return the label that was written, where the task counts it as another one."""
+    execution = material.run.executions.get((row.suite, row.key))
+    text = ((execution.response if execution else "") or "").strip(" .!\"'\n")
+    known = text.casefold() == in_words(row.answer.value or "").casefold()
+    if known or not text or len(text) > _SHORT_ANSWER or not text.replace("-", "").isalpha():
+        return []
+    return [" (written: ", Span(redacted(text, material.options.redact), Kind.QUOTE), ")"]
+
+
+def _quoted(material: Material, text: str) -> Span:
+    """Return a text with the closing quotation mark that was cut off with its end."""
+    quote = excerpt(redacted(text, material.options.redact))
+    is_open = quote.startswith('"') and quote.endswith("…")
+    return Span(quote + '"' if is_open else quote, Kind.QUOTE)
+
+
+def standing(material: Material) -> Inline:
+    """Return in one line how many rules passed, on how much, against what."""
+    rules = material.rules
+    passed = sum(row.rule.outcome is Outcome.PASS for row in rules)
+    open_rules = [row for row in rules if row.rule.outcome is Outcome.INCONCLUSIVE][:_UNCLEAR]
+    words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
+    for (title_of, is_alike), group in groupby(
+        open_rules, lambda r: (r.title, not is_underpowered(r.rule))
+    ):
+        rules_of = list(group)
+        slices = joined([name(rule.brief) for rule in rules_of if rule.where])
+        inside: Words = [" (", *slices, ")"] if slices else []
+        least = ", ".join(rule.detectable for rule in rules_of)
+        unsure = "is inconclusive" if len(rules_of) == 1 else "are inconclusive"
+        seen = unsure if is_alike else f"could see only changes of at least {least}"
+        words += [", ", title_of, *inside, " ", seen]
+    words.append(f" · {decided(material)}")
+    if material.baseline is not None and material.baseline.date:
+        words += [" · baseline of ", Span(material.baseline.date, Kind.DATE)]
+    return words
+
+
+def next_step(material: Material, explain: str) -> Inline:
+    """Return what a reader can do now; `explain` is the command for the clearest case, if any."""
+    result, accept = material.result, accept_command(material)
+    if result.outcome is Outcome.FAIL:
+        look: Words = [" reproduce it with ", command(run_command(material)), ","]
+        if explain:
+            look = [" look at the example with ", command(explain), ","]
+        return ["Next:", *look, " fix the cause", *_on_purpose(material, accept), "."]
+    if material.options.limit is not None:
+        return ["Next: run all of it with ", command(run_command(material)), "."]
+    if result.overlap is None and accept:
+        first: Words = ["make this run the first baseline with ", command(accept), "."]
+        found: list[Inline] = [
+            ["for ", name(who_of(result, one)), f", {differs(one.metric, one.terms[0].difference)}"]
+            for one in standing_out(result)
+        ]
+        unclear = any(
+            rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules
+        )
+        if found:
+            return [
+                "Next: look at what differs between identities: ",
+                *joined(found, "; "),
+                " than for the other identities. If it is right, ",
+                *first,
+            ]
+        if unclear:
+            power = command(f"fairgate power {shlex.quote(result.given.provenance.policy_path)}")
+            more: Words = ["ask about more sources, so that every rule is decided (", power]
+            return ["Next: ", *more, " says how many). If that is not possible, ", *first]
+        return ["Next: ", *first]
+    return ""
+
+
+def _on_purpose(material: Material, accept: str) -> Words:
+    """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
+    binding = [rule for rule in material.result.rules if not rule.advisory]
+    if material.result.overlap is not None and breaks_only_limits(material.result):
+        policy = code(material.result.given.provenance.policy_path)
+        return [", or, if it is wanted, change the limit in ", policy]
+    if not accept:
+        return []
+    if not any("budget" in rule.failed for rule in binding):
+        broken = any(breaks_a_limit(rule) for rule in binding)
+        also = " and change the limits that are broken" if broken else ""
+        return [", or, if the change is wanted, accept it with ", command(accept), also]
+    pin = command(accept.replace("baseline accept", "baseline anchor", 1))
+    words: Words = [
+        ", or, if all that has changed since the anchor is wanted, pin another with ",
+        pin,
+    ]
+    if any("regression" in rule.failed for rule in binding):
+        words += [" and accept this change with ", command(accept)]
+    return words
+
+
+def cause_step(material: Material) -> Inline:
+    """Return how to find where a recorded system's changes come from: it cannot be asked itself."""
+    run, options = material.run, material.options
+    crossed = (case for case in run.added if case.documents_of is not None)
+    is_open = any((case.suite, case.key) not in run.executions for case in crossed)
+    asks_user = options.has_explain and "recorded" in run.result.given.provenance.under_test
+    if not asks_user or not is_open or run.result.outcome is not Outcome.FAIL:
+        return ""
+    policy = shlex.quote(run.result.given.provenance.policy_path)
+    asked = f"fairgate plan {policy} --after {shlex.quote(options.run_path)}"
+    return [
+        "To see whether it comes through retrieval or from the generator, put the questions of ",
+        command(asked),
+        " to your system, and add its answers to the recorded ones.",
+    ]
+
+
+def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> View:
+    """Return what reports show of a run; `more` are further fields of `ReportOptions`."""
+    policy, parsed = run.given.policy, loaded.parsed
+    gates = range(len(loaded.policy.gates))
+    options = ReportOptions(
+        redact=policy.redact,
+        confidence=policy.confidence,
+        policy_text=parsed.text,
+        gate_lines={position: parsed.located(("gates", position))[0] for position in gates},
+        of_features={key: getattr(policy, key) for one in FEATURES for key in one.policy_keys},
+        **more,
+    )
+    return present(run, options)
+
+
+def local_view(
+    run: GateRun, loaded: LoadedPolicy, out: Path, formats: Iterable[Format], **more: Any
 ) -> View:
     """Return what reports show to whoever has the run's folder."""
-    options = ReportOptions(
-        redact=given.policy.redact,
-        confidence=given.policy.confidence,
-        report_only=report_only,
-        limit=limit,
-        run_path=str(out),
-        has_explain=True,
-        of_features=of_features(given.policy),
-        files={one.shown_as: str(out / one.file) for one in formats if one.shown_as},
-    )
-    return present(run, options, given.baseline, given.anchor)
+    files = {one.shown_as: str(out / one.file) for one in formats if one.shown_as}
+    return view_of(run, loaded, run_path=str(out), has_explain=True, files=files, **more)
 
 
-def of_features(policy: Policy) -> dict[str, object]:
-    """Return what a policy says by the keys that features bring."""
-    return {key: getattr(policy, key) for feature in FEATURES for key in feature.policy_keys}
-
-
-def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:
-    """Return the 1-based line of each gate in the policy."""
-    return {
-        position: loaded.parsed.located(("gates", position))[0]
-        for position in range(len(loaded.policy.gates))
-    }
-
-
-def report_texts(
-    view: View, run: GateRun, given: GateInput, loaded: LoadedPolicy, formats: Sequence[Format]
-) -> Mapping[str, Callable[[], str | Iterator[str]]]:
+def texts_of(view: View, formats: Iterable[Format]) -> dict[str, Callable[[], str | Iterator[str]]]:
     """Return what each file of a run will hold, by the file's name."""
-    done = Finished(
-        result=run.result,
-        must_match=given.must_match,
-        policy_text=loaded.parsed.text,
-        gate_lines=gate_lines(loaded),
-        confidence=given.policy.confidence,
-    )
-    return {one.file: partial(one.render, view, done) for one in formats}
+    return {one.file: partial(one.render, view) for one in formats}
+
+
+SECTIONS: Sequence[Callable[[Material], Iterable[Section]]] = (
+    rules,
+    headline_history,
+    trend,
+    terms,
+    social_bias,
+    causes,
+    retrieval,
+    cases,
+    changed_cases,
+    answers,
+    relations,
+    evidence,
+    rule_figures,
+    reproduce,
+)
+"""What answers the questions of reports, in their order; nothing where one does not arise."""

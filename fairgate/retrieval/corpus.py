@@ -13,13 +13,16 @@ from fairgate.io.tables import (
     ID_COLUMNS,
     TEXT_COLUMNS,
     Row,
+    capped,
+    checked_text,
     choose_column,
     columns_offered,
+    file_sha256,
     identifier,
+    read_json_object,
     read_rows,
     table_columns,
 )
-from fairgate.io.text_files import capped, checked_text, file_sha256, read_json_object
 
 LABEL_COLUMNS = ("label", "labels", "toxic", "toxicity")
 _READER_VERSION = "corpus-1"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, Self
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -38,16 +38,10 @@ class CachedEmbedder:
     begins.
     """
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        store: VectorStore,
-        on_embedded: Callable[[int], None] | None = None,
-    ) -> None:
-        """Store what `embedder` computes in `store`; report batches to `on_embedded`."""
+    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
+        """Store what `embedder` computes in `store`."""
         self._embedder = embedder
         self._store = store
-        self._on_embedded = on_embedded
 
     @property
     def fingerprint(self) -> str:
@@ -79,15 +73,9 @@ class CachedEmbedder:
             rows = dict(zip(batch, vectors, strict=True))
             self._store.put_vectors(rows.items())
             known.update(rows)
-            if self._on_embedded is not None:
-                self._on_embedded(len(batch))
         if not keys:
             return np.zeros((0, 0), dtype=np.float32)
         return np.stack([known[key] for key in keys]).astype(np.float32, copy=False)
-
-    def storing_in(self, store: VectorStore) -> Self:
-        """Return the same embedder with another store."""
-        return type(self)(self._embedder, store, self._on_embedded)
 
     def forget(self, keys: Sequence[str]) -> None:
         """Remove vectors from the store, by `embedding_key`: they are kept elsewhere, or nowhere.

@@ -10,28 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairgate.domain.errors import ModelError, UsageError
 from fairgate.domain.ports import Vectors
-from fairgate.domain.wording import concealed, quoted
-from fairgate.io.http_client import HttpClient
-from fairgate.io.http_messages import (
-    BUSY,
-    Answer,
-    HttpError,
-    Limits,
-    Request,
-    keeps_secrets,
-    key_in,
-    retry_after,
-)
+from fairgate.domain.wording import quoted
+from fairgate.io.http_messages import HttpService, Limits, keeps_secrets
 
 _AT_ONCE = 64
-_OK = 200
 
 
 class EndpointEmbedder:
@@ -65,10 +53,21 @@ class EndpointEmbedder:
             )
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
-        self._api_key_env = api_key_env
-        self._limits = Limits(seconds=timeout)
         self._prompt = prompt
-        self._pause = pause
+        self._service = HttpService(
+            name=f"the endpoint {quoted(self._url)}, model {quoted(model)}",
+            limits=Limits(seconds=timeout),
+            variables={"Authorization": api_key_env} if api_key_env else {},
+            before="Bearer ",
+            error=ModelError,
+            hints={
+                403: "the key has no right to this model",
+                404: "check `endpoint` (without /embeddings) and `model`",
+                413: "the texts are too long for this model",
+            },
+            remedy="check `endpoint` and `model`",
+            sleep=pause,
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -88,69 +87,28 @@ class EndpointEmbedder:
         widths = {batch.shape[1] for batch in batches}
         if len(widths) > 1:
             raise ModelError(
-                f"{self._where}: answered with vectors of {sorted(widths)} dimensions; expected one"
+                f"{self._service.name}: answered with vectors of {sorted(widths)} dimensions; "
+                "expected one"
             )
         vectors = np.concatenate(batches)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or not lengths.all():
-            raise ModelError(f"{self._where}: answered with a vector that is zero or not finite")
+            raise ModelError(
+                f"{self._service.name}: answered with a vector that is zero or not finite"
+            )
         unit: Vectors = (vectors / lengths).astype(np.float32)
         return unit
 
-    @property
-    def _where(self) -> str:
-        return f"the endpoint {quoted(self._url)}, model {quoted(self._model)}"
-
-    @cached_property
-    def _client(self) -> HttpClient:
-        return HttpClient(self._limits, secrets=[self._key], sleep=self._pause)
-
     def _asked(self, texts: list[str]) -> Any:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        body = json.dumps({"model": self._model, "input": texts}).encode()
-        asked = Request(method="POST", url=self._url, headers=headers, body=body)
+        service = self._service
+        answer = service.ask(service.send(self._url, {"model": self._model, "input": texts}))
         try:
-            answer = self._client.ask(asked)
-        except HttpError as error:
-            raise ModelError(
-                f"{self._where}: {error.sentence}; check the address and the network"
-            ) from None
-        if answer.status != _OK:
-            raise ModelError(self._refused(answer))
-        return self._vectors(answer.body, len(texts))
-
-    def _refused(self, answer: Answer) -> str:
-        wait = retry_after(answer)
-        later = "try again later" if wait is None else f"try again in {wait:g} s, as it asks"
-        hint = {
-            401: f"check the key in {self._api_key_env or 'the variable named by `api_key_env`'}",
-            403: "the key has no right to this model",
-            404: "check `endpoint` (without /embeddings) and `model`",
-            413: "the texts are too long for this model",
-        }.get(answer.status, later if answer.status in BUSY else "check `endpoint` and `model`")
-        return f"{self._where}: refused with HTTP {answer.status}; {hint}"
-
-    def _concealed(self, text: str) -> str:
-        """Return the endpoint's text for a message; the exception itself is not passed on.
-
-        Its text may hold the key, and a traceback would show it: raise `from None`.
-        """
-        return quoted(concealed(text, [self._key]))
-
-    @cached_property
-    def _key(self) -> str:
-        """Return the key; empty where none is to be sent. Raises UsageError."""
-        return key_in(self._api_key_env)
-
-    def _vectors(self, raw: bytes, expected: int) -> Any:
-        try:
-            return _embeddings(raw, expected)
+            return _embeddings(answer.body, len(texts))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
+            # The error's own text may hold the key, which a traceback would show.
             raise ModelError(
-                f"{self._where}: the answer is no list of embeddings "
-                f"({self._concealed(repr(error))}); "
+                f"{service.name}: the answer is no list of embeddings "
+                f"({quoted(service.concealed(repr(error)))}); "
                 'expected {"data": [{"index": 0, "embedding": […]}, …]}'
             ) from None
 

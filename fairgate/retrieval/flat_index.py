@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,28 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
-from fairgate.domain.ports import Embedder, Progress, Vectors
-from fairgate.retrieval.exact_index import Corpus, as_found, ranked, require_depth
-from fairgate.retrieval.index_builder import IndexBuilder
-from fairgate.retrieval.index_folder import DamagedIndexError, IndexFolder, OutdatedIndexError
+from fairgate.domain.ports import SILENT, Embedder, Progress, Vectors
+from fairgate.retrieval.embedding_cache import CachedEmbedder
+from fairgate.retrieval.exact_index import (
+    Corpus,
+    as_found,
+    ranked,
+    require_depth,
+    require_documents,
+)
+from fairgate.retrieval.index_cache import (
+    LENGTH_TOLERANCE,
+    EarlierVectors,
+    build_folder,
+    make_room,
+    sole_builder,
+)
+from fairgate.retrieval.index_folder import (
+    DamagedIndexError,
+    IndexFolder,
+    IndexWriter,
+    OutdatedIndexError,
+)
 
 _VERSION = "flat-ip-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
@@ -23,6 +41,10 @@ _DECIMALS = 6
 _SEARCH_BYTES = 64 << 20
 """Most memory that the candidates of one call of FAISS take."""
 _ROWS_AT_ONCE = 8192
+_EMBED_AT_ONCE = 4096
+MOST_IN_STORE = 40_000
+"""Documents up to which the store keeps an index's vectors too, for runners that have a store alone
+(60 MB of 384 numbers each); those of greater indexes leave it once the index is whole."""
 # A float32 inner product of unit vectors is off by at most about d·2⁻²⁴; twice that, for d ≤ 1024.
 _FLOAT32_ERROR = 1.3e-4
 
@@ -49,7 +71,7 @@ class FlatIndex:
         embedder: Embedder,
         *,
         cache_dir: Path | str,
-        progress: Progress | None = None,
+        progress: Progress = SILENT,
         queries: Embedder | None = None,
     ) -> None:
         """Name corpus and embedder; nothing is read or built before it is needed.
@@ -179,8 +201,8 @@ class FlatIndex:
         return self._opened
 
     def _build(self, path: Path) -> None:
-        builder = IndexBuilder(self._corpus, self._embedder, path, self._progress)
-        self._opened, self._verified = builder.build(), True
+        self._opened = built(self._corpus, self._embedder, path, self._progress)
+        self._verified = True
 
     def _say(self, notice: str) -> None:
         if notice not in self.notices:
@@ -204,3 +226,88 @@ def _rescored(
         ]
     )
     return ranked(positions, scores, _DECIMALS)
+
+
+def built(corpus: Corpus, embedder: Embedder, path: Path, progress: Progress) -> IndexFolder:
+    """Return the index at `path`, whose name is its fingerprint: built here or by another process.
+
+    Built in a stream; the same bytes whatever is known already. Vectors of earlier indexes of the
+    same embedder are taken from there, the others are asked of the embedder. Where that is a
+    CachedEmbedder, a build that was killed goes on where it was.
+
+    Raises RetrievalError, StoreError, and what corpus and embedder raise.
+    """
+    with sole_builder(path, progress):
+        try:
+            found = IndexFolder(path, path.name)
+            found.verify()
+        except (FileNotFoundError, DamagedIndexError, OutdatedIndexError):
+            embedded = _write(corpus, embedder, path, progress)
+            found = IndexFolder(path, path.name)
+            gone = [make_room(path)]
+            if found.size > MOST_IN_STORE:
+                gone.append(found.rows["key"][embedded])
+            if isinstance(embedder, CachedEmbedder):
+                keys = np.ascontiguousarray(np.concatenate(gone)).astype("<u8", copy=False)
+                embedder.forget([row.tobytes().hex() for row in keys])
+    return found
+
+
+def _write(
+    corpus: Corpus, embedder: Embedder, path: Path, progress: Progress
+) -> npt.NDArray[np.int64]:
+    """Build the folder; return the positions of documents that no earlier index held."""
+    with build_folder(path) as building:
+        writer = IndexWriter(building, embedder=embedder.fingerprint)
+        total = writer.write_documents(corpus.documents())
+        require_documents(total)
+        earlier = EarlierVectors(path.parent, embedder.fingerprint, writer.rows)
+        progress.start("index", total, total - len(earlier.missing))
+        writer.write_vectors(_vectors(embedder, writer, earlier, progress))
+        writer.finish(fingerprint=path.name, corpus=corpus.fingerprint)
+        progress.finish()
+    return earlier.missing
+
+
+def _vectors(
+    embedder: Embedder, writer: IndexWriter, earlier: EarlierVectors, progress: Progress
+) -> Iterator[Vectors]:
+    """Yield the vectors of all documents in document order, block by block."""
+    start, missing = 0, earlier.missing
+    for first in range(0, max(1, len(missing)), _EMBED_AT_ONCE):
+        new = missing[first : first + _EMBED_AT_ONCE]
+        vectors = _embedded(embedder, writer.texts(new.tolist()))
+        if earlier.dimensions and len(new) and vectors.shape[1] != earlier.dimensions:
+            raise RetrievalError(
+                f"the embedder {embedder.fingerprint[:60]!r} gave vectors of {vectors.shape[1]} "
+                f"numbers where an index of its own below {earlier.root} holds "
+                f"{earlier.dimensions}; expected one length: delete that folder, it is built again"
+            )
+        is_last = first + _EMBED_AT_ONCE >= len(missing)
+        end = len(writer.rows) if is_last else int(new[-1]) + 1
+        for begin in range(start, end, _ROWS_AT_ONCE):
+            stop = min(end, begin + _ROWS_AT_ONCE)
+            block = np.zeros(
+                (stop - begin, earlier.dimensions or vectors.shape[1]), dtype=np.float32
+            )
+            earlier.fill(block, begin)
+            if len(new):
+                inside = slice(*np.searchsorted(new, [begin, stop]))
+                block[new[inside] - begin] = vectors[inside]
+            yield block
+        progress.advance(len(new))
+        start = end
+
+
+def _embedded(embedder: Embedder, texts: list[str]) -> Vectors:
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    vectors = embedder.embed(texts)
+    norms = np.linalg.norm(vectors, axis=1)
+    if len(vectors) != len(texts) or not np.allclose(norms, 1.0, atol=LENGTH_TOLERANCE):
+        raise RetrievalError(
+            f"the embedder {embedder.fingerprint[:60]!r} gave {len(vectors)} vectors "
+            f"for {len(texts)} texts, lengths {norms.min():.4f} to {norms.max():.4f}; "
+            "expected one vector of length 1 a text: normalise its output"
+        )
+    return vectors

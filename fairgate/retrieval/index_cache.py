@@ -1,4 +1,9 @@
-"""The folder of indexes: one appears whole, by one process at a time; unused ones are removed."""
+"""The folder of indexes: one appears whole, by one process at a time; unused ones are removed.
+
+Vectors that earlier builds have made are taken from there: a corpus that changes by 1 % embeds 1 %.
+An index names each vector by the hash of embedder and text. Every vector that is taken is compared
+with its own checksum, so that a folder that was damaged elsewhere still gives what is sound.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,8 @@ import fcntl
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import StoreError
-from fairgate.domain.ports import SILENT, Progress
-from fairgate.retrieval.earlier_vectors import PREFIX, by_use, read_unfinished
+from fairgate.domain.ports import Progress, Vectors
 from fairgate.retrieval.index_folder import (
     MANIFEST,
     ROWS,
+    VECTORS,
     DamagedIndexError,
     OutdatedIndexError,
+    Rows,
     manifest_of,
     mapped,
 )
@@ -34,45 +40,43 @@ MOST_BYTES = 8 << 30
 _COMMON = 0.9
 """Share of texts that two versions of one corpus have in common."""
 _PREFIX = ".build-"
+LENGTH_TOLERANCE = 1e-3
+"""How far from 1 the length of a unit vector may be."""
+_ROWS_AT_ONCE = 8192
+_NONE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
-    folder: Path
-    bytes: int
-    keys: npt.NDArray[Any]
-    """`[n, 4]`; empty where they cannot be read."""
+_Keys = npt.NDArray[Any]
+"""`[n, 4]`: hashes of embedder and text."""
 
 
-def make_room(newest: Path) -> npt.NDArray[Any]:
+def make_room(newest: Path) -> _Keys:
     """Remove what is over the limits, except what a process uses; the last used stay.
 
-    Returns the keys, `[n, 4]`, of vectors that no index holds any more. Never raises OSError.
+    Returns the keys of vectors that no index holds any more. Never raises OSError.
     """
-    found = [_read(folder) for folder in by_use(newest.parent)]
-    new = next((index for index in found if index.folder == newest), None)
-    if new is None:
-        return np.zeros((0, 4), dtype="<u8")
-    most = max(MOST_BYTES, 3 * new.bytes)
-    versions, total = 1, new.bytes
-    kept, removed = [new], []
-    for index in found:
-        if index is new:
+    sizes = {folder: _size(folder) for folder in by_use(newest.parent)}
+    gone: list[_Keys] = [np.zeros((0, 4), dtype="<u8")]
+    if newest not in sizes:
+        return gone[0]
+    new, total = _keys(newest), sizes.pop(newest)
+    most, versions, kept = max(MOST_BYTES, 3 * total), 1, [new[:, 0]]
+    for folder, size in sizes.items():
+        keys = _keys(folder)
+        is_version = _is_version(new, keys)
+        is_over = (is_version and versions >= MOST_VERSIONS) or total + size > most
+        if is_over and _removed(folder):
+            gone.append(keys)
             continue
-        is_version = _is_version(new.keys, index.keys)
-        over = (is_version and versions >= MOST_VERSIONS) or total + index.bytes > most
-        if over and _removed(index.folder):
-            removed.append(index)
-            continue
-        kept.append(index)
+        kept.append(keys[:, 0])
         versions += is_version
-        total += index.bytes
-    _clear_unfinished(newest.parent, new.keys, most - total)
-    return _without([index.keys for index in removed], [index.keys for index in kept])
+        total += size
+    removed = np.concatenate(gone)
+    return removed[~np.isin(removed[:, 0], np.concatenate(kept))]
 
 
 @contextlib.contextmanager
-def sole_builder(target: Path, progress: Progress | None = None) -> Iterator[None]:
+def sole_builder(target: Path, progress: Progress) -> Iterator[None]:
     """Wait until no other process builds `target`; then none does within the block.
 
     Leftovers of killed processes are removed. Raises StoreError where nothing can be written.
@@ -80,7 +84,7 @@ def sole_builder(target: Path, progress: Progress | None = None) -> Iterator[Non
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target.parent)
-        with _held(_lock_path(target), progress or SILENT):
+        with _held(target, progress):
             yield
     except OSError as error:
         raise StoreError.of_os_error(error, path=target, option="--cache") from error
@@ -111,20 +115,32 @@ def remove_whole(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _held(path: Path, progress: Progress) -> Iterator[None]:
+def _held(target: Path, progress: Progress | None) -> Iterator[bool]:
+    """Lock the building of `target`; without `progress` say whether it was free, and never wait."""
+    path = target.with_name(f"{_PREFIX}{target.name}.lock")
     while True:
-        with path.open("ab") as lock:
+        with contextlib.ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                progress.note("another process builds this index; waiting until it has")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if not _is_same(path, lock.fileno()):
+                lock = stack.enter_context(path.open("ab"))
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    if progress is None:
+                        raise
+                    progress.note("another process builds this index; waiting until it has")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                is_ours = _is_same(path, lock.fileno())
+            except OSError:
+                if progress is not None:
+                    raise
+                is_ours = False
+            if not is_ours and progress is not None:
                 continue  # its holder removed the file: whoever comes next locks another one
             try:
-                yield
+                yield is_ours
             finally:
-                path.unlink(missing_ok=True)
+                if is_ours:
+                    path.unlink(missing_ok=True)
             return
 
 
@@ -135,64 +151,33 @@ def _is_same(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _lock_path(target: Path) -> Path:
-    return target.with_name(f"{_PREFIX}{target.name}.lock")
-
-
 def _remove_leftovers(parent: Path) -> None:
     """Remove build folders whose process has ended: their lock is free."""
     names = {path.name.removesuffix(".lock") for path in parent.glob(f"{_PREFIX}*")}
     for name in sorted(names):
-        with if_free(parent / name.removeprefix(_PREFIX)) as free:
-            if free:
+        with _held(parent / name.removeprefix(_PREFIX), None) as is_free:
+            if is_free:
                 shutil.rmtree(parent / name, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def if_free(target: Path) -> Iterator[bool]:
-    """Say whether no process builds `target`; if so, none does within the block."""
-    path = _lock_path(target)
-    with contextlib.ExitStack() as stack:
-        try:
-            lock = stack.enter_context(path.open("ab"))
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = _is_same(path, lock.fileno())
-        except OSError:
-            free = False
-        yield free
-        if free:
-            path.unlink(missing_ok=True)
-
-
-def _clear_unfinished(root: Path, known: npt.NDArray[Any], room: int) -> None:
-    """Remove what builds that did not end have left, where the newest index holds it all.
-
-    Also where there is no room for it.
-    """
-    for folder in sorted(root.glob(f"{PREFIX}*")):
-        with if_free(root / folder.name.removeprefix(PREFIX)) as free:
-            found = read_unfinished(folder) if free else None
-            size = 0 if found is None else found[0].nbytes + found[1].nbytes
-            is_known = found is None or np.isin(found[0]["key"][:, 0], known[:, 0]).all()
-            if free and (is_known or size > room):
-                remove_whole(folder)
-            else:
-                room -= size
-
-
-def _read(folder: Path) -> _Index:
-    keys = np.zeros((0, 4), dtype="<u8")
+def _keys(folder: Path) -> _Keys:
+    """Return the keys of an index's vectors; none where they cannot be read."""
     with contextlib.suppress(OSError, ValueError, EOFError, DamagedIndexError, OutdatedIndexError):
         manifest_of(folder)
         rows = mapped(folder / "rows.npy")
-        keys = rows["key"] if rows.dtype == ROWS and rows.ndim == 1 else keys
-    size = 0
+        if rows.dtype == ROWS and rows.ndim == 1:
+            keys: _Keys = rows["key"]
+            return keys
+    return np.zeros((0, 4), dtype="<u8")
+
+
+def _size(folder: Path) -> int:
     with contextlib.suppress(OSError):
-        size = sum(path.stat().st_size for path in folder.iterdir())
-    return _Index(folder, size, keys)
+        return sum(path.stat().st_size for path in folder.iterdir())
+    return 0
 
 
-def _is_version(new: npt.NDArray[Any], old: npt.NDArray[Any]) -> bool:
+def _is_version(new: _Keys, old: _Keys) -> bool:
     """Return whether both are of one corpus: nearly all texts of the greater are in the other."""
     most = max(len(new), len(old))
     if min(len(new), len(old)) < _COMMON * most:
@@ -213,7 +198,93 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-def _without(removed: list[npt.NDArray[Any]], kept: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    gone = np.concatenate([np.zeros((0, 4), dtype="<u8"), *removed])
-    held = np.concatenate([keys[:, 0] for keys in kept])
-    return gone[~np.isin(gone[:, 0], held)]
+class EarlierVectors:
+    """Which of an index's vectors are in earlier ones of the same embedder, and where."""
+
+    def __init__(self, root: Path, embedder: str, wanted: Rows) -> None:
+        """Look for `wanted` (their keys) in the indexes below `root`, the last used first."""
+        self.root = root
+        self.dimensions = 0
+        """Of the vectors that were found; 0 where there are none."""
+        self._sources: list[Vectors] = []
+        self._source = np.full(len(wanted), _NONE, dtype=np.int16)
+        self._row = np.zeros(len(wanted), dtype=np.int64)
+        for rows, vectors in _of_embedder(root, embedder):
+            missing = np.flatnonzero(self._source == _NONE)
+            if not len(missing):
+                break
+            if self.dimensions in (0, vectors.shape[1]):
+                self._take(missing, wanted["key"][missing], rows, vectors)
+
+    @property
+    def missing(self) -> npt.NDArray[np.int64]:
+        """Return the positions of vectors that no earlier index holds, ascending."""
+        return np.flatnonzero(self._source == _NONE)
+
+    def fill(self, block: Vectors, start: int) -> None:
+        """Write into `block`, the vectors from position `start` on, those that are known."""
+        here = slice(start, start + len(block))
+        for number, vectors in enumerate(self._sources):
+            chosen = np.flatnonzero(self._source[here] == number)
+            block[chosen] = vectors[self._row[here][chosen]]
+
+    def _take(
+        self, missing: npt.NDArray[np.int64], keys: npt.NDArray[Any], rows: Rows, vectors: Vectors
+    ) -> None:
+        """Take from one index what is wanted and sound."""
+        known = rows["key"]
+        order = np.argsort(known[:, 0], kind="stable")
+        first = np.ascontiguousarray(known[order, 0])
+        # Keys whose first 64 bits are equal and the others not are embedded again: it costs one.
+        found = order[np.maximum(np.searchsorted(first, keys[:, 0], side="right") - 1, 0)]
+        equal = np.flatnonzero((known[found] == keys).all(axis=1))
+        sound = equal[_are_sound(vectors, rows["crc"], found[equal])]
+        if len(sound):
+            self.dimensions = vectors.shape[1]
+            self._source[missing[sound]] = len(self._sources)
+            self._row[missing[sound]] = found[sound]
+            self._sources.append(vectors)
+
+
+def _of_embedder(root: Path, embedder: str) -> Iterator[tuple[Rows, Vectors]]:
+    """Yield rows and vectors of indexes whose parts have the right form, the last used first."""
+    for folder in by_use(root):
+        with contextlib.suppress(
+            OSError, ValueError, EOFError, DamagedIndexError, OutdatedIndexError
+        ):
+            if manifest_of(folder).get("embedder") != embedder:
+                continue
+            rows, vectors = mapped(folder / "rows.npy"), mapped(folder / "vectors.npy")
+            if (
+                rows.dtype == ROWS
+                and vectors.dtype == VECTORS
+                and vectors.ndim == 2
+                and vectors.flags.c_contiguous
+                and rows.shape == vectors.shape[:1]
+                and len(rows)
+            ):
+                yield rows, vectors
+
+
+def by_use(root: Path) -> list[Path]:
+    """Return the folders of indexes, the last used first; what vanishes meanwhile is left out."""
+    found: list[tuple[int, str, Path]] = []
+    for folder in root.iterdir() if root.is_dir() else ():
+        if not folder.name.startswith("."):
+            with contextlib.suppress(OSError):
+                found.append(((folder / MANIFEST).stat().st_mtime_ns, folder.name, folder))
+    return [folder for _, _, folder in sorted(found, reverse=True)]
+
+
+def _are_sound(
+    vectors: Vectors, checksums: npt.NDArray[Any], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which of these rows have their checksum and the length of a unit vector."""
+    sound = np.zeros(len(rows), dtype=np.bool_)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = rows[start : start + _ROWS_AT_ONCE]
+        block = vectors[part]
+        found = np.array([zlib.crc32(vector) for vector in block], dtype="<u4")
+        near = np.abs(np.linalg.norm(block, axis=1) - 1.0) <= LENGTH_TOLERANCE
+        sound[start : start + len(part)] = (found == checksums[part]) & near
+    return sound

@@ -1,4 +1,4 @@
-"""The folder that holds an index: nothing of it is loaded, damage is found before use.
+"""The folder that holds an index, read and written: nothing is loaded, damage is found before use.
 
 `vectors.npy` float32 `[n, d]` · `documents.jsonl` one document a line · `offsets.npy` int64
 `[n + 1]`, where each line begins · `rows.npy` of each vector what it is of, and its CRC-32 ·
@@ -12,9 +12,12 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import json
 import os
 import weakref
-from collections.abc import Mapping
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import RetrievalError
-from fairgate.domain.executions import CorpusDocument
+from fairgate.domain.executions import CorpusDocument, embedding_key
 from fairgate.domain.json_text import read_json
 from fairgate.domain.ports import Vectors
+from fairgate.io.durable import DurableFile
 
 SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
@@ -35,6 +39,7 @@ ROWS = np.dtype([("key", "<u8", (4,)), ("crc", "<u4")])
 """SHA-256 of embedder and text (`embedding_key`), and the CRC-32 of the vector."""
 IDS = np.dtype([("hash", "<u8"), ("position", "<i8")])
 """Hash of an id, and which document has it; ascending."""
+_LINES_A_WRITE = 1024
 
 Rows = npt.NDArray[np.void]
 
@@ -47,20 +52,20 @@ class OutdatedIndexError(Exception):
     """The folder is sound, in the form of another version; the index is built again."""
 
 
-def read_manifest(raw: bytes, version: int, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return a manifest whose values have the types that they must have.
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the manifest of an index; its values have the types that they must have.
 
-    Raises DamagedIndexError, OutdatedIndexError, and ValueError for what is no JSON.
+    Raises DamagedIndexError, OutdatedIndexError, OSError, and ValueError for what is no JSON.
     """
-    manifest: Any = read_json(raw)
+    manifest: Any = read_json((folder / MANIFEST).read_bytes())
     found = manifest.get("schema_version") if isinstance(manifest, dict) else None
     if type(found) is not int:
         raise DamagedIndexError("the manifest names no version")
-    if found != version:
+    if found != SCHEMA_VERSION:
         raise OutdatedIndexError
     files = manifest.get("files")
-    parts = [files.get(name) for name in names] if isinstance(files, dict) else [None]
-    sound = (
+    parts = [files.get(name) for name in FILES] if isinstance(files, dict) else [None]
+    is_sound = (
         all(
             isinstance(part, dict)
             and type(part.get("bytes")) is int
@@ -71,51 +76,15 @@ def read_manifest(raw: bytes, version: int, names: tuple[str, ...]) -> dict[str,
         and type(manifest.get("dimensions")) is int
         and manifest["documents"] > 0
     )
-    if not sound:
+    if not is_sound:
         raise DamagedIndexError("the manifest lacks a part, or holds a value of another type")
     return dict(manifest)
-
-
-def check_arrays(
-    vectors: npt.NDArray[Any],
-    offsets: npt.NDArray[Any],
-    *,
-    shape: tuple[int, int],
-    text_bytes: int,
-) -> None:
-    """Raise DamagedIndexError unless vectors and offsets belong to documents of this size.
-
-    Checksums find damage; this finds parts that were made, with their checksums, by something else.
-    """
-    if vectors.shape != shape or vectors.dtype != VECTORS or not vectors.flags.c_contiguous:
-        raise DamagedIndexError("vectors.npy has another shape")
-    if (
-        offsets.shape != (shape[0] + 1,)
-        or offsets.dtype != OFFSETS
-        or offsets[0] != 0
-        or offsets[-1] != text_bytes
-        or (np.diff(offsets) <= 0).any()
-    ):
-        raise DamagedIndexError("offsets.npy does not fit documents.jsonl")
-
-
-def check_columns(rows: npt.NDArray[Any], ids: npt.NDArray[Any], documents: int) -> None:
-    """Raise DamagedIndexError unless there is a row and an id of every document."""
-    if rows.shape != (documents,) or rows.dtype != ROWS:
-        raise DamagedIndexError("rows.npy has another shape")
-    if (
-        ids.shape != (documents,)
-        or ids.dtype != IDS
-        or (ids["hash"][1:] < ids["hash"][:-1]).any()
-        or (np.sort(ids["position"]) != np.arange(documents)).any()
-    ):
-        raise DamagedIndexError("ids.npy does not hold every document once")
 
 
 class IndexFolder:
     """A complete index on disk. All parts are mapped; a text is read when it is asked.
 
-    While it is open, no process removes it to make room (`index_room.py`).
+    While it is open, no process removes it to make room (`index_cache.py`).
     """
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
@@ -158,15 +127,37 @@ class IndexFolder:
             if found != self.manifest["files"][name]["sha256"]:
                 raise DamagedIndexError(f"{name} has a wrong checksum")
         try:
-            check_arrays(
-                self.vectors,
-                self._offsets,
-                shape=(self.size, self.manifest["dimensions"]),
-                text_bytes=len(self._lines),
-            )
-            check_columns(self.rows, self._ids, self.size)
+            self._check_form()
         except (OSError, ValueError, EOFError) as error:
             raise DamagedIndexError(f"a part cannot be read ({type(error).__name__})") from error
+
+    def _check_form(self) -> None:
+        """Raise DamagedIndexError unless all parts belong to documents of this number.
+
+        Checksums find damage; this finds parts that were made, with their checksums, by something
+        else.
+        """
+        vectors, offsets, ids = self.vectors, self._offsets, self._ids
+        shape = (self.size, self.manifest["dimensions"])
+        if vectors.shape != shape or vectors.dtype != VECTORS or not vectors.flags.c_contiguous:
+            raise DamagedIndexError("vectors.npy has another shape")
+        if (
+            offsets.shape != (self.size + 1,)
+            or offsets.dtype != OFFSETS
+            or offsets[0] != 0
+            or offsets[-1] != len(self._lines)
+            or (np.diff(offsets) <= 0).any()
+        ):
+            raise DamagedIndexError("offsets.npy does not fit documents.jsonl")
+        if self.rows.shape != (self.size,) or self.rows.dtype != ROWS:
+            raise DamagedIndexError("rows.npy has another shape")
+        if (
+            ids.shape != (self.size,)
+            or ids.dtype != IDS
+            or (ids["hash"][1:] < ids["hash"][:-1]).any()
+            or (np.sort(ids["position"]) != np.arange(self.size)).any()
+        ):
+            raise DamagedIndexError("ids.npy does not hold every document once")
 
     @functools.cached_property
     def vectors(self) -> Vectors:
@@ -227,11 +218,6 @@ class IndexFolder:
         return RetrievalError(f"{self._folder}: {what}; delete the folder, it is built again")
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
-    """Return the manifest of an index; raises as `read_manifest`, and OSError."""
-    return read_manifest((folder / MANIFEST).read_bytes(), SCHEMA_VERSION, FILES)
-
-
 def mapped(path: Path) -> npt.NDArray[Any]:
     """Return the array of a file, mapped read-only. Raises OSError, ValueError, EOFError."""
     loaded: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -242,3 +228,97 @@ def id_hash(id_: str) -> int:
     """Return 64 bits of an id's hash."""
     digest = hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
+
+
+class IndexWriter:
+    """Writes into a build folder: documents, then vectors, then the rest."""
+
+    def __init__(self, folder: Path, *, embedder: str) -> None:
+        """Write into an existing, empty folder; `embedder` is the fingerprint of the vectors'."""
+        self._folder = folder
+        self._embedder = embedder
+        self._files: dict[str, dict[str, Any]] = {}
+        self._labelled = 0
+        self._offsets = array("q", [0])
+        self._id_hashes = array("Q")
+        self.rows: Rows = np.zeros(0, dtype=ROWS)
+        """Of each document its text's key; the CRC-32 is there once its vector is written."""
+        self.dimensions = 0
+        self._written = 0
+
+    def write_documents(self, documents: Iterable[CorpusDocument]) -> int:
+        """Write the documents as they come; return how many there are."""
+        keys = bytearray()
+        lines: list[bytes] = []
+        with self._file("documents.jsonl") as file:
+            for document in documents:
+                record = {"id": document.id, "text": document.text, "label": document.label}
+                lines.append(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                self._offsets.append(self._offsets[-1] + len(lines[-1]))
+                self._id_hashes.append(id_hash(document.id))
+                self._labelled += document.label is not None
+                keys += bytes.fromhex(embedding_key(self._embedder, document.text))
+                if len(lines) == _LINES_A_WRITE:
+                    file.write(b"".join(lines))
+                    lines.clear()
+            file.write(b"".join(lines))
+        self.rows = np.zeros(len(self._id_hashes), dtype=ROWS)
+        self.rows["key"] = np.frombuffer(keys, dtype="<u8").reshape(-1, 4)
+        return len(self.rows)
+
+    def texts(self, positions: Sequence[int]) -> list[str]:
+        """Return the texts of documents that `write_documents` wrote, by ascending position."""
+        found: list[str] = []
+        with (self._folder / "documents.jsonl").open("rb") as file:
+            for position in positions:
+                begin, end = self._offsets[position], self._offsets[position + 1]
+                file.seek(begin)
+                found.append(json.loads(file.read(end - begin))["text"])
+        return found
+
+    def write_vectors(self, batches: Iterable[Vectors]) -> None:
+        """Write the vectors of all documents as they come, in document order."""
+        with self._file("vectors.npy") as file:
+            for batch in batches:
+                block = np.ascontiguousarray(batch, dtype=VECTORS)
+                if not self.dimensions:
+                    self.dimensions = block.shape[1]
+                    shape = (len(self.rows), self.dimensions)
+                    header = {"descr": VECTORS.str, "fortran_order": False, "shape": shape}
+                    np.lib.format.write_array_header_1_0(file, header)
+                written = slice(self._written, self._written + len(block))
+                self.rows["crc"][written] = [zlib.crc32(vector) for vector in block]
+                self._written = written.stop
+                file.write(block.tobytes())
+
+    def finish(self, *, fingerprint: str, corpus: str) -> None:
+        """Write what is left, the manifest last."""
+        hashes = np.frombuffer(self._id_hashes, dtype=np.uint64)
+        ids = np.zeros(len(hashes), dtype=IDS)
+        ids["position"] = np.argsort(hashes, kind="stable")
+        ids["hash"] = hashes[ids["position"]]
+        offsets = np.frombuffer(self._offsets, dtype=np.int64).astype(OFFSETS)
+        for name, column in (("offsets", offsets), ("rows", self.rows), ("ids", ids)):
+            with self._file(f"{name}.npy") as file:
+                np.lib.format.write_array(file, column, version=(1, 0), allow_pickle=False)
+        manifest = {
+            "schema_version": SCHEMA_VERSION,
+            "fingerprint": fingerprint,
+            "corpus": corpus,
+            "embedder": self._embedder,
+            "documents": len(self.rows),
+            "labelled": self._labelled,
+            "dimensions": self.dimensions,
+            "files": dict(sorted(self._files.items())),
+        }
+        with self._file(MANIFEST) as file:
+            file.write(json.dumps(manifest, indent=2).encode() + b"\n")
+
+    @contextlib.contextmanager
+    def _file(self, name: str) -> Iterator[DurableFile]:
+        with (self._folder / name).open("wb") as opened:
+            file = DurableFile(opened)
+            yield file
+            opened.flush()
+            os.fsync(opened.fileno())
+        self._files[name] = {"bytes": file.size, "sha256": file.sha256}

@@ -1,4 +1,4 @@
-"""`fairgate corpus prepare`: a raw table of texts becomes a corpus (SPEC 3, P1 section 4.1)."""
+"""`fairgate corpus prepare`: a raw table of texts becomes a corpus (P1 section 4.1)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.executions import CorpusDocument, CorpusSpec
-from fairgate.domain.ports import Progress
+from fairgate.domain.ports import SILENT, Progress
 from fairgate.domain.wording import quoted
 from fairgate.io.durable import durable_file
-from fairgate.io.tables import Row
-from fairgate.io.text_files import MAX_TEXT_CHARACTERS, checked_text, file_sha256, read_json_object
+from fairgate.io.tables import MAX_TEXT_CHARACTERS, Row, checked_text, file_sha256, read_json_object
 from fairgate.retrieval.corpus import CorpusColumns
 
 MANIFEST_VERSION = 1
@@ -37,24 +36,6 @@ SHORTEST_TEXT = 10
 _URL = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 _MENTION = re.compile(r"(?<![\w@])(?:@+\w+)+")
 _FILE = "tokenizer.json"
-
-
-class TokenCounter(Protocol):
-    """Counts the tokens of texts; `name` is for readers, `fingerprint` identifies the tokenizer."""
-
-    @property
-    def name(self) -> str:
-        """Name the tokenizer as its user does."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify vocabulary and rules: equal fingerprints give equal counts."""
-        ...
-
-    def __call__(self, texts: Sequence[str]) -> Sequence[int]:
-        """Return the number of tokens of each text, without special tokens."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +83,9 @@ def prepare_corpus(
     spec: CorpusSpec,
     output: Path | str,
     *,
-    tokens: TokenCounter,
-    options: PreparationOptions | None = None,
-    progress: Progress | None = None,
+    tokens: TokenizerFile,
+    options: PreparationOptions = PreparationOptions(),
+    progress: Progress = SILENT,
 ) -> Mapping[str, Any]:
     """Write the cleaned corpus as JSONL and a manifest beside it; return the manifest.
 
@@ -113,7 +94,6 @@ def prepare_corpus(
     input there is no `label`. Equal inputs give equal bytes. Both files appear at the end, or
     neither. Raises DataError, UsageError, StoreError.
     """
-    options = options or PreparationOptions()
     if not 0 < options.sample <= 1:
         raise UsageError(f"sample is {options.sample}; expected a fraction in (0, 1]")
     target = Path(output)
@@ -137,12 +117,11 @@ def prepared_corpus(
     spec: CorpusSpec,
     cache_dir: Path | str,
     *,
-    tokens: TokenCounter,
-    options: PreparationOptions | None = None,
-    progress: Progress | None = None,
+    tokens: TokenizerFile,
+    options: PreparationOptions = PreparationOptions(),
+    progress: Progress = SILENT,
 ) -> CorpusSpec:
     """Return a table's prepared corpus, made now or found intact in `cache_dir/corpora`."""
-    options = options or PreparationOptions()
     identity = (_VERSION, file_sha256(spec.path), spec.id, spec.text, spec.label)
     parts = (*identity, tokens.fingerprint, options.sample, options.seed)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()
@@ -171,9 +150,9 @@ class _Preparation:
     def __init__(
         self,
         spec: CorpusSpec,
-        tokens: TokenCounter,
+        tokens: TokenizerFile,
         options: PreparationOptions,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._spec = spec
         self._tokens = tokens
@@ -195,21 +174,18 @@ class _Preparation:
         if not len(lengths):
             raise DataError(f"{self._spec.path}: holds no text; expected at least one row")
         self._fence = length_fence(lengths)
-        if self._progress is not None:
-            self._progress.start("clean", self._rows, 0)
+        self._progress.start("clean", self._rows, 0)
         # A file that changes between the passes fails its checksum below, whatever its length.
         for row, count in zip(self._columns.rows(), counts.tolist(), strict=False):
             result = self._cleaned(row, count, self._fence)
-            if self._progress is not None:
-                self._progress.advance(1)
+            self._progress.advance(1)
             if isinstance(result, str):
                 self._reasons[result] += 1
             else:
                 self._first_text = self._first_text or result.text
                 self._has_other_texts |= result.text != self._first_text
                 yield result
-        if self._progress is not None:
-            self._progress.finish()
+        self._progress.finish()
         if file_sha256(self._spec.path) != self._sha256:
             raise DataError(f"{self._spec.path}: changed while it was read; run again")
         if self._reasons.total() == self._rows:

@@ -65,16 +65,15 @@ def bootstrap_many(
     results: list[IntervalOrReason] = [NoInterval(reason=NOTHING_DECIDED)] * len(slices)
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for position, totals in enumerate(slices):
-        reason = _obstacle(totals, settings.min_clusters)
-        if reason is None:
-            groups[n_filled(totals)].append(position)
-        else:
-            results[position] = NoInterval(reason=reason)
+        if totals.counts.any(axis=0).all():
+            if totals.informative < max(2, settings.min_clusters):
+                results[position] = NoInterval(reason=TOO_FEW_CLUSTERS)
+            else:
+                groups[n_filled(totals)].append(position)
     for n_clusters, members in groups.items():
-        batch = _Batch.of([slices[position] for position in members], n_clusters)
-        rng = np.random.default_rng([seed, n_clusters])
-        replicates = _replicates(batch, n_clusters, settings.n_resamples, rng)
-        for position, item, values in zip(members, batch.slices, replicates, strict=True):
+        batch = [_on_grid(slices[position]) for position in members]
+        replicates = _replicates(batch, settings, np.random.default_rng([seed, n_clusters]))
+        for position, item, values in zip(members, batch, replicates, strict=True):
             found = _bca(item, values, settings)
             if slices[position].informative < settings.cautious_below:
                 found = _joined(found, slices[position], values, settings)
@@ -82,66 +81,23 @@ def bootstrap_many(
     return results
 
 
-def _obstacle(totals: ClusterTotals, min_clusters: int) -> str | None:
-    if not totals.counts.any(axis=0).all():
-        return NOTHING_DECIDED
-    if totals.informative < max(2, min_clusters):
-        return TOO_FEW_CLUSTERS
-    return None
+def _on_grid(totals: ClusterTotals) -> ClusterTotals:
+    """Return the clusters that have a case, their sums on a grid on which adding them is exact."""
+    filled = np.flatnonzero(totals.counts.any(axis=1))
+    sums, counts = totals.sums[filled], totals.counts[filled]
+    # In an order of their own, so that the order of the sources does not matter.
+    order = np.lexsort((*counts.T, *sums.T))
+    largest = float(np.abs(sums).max()) * len(sums)
+    # Integers below 2**53 on this grid: every partial sum of a resample is exact.
+    grid = 2.0 ** (51 - math.ceil(math.log2(largest))) if largest else 1.0
+    return replace(totals, sums=np.rint(sums[order] * grid) / grid, counts=counts[order])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Slice:
-    """Sums and counts [g, A] of the clusters that have a case, sums on an exact grid."""
-
-    sums: Floats
-    counts: Floats
-    weights: Floats
-
-    @classmethod
-    def of(cls, totals: ClusterTotals) -> _Slice:
-        filled = np.flatnonzero(totals.counts.any(axis=1))
-        sums, counts = totals.sums[filled], totals.counts[filled]
-        # In an order of their own, so that the order of the sources does not matter.
-        order = np.lexsort((*counts.T, *sums.T))
-        sums, counts = sums[order], counts[order]
-        largest = float(np.abs(sums).max()) * len(sums)
-        # Integers below 2**53 on this grid: every partial sum of a resample is exact.
-        grid = 2.0 ** (51 - math.ceil(math.log2(largest))) if largest else 1.0
-        return cls(
-            sums=np.rint(sums * grid) / grid,
-            counts=counts,
-            weights=totals.weights,
-        )
-
-    def contrast(self, sums: Floats, counts: Floats) -> Floats:
-        """Return [...] the estimate from sums and counts [..., A]; NaN where an arm is empty."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.where(counts > 0, sums / counts, np.nan)
-        return np.asarray((ratios * self.weights).sum(axis=-1), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Batch:
-    """Slices with the same number of clusters; what they hold are columns of two matrices."""
-
-    slices: Sequence[_Slice]
-    edges: Sequence[int]
-    """Where the arms of each slice begin among the columns, and where the last ones end."""
-    sums: Floats
-    counts: Floats
-
-    @classmethod
-    def of(cls, totals: Sequence[ClusterTotals], n_clusters: int) -> _Batch:
-        edges = np.cumsum([0, *(len(each.weights) for each in totals)]).tolist()
-        sums, counts = (np.empty((n_clusters, edges[-1])) for _ in range(2))
-        slices = []
-        for each, low, high in zip(totals, edges[:-1], edges[1:], strict=True):
-            found = _Slice.of(each)
-            sums[:, low:high], counts[:, low:high] = found.sums, found.counts
-            own = replace(found, sums=sums[:, low:high], counts=counts[:, low:high])
-            slices.append(own)
-        return cls(slices=slices, edges=edges, sums=sums, counts=counts)
+def _contrast(item: ClusterTotals, sums: Floats, counts: Floats) -> Floats:
+    """Return [...] the estimate from sums and counts [..., A]; NaN where an arm is empty."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = np.where(counts > 0, sums / counts, np.nan)
+    return np.asarray((ratios * item.weights).sum(axis=-1), dtype=np.float64)
 
 
 def resample_counts(
@@ -158,33 +114,44 @@ def resample_counts(
 
 
 def _replicates(
-    batch: _Batch, n_clusters: int, n_resamples: int, rng: np.random.Generator
+    batch: Sequence[ClusterTotals], settings: BootstrapSettings, rng: np.random.Generator
 ) -> list[Floats]:
-    slices, edges = batch.slices, batch.edges
-    parts: list[list[Floats]] = [[] for _ in slices]
-    for drawn in resample_counts(n_clusters, n_resamples, rng):
-        drawn_sums, drawn_counts = drawn @ batch.sums, drawn @ batch.counts
-        for item, part, low, high in zip(slices, parts, edges[:-1], edges[1:], strict=True):
-            part.append(item.contrast(drawn_sums[:, low:high], drawn_counts[:, low:high]))
+    edges = np.cumsum([0, *(len(item.weights) for item in batch)]).tolist()
+    sums = np.concatenate([item.sums for item in batch], axis=1)
+    counts = np.concatenate([item.counts for item in batch], axis=1)
+    parts: list[list[Floats]] = [[] for _ in batch]
+    for drawn in resample_counts(len(sums), settings.n_resamples, rng):
+        drawn_sums, drawn_counts = drawn @ sums, drawn @ counts
+        for item, part, low, high in zip(batch, parts, edges[:-1], edges[1:], strict=True):
+            part.append(_contrast(item, drawn_sums[:, low:high], drawn_counts[:, low:high]))
     return [np.concatenate(part) for part in parts]
 
 
-def _bca(item: _Slice, replicates: Floats, settings: BootstrapSettings) -> IntervalOrReason:
+def _bca(item: ClusterTotals, replicates: Floats, settings: BootstrapSettings) -> IntervalOrReason:
     n_clusters = len(item.sums)
     sums, counts = item.sums.sum(axis=0), item.counts.sum(axis=0)
-    estimate = float(item.contrast(sums, counts))
+    estimate = float(_contrast(item, sums, counts))
     ordered = np.sort(replicates[~np.isnan(replicates)])
     if not len(ordered) or ordered[0] == ordered[-1]:
         return NoInterval(reason=NO_VARIATION)
-    without_one = item.contrast(sums - item.sums, counts - item.counts)
-    low, high = bca_levels(
-        bias=_bias(ordered, estimate),
-        acceleration=_acceleration(without_one),
-        z=_expanded_z(settings, n_clusters),
+    n = len(ordered)
+    # Discrete replicates tie with the estimate often: half of the ties count as below.
+    below = (ordered.searchsorted(estimate) + ordered.searchsorted(estimate, side="right")) / 2
+    known = _contrast(item, sums - item.sums, counts - item.counts)
+    known = known[~np.isnan(known)]
+    gaps = known.mean() - known
+    spread = float(np.square(gaps).sum())
+    level = 0.5 + settings.confidence / 2
+    z = _NORMAL.inv_cdf(level)
+    if settings.expanded:
+        z = math.sqrt(n_clusters / (n_clusters - 1)) * t_quantile(level, n_clusters - 1)
+    levels = bca_levels(
+        bias=_NORMAL.inv_cdf(min(max(float(below) / n, 0.5 / n), 1 - 0.5 / n)),
+        acceleration=float((gaps**3).sum()) / (6 * spread**1.5) if spread else 0.0,
+        z=z,
     )
-    ranks = np.array([low, high]) * (len(ordered) - 1)
-    ends = np.interp(ranks, np.arange(len(ordered)), ordered)
-    return Interval(low=float(ends[0]), high=float(ends[1]), method="bca")
+    low, high = np.interp(np.array(levels) * (n - 1), np.arange(n), ordered).tolist()
+    return Interval(low=low, high=high)
 
 
 def _joined(
@@ -196,29 +163,7 @@ def _joined(
     return Interval(
         low=min(found.low, max(student.low, float(np.nanmin(replicates)))),
         high=max(found.high, min(student.high, float(np.nanmax(replicates)))),
-        method="bca and t",
     )
-
-
-def _expanded_z(settings: BootstrapSettings, n_clusters: int) -> float:
-    level = 0.5 + settings.confidence / 2
-    if not settings.expanded:
-        return _NORMAL.inv_cdf(level)
-    return math.sqrt(n_clusters / (n_clusters - 1)) * t_quantile(level, n_clusters - 1)
-
-
-def _bias(ordered: Floats, estimate: float) -> float:
-    n = len(ordered)
-    # Discrete replicates tie with the estimate often: half of the ties count as below.
-    below = (ordered.searchsorted(estimate) + ordered.searchsorted(estimate, side="right")) / 2
-    return _NORMAL.inv_cdf(min(max(float(below) / n, 0.5 / n), 1 - 0.5 / n))
-
-
-def _acceleration(without_one: Floats) -> float:
-    known = without_one[~np.isnan(without_one)]
-    gaps = known.mean() - known
-    spread = float(np.square(gaps).sum())
-    return float((gaps**3).sum()) / (6 * spread**1.5) if spread else 0.0
 
 
 def bca_levels(*, bias: float, acceleration: float, z: float) -> tuple[float, float]:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from statistics import NormalDist
 
 import numpy as np
 
-from fairgate.stats.observations import ClusterTotals, Floats
+from fairgate.stats.observations import (
+    ClusterTotals,
+    Floats,
+    Observations,
+    cluster_contributions,
+    cluster_shares,
+    cluster_totals,
+    decided_counts,
+    estimate,
+)
+from fairgate.stats.permutation import TypicalValues
 
 TOO_FEW_CLUSTERS = "too few clusters"
 NOTHING_DECIDED = "nothing decided"
@@ -20,15 +32,17 @@ _PRECISION = 1e-16
 _MANY = 200
 """Degrees of freedom above which the difference of two log-gammas would lose digits."""
 NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
+_FEW = 10
+"""Sources that vary, as for the intervals of the report: below it, signs are too few to flip."""
+_MOST_SOURCES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A two-sided interval `low <= high`; `method` is `bca`, `bca and t`, `t` or `wilson`."""
+    """A two-sided interval `low <= high`."""
 
     low: float
     high: float
-    method: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +75,7 @@ def wilson(successes: float, trials: float, *, confidence: float) -> IntervalOrR
     # At 0 and n the limit is 0 and 1 exactly; rounding would leave 1e-19 there.
     low = 0.0 if successes == 0 else max(0.0, (centre - spread) / total)
     high = 1.0 if successes == trials else min(1.0, (centre + spread) / total)
-    return Interval(low=low, high=high, method="wilson")
+    return Interval(low=low, high=high)
 
 
 def influence(totals: ClusterTotals) -> Floats:
@@ -126,30 +140,18 @@ def t_quantile(probability: float, degrees_of_freedom: int) -> float:
         raise ValueError(f"Student's t needs a degree of freedom, not {degrees_of_freedom}")
     if probability in (0, 1):
         return math.copysign(math.inf, probability - 0.5)
-    tail = min(probability, 1 - probability)
-    t = _with_tail(tail, degrees_of_freedom)
-    return math.copysign(t, probability - 0.5) if t else 0.0
-
-
-def _with_tail(tail: float, freedom: int) -> float:
-    """Return the t >= 0 with that upper tail of at most 0.5.
-
-    It is above the normal distribution's, and the tail is convex, so that Newton's steps from there
-    rise towards the root; they end with the rise, or where the density is below the least double.
-    """
+    freedom, tail = degrees_of_freedom, min(probability, 1 - probability)
+    # The t of that upper tail is above the normal distribution's, and the tail is convex, so that
+    # Newton's steps from there rise towards the root; they end with the rise, or where the density
+    # is below the least double.
     t = -NormalDist().inv_cdf(tail) * (1 - 1e-12)
-    while density := _density(t, freedom):
-        better = t + (_tail(t, freedom) - tail) / density
+    while True:
+        power = (freedom + 1) / 2 * math.log1p(t / freedom * t)
+        density = math.exp(-power - _log_beta(freedom)) / math.sqrt(freedom)
+        better = t + (_tail(t, freedom) - tail) / density if density else t
         if not better > t * (1 + 4 * _PRECISION):
-            break
+            return math.copysign(t, probability - 0.5) if t else 0.0
         t = better
-    return t
-
-
-def _density(t: float, freedom: int) -> float:
-    half = freedom / 2
-    power = (half + 0.5) * math.log1p(t / freedom * t)
-    return math.exp(-power - _log_beta(freedom)) / math.sqrt(freedom)
 
 
 def _tail(t: float, freedom: int) -> float:
@@ -197,6 +199,12 @@ def _apart(number: float) -> float:
     return number if abs(number) > _TINY else _TINY
 
 
+def _obstacle(totals: ClusterTotals) -> NoInterval | None:
+    if not totals.counts.any(axis=0).all():
+        return NoInterval(reason=NOTHING_DECIDED)
+    return NoInterval(reason=TOO_FEW_CLUSTERS) if n_filled(totals) < 2 else None
+
+
 def t_interval(totals: ClusterTotals, *, confidence: float) -> IntervalOrReason:
     """Return estimate ± t_{G-1} * cluster-robust standard error.
 
@@ -205,17 +213,15 @@ def t_interval(totals: ClusterTotals, *, confidence: float) -> IntervalOrReason:
     Econometrics 141 (2007) 597-620; A. C. Cameron and D. L. Miller, J. Human Resources 50 (2015)
     317-372, section VI.
     """
-    if not totals.counts.any(axis=0).all():
-        return NoInterval(reason=NOTHING_DECIDED)
     clusters = n_filled(totals)
-    if clusters < 2:
-        return NoInterval(reason=TOO_FEW_CLUSTERS)
+    if obstacle := _obstacle(totals):
+        return obstacle
     error = standard_error(totals)
     if not error:
         return NoInterval(reason=NO_VARIATION)
     reach = t_quantile(0.5 + confidence / 2, clusters - 1) * error
     centre = contrast(totals)
-    return Interval(low=centre - reach, high=centre + reach, method="t")
+    return Interval(low=centre - reach, high=centre + reach)
 
 
 def ratio_interval(
@@ -230,11 +236,9 @@ def ratio_interval(
     no normal ratio and shows when there is none: where the denominator is not distinguishable from
     0, no q is excluded. Variances are cluster-robust as in `t_interval`.
     """
-    if not whole.counts.any(axis=0).all():
-        return NoInterval(reason=NOTHING_DECIDED)
     clusters = n_filled(whole)
-    if clusters < 2:
-        return NoInterval(reason=TOO_FEW_CLUSTERS)
+    if obstacle := _obstacle(whole):
+        return obstacle
     numerator, denominator = contrast(part), contrast(whole)
     changes = np.stack([influence(part), influence(whole)])
     covariance = changes @ changes.T * clusters / (clusters - 1)
@@ -246,4 +250,134 @@ def ratio_interval(
     if a <= 1e-12 * denominator**2 or not denominator:
         return NoInterval(reason=NOT_FROM_ZERO)
     root = math.sqrt(max(0.0, b * b - a * c))
-    return Interval(low=(b - root) / a, high=(b + root) / a, method="Fieller")
+    return Interval(low=(b - root) / a, high=(b + root) / a)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateArm:
+    """The rate of one arm, in [0, 1], its weight in the contrast, and its decided sources."""
+
+    rate: float
+    weight: float
+    sources: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikelyRange:
+    """Values that chance does not exclude, two-sided at `confidence`; `low <= value <= high`."""
+
+    value: float
+    low: float
+    high: float
+    sources: int
+    """Of how many sources the value is; of the smallest arm."""
+    confidence: float
+    as_answers: tuple[RateArm, ...] = ()
+    """The arms, where each source counted as one answer; empty where the means were tested."""
+
+    def sources_to_tell(self, bound: float) -> int | None:
+        """Return with how many such sources the same value would lie beyond `bound` as a whole.
+
+        None where more than a million are needed, or the value is the bound itself.
+        """
+        if self.value == bound:
+            return None
+        if not self.as_answers:
+            reach = self.value - (self.low if self.value > bound else self.high)
+            needed = self.sources * (reach / (self.value - bound)) ** 2
+            return math.ceil(needed) if needed <= _MOST_SOURCES else None
+
+        def tells(sources: int) -> bool:
+            same = (replace(arm, sources=sources) for arm in self.as_answers)
+            found = _score(same, self.confidence)
+            return found.low > bound if self.value > bound else found.high < bound
+
+        if not tells(_MOST_SOURCES):
+            return None
+        return 1 + bisect_left(range(1, _MOST_SOURCES), x=True, key=tells)
+
+
+def likely_range(
+    observed: Observations, *, confidence: float, is_share: bool
+) -> LikelyRange | NoInterval:
+    """Return the range that decides whether a contrast is beyond a bound by more than chance.
+
+    Deterministic, whatever the order of its sources. `is_share` says that every case is in [0, 1].
+    No range where an arm is empty, or where what is no share does not vary between sources.
+
+    What one source's cases say moves together, so sources are what is counted. Where each source
+    has one case in an arm, a source is one answer: Wilson's score interval of the share of sources,
+    arms put together by squares (R. G. Newcombe, "Interval estimation for the difference between
+    independent proportions", Statistics in Medicine 17 (1998) 873-890, method 10). Where sources
+    have many cases, their means are put to the sign-flip test against every bound, inverted
+    (`TypicalValues`); below ten sources that vary, to Student's t; and where none varies, each is
+    one answer again.
+
+    A mean of rare events errs on the side away from 1/2: too few of them make it look too certain.
+    The range of a share reaches there at least as far as the score interval of as many independent
+    cases as its error amounts to (E. L. Korn and B. I. Graubard, "Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data", Survey
+    Methodology 24 (1998) 193-201), below ten sources that vary of as many as there are sources.
+    """
+    totals = cluster_totals(observed)
+    if not len(observed.weights) or not decided_counts(observed).all():
+        return NoInterval(reason=NOTHING_DECIDED)
+    value, filled = estimate(observed), np.count_nonzero(totals.counts > 0, axis=0)
+    rates = totals.sums.sum(axis=0) / totals.counts.sum(axis=0)
+    arms = tuple(
+        RateArm(rate=float(rate), weight=float(weight), sources=int(n))
+        for rate, weight, n in zip(rates, totals.weights, filled, strict=True)
+    )
+    one_each = is_share and float(totals.counts.max()) <= 1
+    found: IntervalOrReason = NoInterval(reason="")
+    if totals.informative < _FEW and not one_each:
+        found = t_interval(totals, confidence=confidence)
+    elif not one_each:
+        known = totals.counts.any(axis=1)
+        values = TypicalValues.of(
+            cluster_contributions(observed)[known],
+            cluster_shares(observed)[known],
+            rng=np.random.default_rng(int(known.sum())),
+        )
+        low, high = values.bounds((1 - confidence) / 2)
+        found = Interval(low=low, high=high)
+    as_answers = arms if isinstance(found, NoInterval) else ()
+    if isinstance(found, NoInterval):
+        if not is_share:
+            return found
+        found = _score(arms, confidence)
+    low, high = min(found.low, value), max(found.high, value)
+    if is_share and len(arms) == 1 and not as_answers:
+        # The end away from 1/2 reaches as far as few events leave open; at 1/2 both err alike.
+        error, answers = standard_error(totals), float(n_filled(totals))
+        if totals.informative >= _FEW and error:
+            answers = max(1.0, value * (1 - value) / error**2)
+        least, most = _wilson(value, answers, confidence)
+        low = min(low, least) if value >= 0.5 else max(0.0, low)
+        high = max(high, most) if value <= 0.5 else min(1.0, high)
+    return LikelyRange(
+        value=value,
+        low=low,
+        high=high,
+        sources=min(arm.sources for arm in arms),
+        confidence=confidence,
+        as_answers=as_answers,
+    )
+
+
+def _score(arms: Iterable[RateArm], confidence: float) -> Interval:
+    """Return the interval of `sum_a weight_a * rate_a`, each source one answer in each arm."""
+    value, below, above = 0.0, 0.0, 0.0
+    for arm in arms:
+        low, high = _wilson(arm.rate, arm.sources, confidence)
+        ends = arm.weight * low, arm.weight * high
+        centre = arm.weight * arm.rate
+        value += centre
+        below += (centre - min(ends)) ** 2
+        above += (max(ends) - centre) ** 2
+    return Interval(low=value - math.sqrt(below), high=value + math.sqrt(above))
+
+
+def _wilson(rate: float, answers: float, confidence: float) -> tuple[float, float]:
+    found = wilson(rate * answers, answers, confidence=confidence)
+    return (found.low, found.high) if isinstance(found, Interval) else (0.0, 1.0)

@@ -85,19 +85,11 @@ class PairedObservations:
     """Cases decided in the run and in the baseline, matched by key, in the run's order.
 
     `now` and `base` share keys, clusters and arms; clusters are renumbered 0..G-1 over those that
-    have a pair and `cluster_of` [G] holds their number in the run. `only_now` and `only_base` list
-    keys (in order) without a counterpart, `common` counts the keys in both, of which
-    `undecided_now` and `undecided_base` have no value.
+    have a pair.
     """
 
     now: Observations
     base: Observations
-    cluster_of: Integers
-    only_now: tuple[str, ...]
-    only_base: tuple[str, ...]
-    common: int
-    undecided_now: int
-    undecided_base: int
     decided_once: tuple[str, ...] = ()
     """Keys of both runs that only one of them decided."""
 
@@ -110,13 +102,6 @@ class PairedObservations:
     def n_discordant(self) -> int:
         """Count the pairs whose value differs between the runs."""
         return int(np.count_nonzero(self.now.values != self.base.values))
-
-    @property
-    def undecided_change(self) -> float:
-        """Share of undecided among common keys now minus then; NaN without common keys."""
-        if not self.common:
-            return float("nan")
-        return (self.undecided_now - self.undecided_base) / self.common
 
 
 def _check_range(name: str, indices: npt.NDArray[np.integer], size: int) -> None:
@@ -151,20 +136,17 @@ def cluster_totals(obs: Observations) -> ClusterTotals:
     cells = clusters * n_arms + obs.arms[decided]
     values = obs.values[decided]
     size, shape = obs.n_clusters * n_arms, (obs.n_clusters, n_arms)
+    informative = 0
+    if len(values):
+        above = np.bincount(clusters[values > values.min()])
+        below = np.bincount(clusters[values < values.max()])
+        informative = min(int(np.count_nonzero(above)), int(np.count_nonzero(below)))
     return ClusterTotals(
         sums=np.bincount(cells, weights=values, minlength=size).astype(np.float64).reshape(shape),
         counts=np.bincount(cells, minlength=size).reshape(shape).astype(np.float64),
         weights=np.asarray(obs.weights, dtype=np.float64),
-        informative=_informative(clusters, values),
+        informative=informative,
     )
-
-
-def _informative(clusters: Integers, values: Floats) -> int:
-    if not len(values):
-        return 0
-    above = np.bincount(clusters[values > values.min()])
-    below = np.bincount(clusters[values < values.max()])
-    return min(int(np.count_nonzero(above)), int(np.count_nonzero(below)))
 
 
 def select(obs: Observations, where: Mask) -> Observations:
@@ -215,34 +197,32 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
             f"run and baseline weigh their arms differently: {now.weights} and {base.weights}; "
             "accept a new baseline with this version"
         )
-    here, there = _matched_positions(now, base)
-    unmatched_now = np.ones(len(now.keys), dtype=np.bool_)
-    unmatched_now[here] = False
-    unmatched_base = np.ones(len(base.keys), dtype=np.bool_)
-    unmatched_base[there] = False
+    keys, kept = list(now.keys), list(base.keys)
+    places = _positions(keys, "run")
+    here: Integers = np.arange(len(keys), dtype=np.int64)
+    there = here
+    if keys != kept:
+        known = _positions(kept, "baseline")
+        matches = [(places[key], known[key]) for key in keys if key in known]
+        rows = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
+        here, there = rows[:, 0], rows[:, 1]
     _check_same_design(now, base, here, there)
     decided_now, decided_base = now.decided[here], base.decided[there]
     both = decided_now & decided_base
     once = here[decided_now != decided_base]
     here, there = here[both], there[both]
-    cluster_of, clusters = np.unique(now.clusters[here], return_inverse=True)
+    used, clusters = np.unique(now.clusters[here], return_inverse=True)
     paired = Observations(
         keys=_keys_at(now, here),
         clusters=clusters.astype(np.int64),
         arms=now.arms[here],
         values=now.values[here],
         weights=now.weights,
-        n_clusters=len(cluster_of),
+        n_clusters=len(used),
     )
     return PairedObservations(
         now=paired,
         base=replace(paired, values=base.values[there]),
-        cluster_of=cluster_of.astype(np.int64),
-        only_now=tuple(_keys_at(now, np.flatnonzero(unmatched_now))),
-        only_base=tuple(_keys_at(base, np.flatnonzero(unmatched_base))),
-        common=len(both),
-        undecided_now=int(np.count_nonzero(~decided_now)),
-        undecided_base=int(np.count_nonzero(~decided_base)),
         decided_once=tuple(_keys_at(now, once)),
     )
 
@@ -261,18 +241,6 @@ def _positions(keys: Sequence[str], name: str) -> dict[str, int]:
             f"the {name} has the case key {twice!r:.80} twice; expected one value for each case"
         )
     return positions
-
-
-def _matched_positions(now: Observations, base: Observations) -> tuple[Integers, Integers]:
-    keys, kept = list(now.keys), list(base.keys)
-    here = _positions(keys, "run")
-    if keys == kept:
-        everything = np.arange(len(keys), dtype=np.int64)
-        return everything, everything
-    there = _positions(kept, "baseline")
-    matches = [(here[key], there[key]) for key in keys if key in there]
-    both = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
 
 
 def _check_same_design(

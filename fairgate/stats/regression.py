@@ -12,6 +12,7 @@ the side of 0 is in doubt, the bounds are the worst corners of the bounds of m a
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
@@ -28,8 +29,7 @@ from fairgate.stats.observations import (
     cluster_totals,
     estimate,
 )
-from fairgate.stats.sign_flip import (
-    FlipMethod,
+from fairgate.stats.permutation import (
     TypicalValues,
     changed_sources_needed,
     lattice_unit,
@@ -120,18 +120,12 @@ def sources_needed(effect: float, sd: float, design: RuleDesign) -> int | None:
     """
     if effect < design.margin or (effect == design.margin and sd > 0):
         return None
-    low, high = 1, 2
-    while minimum_detectable_effect(sd, high, design) > effect:
-        low, high = high, high * 2
-        if high > _MOST_SOURCES:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        if minimum_detectable_effect(sd, middle, design) > effect:
-            low = middle
-        else:
-            high = middle
-    return high
+    least = bisect_left(
+        range(2, _MOST_SOURCES + 1),
+        x=True,
+        key=lambda many: minimum_detectable_effect(sd, many, design) <= effect,
+    )
+    return 2 + least if 2 + least <= _MOST_SOURCES else None
 
 
 def simulated_power(
@@ -182,8 +176,6 @@ class RegressionEvidence:
     n_changed_sources: int = 0
     sign_changed: bool = False
     p_value: float = _NAN
-    p_two_sided: float = _NAN
-    min_attainable_p: float = 1.0
     method: Method = Method.NONE
     level: float = _NAN
     lower: float = _NAN
@@ -226,6 +218,8 @@ class PreparedRegression:
     settings: RegressionSettings
     pairs: PairedObservations
     evidence: RegressionEvidence
+    difference: float = _NAN
+    """now - base, with the sign that makes more worse."""
     values: TypicalValues | None = None
     error: float = _NAN
     midpoint: float = _NAN
@@ -287,103 +281,71 @@ class PreparedRegression:
     def _difference_bounds(self, level: float) -> tuple[float, float]:
         if self.values is not None:
             return self.values.bounds(level)
-        change = _oriented(self.pairs, self.settings.worse)[1]
         reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.error
-        return change - reach, change + reach
+        return self.difference - reach, self.difference + reach
 
 
 def prepare_regression(
     pairs: PairedObservations, settings: RegressionSettings, rng: np.random.Generator
 ) -> PreparedRegression:
     """Return the comparison with its p value; deterministic given the state of `rng`."""
-    found = _describe(pairs, settings)
-    if not found.evaluated:
-        return PreparedRegression(settings=settings, pairs=pairs, evidence=found)
-    difference = pairs.difference
-    error = standard_error(cluster_totals(difference))
-    sd = error * math.sqrt(found.n_sources)
-    middle = replace(pairs.now, values=(pairs.now.values + pairs.base.values) / 2)
-    found = replace(found, sd=sd, sd_used=max(settings.sd_floor, 0.0 if math.isnan(sd) else sd))
-    prepared = PreparedRegression(
-        settings=settings,
-        pairs=pairs,
-        evidence=found,
-        error=error,
-        midpoint=abs(estimate(middle)),
-        midpoint_error=standard_error(cluster_totals(middle)),
-    )
-    if not found.n_discordant:
-        unchanged = replace(found, p_value=1.0, p_two_sided=1.0, method=Method.EXACT)
-        return replace(prepared, evidence=unchanged)
-    if 2 <= found.n_sources < settings.few_sources and error > 0:
-        return _with_t_test(prepared)
-    return _with_sign_flips(prepared, rng)
-
-
-def _describe(pairs: PairedObservations, settings: RegressionSettings) -> RegressionEvidence:
     now, base = estimate(pairs.now), estimate(pairs.base)
-    sign, difference = _oriented(pairs, settings.worse)
-    absolute = settings.worse is Worse.ABSOLUTE
-    return RegressionEvidence(
+    is_absolute = settings.worse is Worse.ABSOLUTE
+    turns = settings.worse is Worse.LOWER or (is_absolute and now + base < 0)
+    sign = -1.0 if turns else 1.0
+    difference = sign * (now - base)
+    worsening = abs(now) - abs(base) if is_absolute else difference
+    found = RegressionEvidence(
         now=now,
         base=base,
-        worsening=abs(now) - abs(base) if absolute else sign * (now - base),
+        worsening=worsening,
         n_pairs=len(pairs.now.keys),
         n_discordant=pairs.n_discordant,
         n_sources=pairs.now.n_clusters,
-        n_changed_sources=0 if math.isnan(difference) else int(np.count_nonzero(_changes(pairs))),
         sign_changed=now * base < 0,
     )
-
-
-def _oriented(pairs: PairedObservations, worse: Worse) -> tuple[float, float]:
-    """Return the sign that makes more worse, and the difference now - base times that sign."""
-    now, base = estimate(pairs.now), estimate(pairs.base)
-    signs = {Worse.HIGHER: 1.0, Worse.LOWER: -1.0, Worse.ABSOLUTE: -1.0 if now + base < 0 else 1.0}
-    return signs[worse], signs[worse] * (now - base)
-
-
-def _changes(pairs: PairedObservations) -> Floats:
-    """Return [G] what each source adds to the change; rounding dust is 0."""
-    changes = cluster_contributions(pairs.difference)
+    if not found.evaluated:
+        return PreparedRegression(settings=settings, pairs=pairs, evidence=found)
+    changes = sign * cluster_contributions(pairs.difference)
     dust = 1e-12 * float(np.abs(changes).sum())
-    return np.where(np.abs(changes) <= dust, 0.0, changes)
-
-
-def _with_t_test(prepared: PreparedRegression) -> PreparedRegression:
-    found, settings = prepared.evidence, prepared.settings
+    changes = np.where(np.abs(changes) <= dust, 0.0, changes)
+    error = standard_error(cluster_totals(pairs.difference))
+    middle = replace(pairs.now, values=(pairs.now.values + pairs.base.values) / 2)
+    midpoint_error = standard_error(cluster_totals(middle))
+    values, p_value, method = None, 1.0, Method.EXACT
     null = settings.margin if settings.strict else 0.0
-    error = prepared.error
-    if settings.worse is Worse.ABSOLUTE and found.sign_changed:
+    if found.n_discordant and 2 <= found.n_sources < settings.few_sources and error > 0:
         # Across the sign the change of size is twice the midpoint, with that one's error.
-        error = max(error, 2 * prepared.midpoint_error)
-    freedom = found.n_sources - 1
-    p_value = t_upper_tail((found.worsening - null) / error, freedom)
-    far = t_upper_tail(abs(found.worsening - null) / error, freedom)
-    evidence = replace(
-        found, p_value=p_value, p_two_sided=2 * far, min_attainable_p=0.0, method=Method.STUDENT
+        crosses = is_absolute and found.sign_changed
+        widest = max(error, 2 * midpoint_error) if crosses else error
+        p_value = t_upper_tail((worsening - null) / widest, found.n_sources - 1)
+        method = Method.STUDENT
+    elif found.n_discordant:
+        shares = cluster_shares(pairs.difference)
+        values = TypicalValues.of(changes, shares, rng=rng, n_draws=settings.n_draws)
+        # Only ABSOLUTE can fall short of the difference: where the sign turned.
+        reach = min(worsening, difference)
+        if settings.strict:
+            p_value, is_exact = values.p_above(null + difference - reach), False
+        else:
+            unit = lattice_unit(pairs.difference)
+            p_value, is_exact = sign_flip_test(changes, values, unit=unit, reach=reach)
+        method = Method.EXACT if is_exact else Method.MONTE_CARLO
+    sd = error * math.sqrt(found.n_sources)
+    return PreparedRegression(
+        settings=settings,
+        pairs=pairs,
+        evidence=replace(
+            found,
+            n_changed_sources=int(np.count_nonzero(changes)),
+            sd=sd,
+            sd_used=max(settings.sd_floor, 0.0 if math.isnan(sd) else sd),
+            p_value=p_value,
+            method=method,
+        ),
+        difference=difference,
+        values=values,
+        error=error,
+        midpoint=abs(estimate(middle)),
+        midpoint_error=midpoint_error,
     )
-    return replace(prepared, evidence=evidence)
-
-
-def _with_sign_flips(prepared: PreparedRegression, rng: np.random.Generator) -> PreparedRegression:
-    found, settings, pairs = prepared.evidence, prepared.settings, prepared.pairs
-    sign, difference = _oriented(pairs, settings.worse)
-    changes = sign * _changes(pairs)
-    shares = cluster_shares(pairs.difference)
-    values = TypicalValues.of(changes, shares, rng=rng, n_draws=settings.n_draws)
-    # Only ABSOLUTE can fall short of the difference: where the sign turned.
-    reach = min(found.worsening, difference)
-    test = sign_flip_test(changes, values, unit=lattice_unit(pairs.difference), reach=reach)
-    exact = test.method is not FlipMethod.MONTE_CARLO and not settings.strict
-    p_value = test.p_worse
-    if settings.strict:
-        p_value = values.p_above(settings.margin + difference - reach)
-    evidence = replace(
-        found,
-        p_value=p_value,
-        p_two_sided=test.p_two_sided,
-        min_attainable_p=test.min_attainable_p,
-        method=Method.EXACT if exact else Method.MONTE_CARLO,
-    )
-    return replace(prepared, evidence=evidence, values=values)

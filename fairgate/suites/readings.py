@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from fairgate.domain.cases import Case, first_asked
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason
 from fairgate.relations.oracles.oracle import Oracle, read_together
-from fairgate.relations.oracles.tone import ReadsTogether
+
+MOST_HELD = 100_000
+"""Equal things that are kept as one."""
+Result = TypeVar("Result")
+
+
+def once(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Return the function as one that is called once for the same objects (not for equal ones).
+
+    What is kept holds what was given, so that no other objects take their ids.
+    """
+    known: dict[tuple[int, ...], tuple[Sequence[object], Result]] = {}
+
+    def found(*given: object) -> Result:
+        name = tuple(map(id, given))
+        kept = known.get(name)
+        if kept is None:
+            kept = given, function(*given)
+            if len(known) < MOST_HELD:
+                known[name] = kept
+        return kept[1]
+
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +94,21 @@ class Readings:
         return (self.suite, key) in self.executions
 
     def one(self, key: str, reader: str = "") -> Reading:
-        """Return the reading of one answer by itself; a small margin makes it unstable."""
+        """Return the reading of one answer by itself; a small margin makes it unstable.
+
+        Without a margin equal ones are one object.
+        """
         name = self._oracle_of(key, reader)
         known = self._single.setdefault(name, {})
         found = known.get(key)
         if found is None:
-            found = known[key] = self._alone(key, name)
+            raw = self._raw(key, name)
+            if raw.margin is None:
+                found = self._held.get(raw)
+            found = found or self._together_of([key], name)
+            if raw.margin is None:
+                self._held[raw] = found
+            known[key] = found
         return found
 
     def all_of(self, key: str, reader: str = "") -> Reading:
@@ -120,16 +152,6 @@ class Readings:
             self._first[name] = first
         return first
 
-    def _alone(self, key: str, name: str) -> Reading:
-        """Return the reading of one answer; without a margin equal ones are one object."""
-        raw = self._raw(key, name)
-        if raw.margin is not None:
-            return self._together_of([key], name)
-        found = self._held.get(raw)
-        if found is None:
-            found = self._held[raw] = self._together_of([key], name)
-        return found
-
     def _together_of(self, keys: Sequence[str], name: str) -> Reading:
         raw = [self._raw(key, name) for key in keys]
         if keys[0] not in self._cases:
@@ -154,8 +176,8 @@ class Readings:
         These are the cases of its own relation, and of others' those whose keys differ from this
         one in the source alone: the sources that it shares.
         """
-        oracle = self.oracles[name]
-        if not isinstance(oracle, ReadsTogether):
+        prepare = getattr(self.oracles[name], "prepare", None)
+        if prepare is None:
             return
         is_own = self._first_of(case.oracle) == name
         what = name, "" if is_own else _place(case)
@@ -171,7 +193,7 @@ class Readings:
                 else each.oracle == case.oracle and _place(each) == what[1]
             )
         )
-        oracle.prepare([each.response for each in found if each is not None and each.response])
+        prepare([each.response for each in found if each is not None and each.response])
 
 
 def _place(case: Case) -> str:

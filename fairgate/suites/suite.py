@@ -1,27 +1,29 @@
-"""The interface of every kind of suite: a policy model, and a suite that plans and judges.
+"""The interface of every kind of suite: a policy model, and a suite that plans and assesses.
 
-The engine sees suites through these Protocols alone: to add a kind is to add a folder and one line
-in `suites/catalogue.py`.
+The engine sees suites through `Suite` alone: to add a kind is to add a folder and one line in
+ `suites/catalogue.py`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from fairgate.domain.cases import Case, Rejected, Source, Task
-from fairgate.domain.executions import Document, Execution
-from fairgate.domain.items import ExcludedItem, Item
+from fairgate.domain.cases import SYSTEM_RETRIEVER, ExcludedItem, Item, Source, Task, TestPlan
+from fairgate.domain.executions import Document
+from fairgate.domain.ports import Executed
 from fairgate.domain.schema import Columns
-from fairgate.domain.units import Judged, Reason, Unit
+from fairgate.domain.units import Assessed, Reason, Unit
+from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from fairgate.metrics.table import Table
+    from fairgate.metrics.metric import Table
     from fairgate.relations.oracles.oracle import Oracle
     from fairgate.suites.metamorphic.policy import TaskPolicy
     from fairgate.suites.question_items.policy import ItemsPolicy
@@ -30,17 +32,6 @@ if TYPE_CHECKING:
 Loaded = TypeVar("Loaded")
 VectorsOf: TypeAlias = "Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]"
 """Documents to unit vectors `[n, d]`; None where a text is not known."""
-Executions = Mapping[tuple[str, str], Execution]
-"""(suite, key) to what happened; a case without an entry has no answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuitePlan:
-    """What one suite asks and judges, in a fixed order."""
-
-    cases: Sequence[Case]
-    units: Sequence[Unit]
-    rejected: Sequence[Rejected] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +53,7 @@ class Setup:
     seed: int
     quarantined: frozenset[str] = frozenset()
     """Keys of excluded cases: in no verdict, in no majority of the controls."""
-    retriever: str | None = "default"
+    retriever: str | None = SYSTEM_RETRIEVER
     """Which of the system's retrievers answers; None asks without documents."""
     top_k: int = 0
     takes_documents: bool = True
@@ -110,6 +101,10 @@ class Materials(Protocol):
         """Read every collection once, so that a missing stance is reported early."""
         ...
 
+    def report(self, field: str, sentence: str) -> None:
+        """Report what is wrong with a field of the suite."""
+        ...
+
     def attempt(self, field: str, load: Callable[[], Loaded]) -> Loaded | None:
         """Report a DataError or UsageError that `load` raises at the field of the suite."""
         ...
@@ -129,148 +124,112 @@ class CollectionSearch:
     setting: str
 
 
-class Suite(Protocol):
-    """A suite of the policy with everything it names loaded. Pure: no model, no files."""
+class Suite(ABC):
+    """A suite of the policy with everything it names loaded. Pure: no model, no files.
+
+    What is not abstract is as most kinds have it: no pairs to cross, no repeats, no control arm.
+    """
+
+    policy: Any
+    """The suite's part of the policy."""
 
     @property
     def id(self) -> str:
         """Name of the suite."""
-        ...
+        return str(self.policy.id)
 
     @property
     def kind(self) -> str:
         """Id of its kind."""
-        ...
-
-    @property
-    def oracles(self) -> Mapping[str, Oracle]:
-        """What reads the answers, by the name that `Case.oracle` gives."""
-        ...
+        return str(self.policy.kind)
 
     @property
     def unstable_margin(self) -> float:
         """Margin in nats below which an answer counts as unstable."""
-        ...
+        return float(self.policy.unstable_margin)
 
     @property
+    @abstractmethod
+    def oracles(self) -> Mapping[str, Oracle]:
+        """What reads the answers, by the name that `Case.oracle` gives."""
+
+    @property
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Names of the claims that become columns of the suite's table."""
-        ...
 
     @property
     def crossing(self) -> str | None:
         """Which pairs attribution crosses: `sampled`, `all` or `off`; None: there are no pairs."""
-        ...
+        return None
 
     @property
     def most_crossed(self) -> int | None:
         """Most pairs that attribution crosses; None: as many as `crossing` says."""
-        ...
+        return getattr(self.policy, "attribution_pairs", None)
 
     @property
     def repeats(self) -> int:
         """How often each case is asked."""
-        ...
+        return getattr(self.policy, "repeats", 1)
 
     @property
     def has_control_arm(self) -> bool:
         """Whether the suite asks neutral wording too."""
-        ...
+        return False
 
+    @abstractmethod
     def size(self) -> int:
         """Return at least as many cases as `plan` makes, without making them."""
-        ...
 
-    def plan(self) -> SuitePlan:
+    @abstractmethod
+    def plan(self) -> TestPlan:
         """Return everything the suite asks; equal inputs, equal plan."""
-        ...
 
-    def judge(
+    @abstractmethod
+    def assess(
         self,
         units: Sequence[Unit],
         readings: Readings,
-        executions: Executions,
+        executions: Executed,
         vectors: VectorsOf,
-    ) -> list[Judged]:
-        """Return a judged unit for each unit, in their order."""
-        ...
+    ) -> list[Assessed]:
+        """Return an assessed unit for each unit, in their order."""
 
+    @abstractmethod
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return why the suite cannot have a column without any value; None: it has it."""
-        ...
 
     def verify(self, table: Table) -> None:
         """Raise RuntimeError where values contradict each other: FairGate has a bug then."""
-        ...
+        del table
 
     def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:
-        """Return the upper limits of the RRS bands; `quartiles` are a baseline's."""
-        ...
+        """Return the upper limits of the RRS bands, P1's; `quartiles` are a baseline's."""
+        del quartiles
+        return PAPER_BANDS
 
+    @abstractmethod
     def must_match(self) -> Mapping[str, object]:
-        """Return what must be equal for two runs of the suite to be comparable (SPEC 9)."""
-        ...
+        """Return what must be equal for two runs of the suite to be comparable."""
 
+    @abstractmethod
     def reading_rule(self) -> Mapping[str, object]:
         """Return the rules that cut and read answers: `rescore` refuses others."""
-        ...
 
     def searches(self) -> Sequence[CollectionSearch]:
         """Return the retrievers that the suite brings itself."""
-        ...
+        return ()
 
     def replica(self, controls: Sequence[PerturbationSet]) -> Suite:
         """Return the suite with another wording of equal meaning; itself where there is none."""
-        ...
+        del controls
+        return self
 
     def without_crossing(self) -> Suite:
         """Return the suite without attribution (burn-in)."""
-        ...
+        return self
 
-    def describe(self, plan: SuitePlan) -> Iterator[str]:
+    @abstractmethod
+    def describe(self, plan: TestPlan) -> Iterator[str]:
         """Yield the lines of `fairgate check` about the suite."""
-        ...
-
-
-class _Policy(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def unstable_margin(self) -> float: ...
-
-
-Policy_co = TypeVar("Policy_co", bound=_Policy, covariant=True)
-
-
-class _Given(Protocol[Policy_co]):
-    @property
-    def policy(self) -> Policy_co: ...
-
-
-@dataclass(frozen=True)
-class NamedByPolicy(Generic[Policy_co]):
-    """A suite that is called as its part of the policy calls it."""
-
-    given: _Given[Policy_co]
-
-    @property
-    def policy(self) -> Policy_co:
-        """Return the suite's part of the policy."""
-        return self.given.policy
-
-    @property
-    def id(self) -> str:
-        """Return the suite's name."""
-        return self.policy.id
-
-    @property
-    def kind(self) -> str:
-        """Return the kind."""
-        return self.policy.kind
-
-    @property
-    def unstable_margin(self) -> float:
-        """Return the policy's margin."""
-        return self.policy.unstable_margin

@@ -1,15 +1,32 @@
-"""The policy's `budget`: the most that a run may ask of a system."""
+"""The policy's `budget`: how much a run may ask, metered, and questions that end with it.
+
+A question that was handed out is answered, counted and stored; no further one is handed out once a
+limit is reached. So a run that stops has lost nothing, and the next one continues from the store.
+Answers from the store cost nothing. Attribution's questions and those of replicas count as others.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+import time
+from array import array
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from fairgate.domain.errors import BudgetError, UsageError
+from fairgate.domain.executions import Usage
 from fairgate.domain.schema import Strict, SystemModel
-from fairgate.systems.budget_meter import Budget, Meter, Prices
-from fairgate.systems.resources import Resources
 
+if TYPE_CHECKING:
+    from fairgate.systems.resources import Resources
+
+T = TypeVar("T")
+Found = TypeVar("Found")
+Ask = Callable[[Sequence[T]], Generator[tuple[int, Found], None, None]]
+"""Asks all of a sequence; yields positions in it, each with what came back."""
+_MILLION = 1_000_000
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Amount = Annotated[float, Field(gt=0, le=1e12)]
 Price = Annotated[float, Field(ge=0, le=1e12)]
@@ -20,6 +37,12 @@ class PricesPart(Strict):
 
     input: Price = Field(description="Money for a million tokens of questions.")
     output: Price = Field(description="Money for a million tokens of answers.")
+
+    def of(self, usage: Usage) -> float | None:
+        """Return what a question cost; None where its tokens are not reported."""
+        if usage.input is None or usage.output is None:
+            return None
+        return (usage.input * self.input + usage.output * self.output) / _MILLION
 
 
 class BudgetPart(Strict):
@@ -61,36 +84,143 @@ BudgetField = Annotated[
 ]
 
 
+class Meter:
+    """Counts what a run spends, over all that it asks."""
+
+    def __init__(
+        self,
+        budget: BudgetPart | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        field: str = "system.budget",
+    ) -> None:
+        """Take the limits; `clock` gives seconds from any beginning, `field` is the policy's."""
+        self._budget = budget or BudgetPart.model_construct()
+        self.field = field
+        self.now = clock
+        self._began: float | None = None
+        self.requests = 0
+        self.keeps = True
+        """Whether answers are stored; not those of replicas, which are asked past the store."""
+        self.latencies = array("d")
+        """Seconds from handing out each question to its answer, in the order of the answers."""
+        self.tokens = 0
+        self.money = 0.0
+
+    @property
+    def spent(self) -> str:
+        """Return which limit is reached, for a sentence; empty while a question may be asked."""
+        budget = self._budget
+        if budget.requests is not None and self.requests >= budget.requests:
+            return f"{budget.requests:,} requests"
+        if budget.tokens is not None and self.tokens >= budget.tokens:
+            return f"{budget.tokens:,} tokens"
+        if budget.money is not None and self.money >= budget.money:
+            return f"{budget.money:g} of money"
+        if budget.seconds is not None and self._seconds >= budget.seconds:
+            return f"{budget.seconds:g} seconds"
+        return ""
+
+    @property
+    def counted(self) -> str:
+        """Return what was asked in this run: `120 questions, 34,200 tokens`."""
+        parts = ["1 question" if self.requests == 1 else f"{self.requests:,} questions"]
+        if self.tokens:
+            parts.append(f"{self.tokens:,} tokens")
+        if self.money:
+            parts.append(f"{self.money:.4g} of money")
+        if self._budget.seconds is not None:
+            parts.append(f"{self._seconds:.0f} seconds")
+        return ", ".join(parts)
+
+    def asked(
+        self, items: Sequence[T], ask: Ask[T, Found], is_kept: Callable[[], bool]
+    ) -> Generator[tuple[int, Found], None, None]:
+        """Yield what `ask` yields for the items, which are handed out while the budget lasts.
+
+        Raises BudgetError after those handed out, unless all were; `is_kept`: whether answers are
+        stored for the next run.
+        """
+        allowed = _WhileItLasts(items, self)
+        with closing(ask(allowed)) as coming:
+            for position, found in coming:
+                self.latencies.append(self.now() - allowed.began[position])
+                yield position, found
+        if left := len(items) - len(allowed.began):
+            next_step = (
+                "the answers are stored: run again to go on from there"
+                if self.keeps and is_kept()
+                else "the answers are not stored, because the version of what answers is not "
+                "known, or not believed: name its `revision`, so that the next run goes on"
+            )
+            raise BudgetError(
+                f"the budget of {self.spent} is spent. Asked in this run: {self.counted}",
+                left=left,
+                next_step=f"{next_step}, or raise `{self.field}`",
+            )
+
+    def add(self, usage: Usage) -> None:
+        """Count what an answer cost. Raises UsageError where a limit cannot be kept."""
+        budget = self._budget
+        money = usage.money if budget.prices is None else budget.prices.of(usage)
+        if budget.tokens is not None and usage.tokens is None:
+            _cannot("tokens", "`total_tokens`")
+        if budget.money is not None and money is None:
+            _cannot("money", "`cost`" if budget.prices is None else "its tokens")
+        self.tokens += usage.tokens or 0
+        self.money += money or 0.0
+
+    def hand_out(self) -> float:
+        """Count a question that is going to be asked; return the time."""
+        now = self.now()
+        self._began = now if self._began is None else self._began
+        self.requests += 1
+        return now
+
+    @property
+    def _seconds(self) -> float:
+        return 0.0 if self._began is None else self.now() - self._began
+
+
+def _cannot(limit: str, part: str) -> None:
+    raise UsageError(
+        f"the budget limits `{limit}`, but an answer reports no {part} under `usage`, so that it "
+        f"cannot be kept; limit `requests` or `seconds` instead of `{limit}`"
+        + (", or give `prices`" if part == "`cost`" else "")
+    )
+
+
+class _WhileItLasts(list[T]):
+    """What is to be asked; iterating ends early where the budget does."""
+
+    def __init__(self, inner: Sequence[T], meter: Meter) -> None:
+        super().__init__(inner)
+        self._meter = meter
+        self.began: list[float] = []
+        """When each was handed out."""
+
+    def __iter__(self) -> Iterator[T]:
+        for each in super().__iter__():
+            if self._meter.spent:
+                return
+            self.began.append(self._meter.hand_out())
+            yield each
+
+
 def meter_for(system: SystemModel, resources: Resources) -> Meter:
     """Return what counts a run's questions, without limits where the policy sets none."""
-    meter = _meter(getattr(system, "budget", None), resources, "system.budget")
+    meter = shared_meter(getattr(system, "budget", None), resources, "system.budget")
     resources.meters.append(meter)
     return meter
 
 
-def meter_of_judges(part: BudgetPart | None, resources: Resources) -> Meter:
-    """Return what counts the questions to a judge: apart from a system's, at their own prices."""
-    return _meter(part, resources, "judge.budget")
-
-
-def _meter(part: BudgetPart | None, resources: Resources, field: str) -> Meter:
+def shared_meter(part: BudgetPart | None, resources: Resources, field: str) -> Meter:
     """Return a meter with a policy's limits, or the one whose limits several runs keep together."""
     shared = {} if resources.runtime.meters is None else resources.runtime.meters
     if field in shared:
         meter: Meter = shared[field]
         return meter
-    meter = Meter(Budget() if part is None else _limits(part), field=field)
+    meter = Meter(part, field=field)
     if part is not None:
         shared[field] = meter
     return meter
-
-
-def _limits(part: BudgetPart) -> Budget:
-    prices = part.prices
-    return Budget(
-        requests=part.requests,
-        tokens=part.tokens,
-        seconds=part.seconds,
-        money=part.money,
-        prices=None if prices is None else Prices(input=prices.input, output=prices.output),
-    )

@@ -1,73 +1,83 @@
 """Every kind of system there is; a kind is one file and one line here.
 
-Its file is read when a policy names it.
+Its file is read when a policy names it. `python -m fairgate.systems.catalogue` writes the shipped
+JSON Schema of policies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.schema import JudgeModel, SystemModel
-from fairgate.policy.assembled import PolicyParts, SystemPart
+from fairgate.policy.assembled import PolicyParts, SystemPart, schema_text
 
 if TYPE_CHECKING:
     from fairgate.systems.system_kind import SystemKind
 
-_SHIPPED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "local": ("local:Local", ("retriever", "generator")),
-    "recorded": ("recorded:Recorded", ("recorded",)),
-    "http": ("http:Http", ("http",)),
-    "command": ("command:Command", ("command",)),
-    "python": ("python:Python", ("python",)),
+SCHEMA_FILE = Path(__file__).parent.parent / "data" / "policy.schema.json"
+_SHIPPED: dict[str, tuple[str, ...]] = {
+    "local:LocalPolicy": ("retriever", "generator"),
+    "recorded:RecordedPolicy": ("recorded",),
+    "http:HttpPolicy": ("http",),
+    "command:CommandPolicy": ("command",),
+    "python:PythonPolicy": ("python",),
 }
-"""A line for each: its file and class, and the keys that only its policy model has."""
-SYSTEMS: Catalogue[SystemKind[Any]] = Catalogue(
-    "kind of system",
-    package="fairgate.systems",
-    places={name: place for name, (place, _) in _SHIPPED.items()},
-)
+"""A line for each: its file and policy model, and the keys that only that model has."""
+_ADDED: list[type[SystemKind]] = []
 
 
 @contextmanager
-def registered(*kinds: SystemKind[Any]) -> Iterator[None]:
+def registered(*kinds: type[SystemKind]) -> Iterator[None]:
     """Add kinds of systems for as long as the context is open. Raises ValueError for a clash."""
-    with ExitStack() as stack:
+    count = len(_ADDED)
+    try:
         for kind in kinds:
-            taken = {key for name in SYSTEMS.ids for key in _keys_of(name)}
-            if not kind.model.keys or taken.intersection(kind.model.keys):
+            taken = {key for part in policy_parts().systems for key in part.keys}
+            if not kind.keys or taken.intersection(kind.keys):
                 raise ValueError(
-                    f"the kind of system {kind.id!r} needs keys of its own: {kind.model.keys}"
+                    f"the kind of system {kind.id!r} needs keys of its own: {kind.keys}"
                 )
-            stack.enter_context(SYSTEMS.added(kind))
+            _ADDED.append(kind)
         yield
+    finally:
+        del _ADDED[count:]
 
 
 def policy_parts() -> PolicyParts:
     """Return what a policy's `system` and `judge` may be, for `parse_policy`."""
-    systems = tuple(SystemPart(_keys_of(name), partial(_model_of, name)) for name in SYSTEMS.ids)
-    return PolicyParts(systems=systems, judge=_judge)
+    shipped = [SystemPart(keys, partial(_shipped, place)) for place, keys in _SHIPPED.items()]
+    added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in _ADDED]
+    return PolicyParts(systems=(*shipped, *added), judge=_judge)
 
 
-def kind_of(system: SystemModel) -> SystemKind[Any]:
-    """Return the kind of a policy's system."""
-    named = (SYSTEMS[name] for name in SYSTEMS.ids if _keys_of(name) == system.keys)
-    return next(kind for kind in named if isinstance(system, kind.model))
+def kind_of(system: SystemModel) -> SystemKind:
+    """Return a policy's system as the kind that it is. Raises TypeError for none."""
+    from fairgate.systems.system_kind import SystemKind
+
+    if not isinstance(system, SystemKind):
+        raise TypeError(f"{type(system).__name__} is no kind of system")
+    return system
 
 
-def _keys_of(name: str) -> tuple[str, ...]:
-    return _SHIPPED[name][1] if name in _SHIPPED else SYSTEMS[name].model.keys
+def _shipped(place: str) -> type[SystemModel]:
+    file, _, name = place.partition(":")
+    return cast("type[SystemModel]", getattr(import_module(f"fairgate.systems.{file}"), name))
 
 
-def _model_of(name: str) -> type[SystemModel]:
-    model: type[SystemModel] = SYSTEMS[name].model
-    return model
+def _itself(kind: type[SystemKind]) -> type[SystemModel]:
+    return kind
 
 
 def _judge() -> type[JudgeModel]:
     from fairgate.systems.judges import JudgePolicy
 
     return JudgePolicy
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(policy_parts()), encoding="utf-8")

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from fairgate.domain.cases import Classified, Classifier
 from fairgate.domain.errors import DataError, ModelError
-from fairgate.domain.ports import Embedder
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Embedder, Runtime
 from fairgate.domain.wording import quoted
-from fairgate.io.embedded_names import embedded_path, find
+from fairgate.io.named_files import embedded_path, find
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
 
 KIND = "classifiers"
@@ -34,7 +33,7 @@ def open_classifier(
     path = find(KIND, named.model, runtime.root, confined=runtime.confined)
     if path == embedded_path(KIND, named.model):
         return _embedded(path, named, allowed, runtime.threads)
-    from fairgate.onnx.classifier import OnnxClassifier
+    from fairgate.onnx.encoder import OnnxClassifier
 
     return OnnxClassifier(
         path,

@@ -1,36 +1,48 @@
-"""An application that is a program: `system: {command: [./ask.sh]}`."""
+"""An application that is a program: a JSON line a question on its input, one a reply on its output.
+
+The program is started once, or a few times side by side, and each is asked one question at a time;
+it may be written in any language. A reply repeats the question's `id`, so that a line too many is
+never taken for the next answer. The program has the variables that the policy names and what every
+program needs, nothing else. Its messages belong on stderr, whose end is shown where it fails.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
+import os
+import queue
 import shlex
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+import signal
+import tempfile
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.domain.schema import (
-    Access,
-    ByShape,
-    Capabilities,
-    Names,
-    Role,
-    Strict,
-    SystemModel,
-    Text,
-)
-from fairgate.io.replies import ReplyPaths
-from fairgate.systems.application import OpenApplication, application_notices
-from fairgate.systems.budget import BudgetField, meter_for
-from fairgate.systems.budget_meter import Meter
-from fairgate.systems.embedders import EmbedderField
+from fairgate.domain.errors import ApplicationError
+from fairgate.domain.executions import Question, Reply, usage_of
+from fairgate.domain.schema import Access, ByShape, Strict, Text
+from fairgate.domain.wording import concealed, quoted
+from fairgate.io.machine import last_words, program_environment
+from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
+from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
+from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.exchange import OwnResponsePaths, Variable
-from fairgate.systems.labelling import LabelsPolicy
+from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
-from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.systems.over_lines import LineApplication
+    import asyncio
+    from concurrent.futures import Future
 
+_VERSION = "command-1"
+"""Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_MOST_BYTES = 16 << 20
+_SECONDS_TO_END = 2.0
 Arguments = Annotated[list[Text], Field(min_length=1)]
 
 
@@ -59,7 +71,32 @@ class CommandAsked(Strict):
     def accesses(self) -> list[Access]:
         """Return the program, with each variable that it is given."""
         variables: list[str | None] = [*self.env] or [None]
-        return [Access("starts", shlex.join(self.run), variable) for variable in variables]
+        return [Access("starts", self.line, variable) for variable in variables]
+
+    @property
+    def names_its_version(self) -> bool:
+        """Return whether the policy says when the program is another one."""
+        return self.revision is not None
+
+    @property
+    def concurrency(self) -> int:
+        """Return how many of the program run."""
+        return self.processes
+
+    @property
+    def line(self) -> str:
+        """Return program and arguments as a shell would be given them."""
+        return shlex.join(self.run)
+
+    @property
+    def shown(self) -> str:
+        """Return program and arguments."""
+        return f"command {self.line}"
+
+    def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> LineApplication:
+        """Return what is asked line by line; the program is not started yet."""
+        folder = resources.runtime.under_test.root
+        return LineApplication(self, paths, folder, meter)
 
 
 class CommandPart(CommandAsked):
@@ -74,21 +111,22 @@ class CommandPart(CommandAsked):
     )
 
 
-class CommandPolicy(SystemModel):
+class CommandPolicy(ApplicationKind):
     """An application that is a program, with JSON lines on its input and output."""
 
+    id: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command",)
+    to_give_documents: ClassVar[str] = "give their place in `system.command.response.documents`"
+    to_take_documents: ClassVar[str] = (
+        "set `system.command.takes_documents: true` if it can use them"
+    )
 
     command: Annotated[
         Annotated[Arguments, Tag("<list>")] | Annotated[CommandPart, Tag("<mapping>")], ByShape
     ] = Field(description="Program and arguments, or a mapping.")
-    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
-        default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
-    )
+    embedder: EmbedderOfReplies = None
     budget: BudgetField = None
-    labels: LabelsPolicy | None = Field(
-        default=None, description="Labels of its documents, where it gives none itself."
-    )
+    labels: LabelsField = None
 
     @property
     def part(self) -> CommandPart:
@@ -98,71 +136,178 @@ class CommandPolicy(SystemModel):
         return self.command
 
 
-class Command(SystemKind[CommandPolicy]):
-    """One line a question, one line a reply."""
+Done = queue.SimpleQueue[tuple[int, Reply] | BaseException | None]
+"""Replies, failures, and None for each process that has ended."""
 
-    id = "command"
-    model = CommandPolicy
 
-    def accesses(self, policy: CommandPolicy) -> Iterable[Access]:
-        """Return the program, with each variable that it is given."""
-        return policy.part.accesses
+class LineApplication:
+    """A port `Application`: a line in, a line out."""
 
-    def capabilities(self, policy: CommandPolicy) -> Capabilities:
-        """Return the program's capabilities, as the policy declares them."""
-        return Capabilities(
-            gives_documents=policy.part.response.documents is not None,
-            takes_documents=policy.part.takes_documents,
-            repeatable=True,
-            scores_options=False,
+    def __init__(
+        self, program: CommandAsked, paths: ReplyPaths, folder: Path, meter: Meter
+    ) -> None:
+        """Take the program, and the folder that it is started in; nothing is started yet."""
+        self.name = f"the program {quoted(program.line)}"
+        self.revision = program.revision
+        self._program = program
+        self._paths = paths
+        self._folder = folder
+        self._meter = meter
+        self._secrets: list[str] = []
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify command, mapping and revision."""
+        program = self._program
+        parts = (_VERSION, program.run, sorted(program.env), repr(self._paths))
+        return hashlib.sha256(json.dumps([*parts, program.revision]).encode()).hexdigest()
+
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` as they come.
+
+        Raises ApplicationError where the program ends, is silent too long, or says what is no
+        reply, UsageError where a variable is not set. When this returns, the program has ended.
+        """
+        from fairgate.io.event_loop import Group
+
+        environment = program_environment(self._program.env)
+        self._secrets = [value for name in self._program.env if (value := environment[name])]
+        todo = iter(enumerate(questions))
+        done: Done = queue.SimpleQueue()
+        group = Group()
+        try:
+            running = min(self._program.processes, len(questions))
+            for _ in range(running):
+                work = group.submit(self._work(todo, done, environment))
+                work.add_done_callback(lambda ended: _pass_on(ended, done))
+            while running:
+                found = done.get()
+                if isinstance(found, BaseException):
+                    raise found
+                if found is None:
+                    running -= 1
+                else:
+                    yield found
+            group.finish()
+        finally:
+            group.end()
+
+    async def _work(
+        self,
+        todo: Iterator[tuple[int, Question]],
+        done: Done,
+        environment: Mapping[str, str],
+    ) -> None:
+        """Answer questions, shared with other processes, until there are none, or one fails."""
+        with tempfile.TemporaryFile() as messages:
+            try:
+                process = await self._started(environment, messages)
+            except ApplicationError as error:
+                done.put(error)
+                return
+            try:
+                for position, question in todo:
+                    done.put((position, await self._reply(process, position, question)))
+            except ApplicationError as error:
+                words = last_words(messages, self._secrets)
+                end = f"; the end of its stderr: {words}" if words else ""
+                done.put(ApplicationError(f"{error}{end}"))
+            finally:
+                await _ended(process)
+
+    async def _started(
+        self, environment: Mapping[str, str], messages: IO[bytes]
+    ) -> asyncio.subprocess.Process:
+        import asyncio
+
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._program.run,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=messages,
+                cwd=self._folder,
+                env=dict(environment),
+                start_new_session=True,
+                limit=_MOST_BYTES,
+            )
+        except (OSError, ValueError) as error:
+            raise ApplicationError(
+                f"{self.name} cannot be started ({error}); check `command`: an executable "
+                "file, found from the folder that relative paths start at"
+            ) from error
+
+    async def _reply(
+        self, process: asyncio.subprocess.Process, position: int, question: Question
+    ) -> Reply:
+        import asyncio
+
+        about = f"{self.name}, asked the question {quoted(question.query)}"
+        try:
+            async with asyncio.timeout(self._program.timeout):
+                value = await self._exchanged(process, {"id": position, **asdict(question)})
+            _require_reply(value, position)
+            self._meter.add(usage_of(value))
+            return without_secrets(reply_of(value, self._paths), self._secrets)
+        except TimeoutError:
+            text = f"no reply within {self._program.timeout:g} s"
+        except (ConnectionError, EOFError):
+            text = f"it ended with exit code {await process.wait()} instead of a reply"
+        except ApplicationError as error:
+            text = f"{error}; only replies belong on stdout"
+        raise ApplicationError(f"{about}: {concealed(text, self._secrets)}") from None
+
+    async def _exchanged(self, process: asyncio.subprocess.Process, asked: object) -> Any:
+        """Write a line and return the value of the next one."""
+        writer, reader = process.stdin, process.stdout
+        if writer is None or reader is None:
+            raise AssertionError  # both are pipes
+        writer.write(json.dumps(asked).encode() + b"\n")
+        await writer.drain()
+        try:
+            line = await reader.readline()
+        except ValueError:
+            raise ApplicationError(f"a line of more than {_MOST_BYTES:,} bytes") from None
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return parsed_json(line)
+
+
+def _pass_on(ended: Future[None], done: Done) -> None:
+    """Tell the caller that a process ended, or its error: it would wait for ever otherwise."""
+    done.put(None if ended.cancelled() else ended.exception())
+
+
+def _require_reply(value: Any, position: int) -> None:
+    if not isinstance(value, dict) or value.get("id") != position:
+        raise ApplicationError(
+            f"the line is no reply to it; expected an object with `id` {position}, which repeats "
+            "the question's: one line for each question, in their order"
         )
 
-    def must_match(self, policy: CommandPolicy) -> Mapping[str, object]:
-        """Return that the application decides itself how it decodes and how much it retrieves."""
-        del policy
-        return {"decoding": "of the application"}
 
-    def side_by_side(self, policy: CommandPolicy) -> int:
-        """Return how many of the program run."""
-        return policy.part.processes
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End the program and what it started in its session: by the end of its input, then by force.
 
-    def notices(self, policy: CommandPolicy) -> Iterable[str]:
-        """Return what the policy leaves open about the application."""
-        return application_notices(
-            self.capabilities(policy),
-            documents="give their place in `system.command.response.documents`",
-            handing="set `system.command.takes_documents: true` if it can use them",
-            has_revision=policy.part.revision is not None,
-        )
+    Cancelled, it does not wait: the program is killed at once.
+    """
+    import asyncio
 
-    def open(self, policy: CommandPolicy, resources: Resources) -> OpenApplication:
-        """Return the application; the program is started when it is first asked."""
-        part, meter = policy.part, meter_for(policy, resources)
-        return OpenApplication(
-            line_application(part, part.response.paths, resources, meter),
-            resources,
-            meter=meter,
-            embedder=self.embedder(policy),
-            capabilities=self.capabilities(policy),
-            shown=f"command {shlex.join(part.run)}",
-        )
+    try:
+        if process.stdin is not None:
+            process.stdin.close()
+        for sent in (None, signal.SIGTERM):
+            _signal_all(process, sent)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SECONDS_TO_END):
+                    await process.wait()
+                    return
+    finally:
+        _signal_all(process, signal.SIGKILL)
+        await process.wait()
 
 
-def line_application(
-    part: CommandAsked, paths: ReplyPaths, resources: Resources, meter: Meter
-) -> LineApplication:
-    """Return what is asked line by line; the program is not started yet."""
-    from fairgate.systems.over_lines import LineApplication, Program
-
-    return LineApplication(
-        Program(
-            command=tuple(part.run),
-            folder=resources.runtime.under_test.root,
-            env=tuple(part.env),
-            paths=paths,
-            timeout=part.timeout,
-            processes=part.processes,
-            revision=part.revision,
-        ),
-        used=meter.add,
-    )
+def _signal_all(process: asyncio.subprocess.Process, sent: signal.Signals | None) -> None:
+    if sent is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sent)

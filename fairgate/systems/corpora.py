@@ -13,13 +13,17 @@ from pydantic import Field, Tag
 
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import ByShape, Columns, Names, Role, Seed, Strict
 from fairgate.domain.wording import quoted
-from fairgate.io.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
-from fairgate.io.hub import fetch_table, hub_table
-from fairgate.onnx.model_hub import is_hub_id
+from fairgate.io.named_files import (
+    PREPARED_ON_USE,
+    embedded_path,
+    existing,
+    fetch_table,
+    find,
+    hub_table,
+)
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
@@ -114,6 +118,7 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     Where a hub id is not available (offline), the bundled tokenizer counts instead; the manifest
     contains its name.
     """
+    from fairgate.onnx.model_folder import is_hub_id
     from fairgate.retrieval.preparation import TokenizerFile, hub_tokenizer
 
     bundled = find("models", "minilm", runtime.root) / "tokenizer.json"

@@ -7,26 +7,23 @@ or prompt is its question.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, Tag, field_validator
-
-from fairgate.domain.applications import Reply
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
-from fairgate.domain.executions import Execution
+from fairgate.domain.executions import Execution, Reply
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.schema import ByShape
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
-from fairgate.io.tables import read_json_objects
-from fairgate.io.text_files import capped, read_whole
-from fairgate.systems.exchange import ResponsePaths, checked_path
-from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
+from fairgate.io.tables import capped, read_json_objects, read_whole
+from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.recorded import RowPaths
 
 OTLP = "otlp"
 """Traces with OpenInference's attributes, which have no rows."""
@@ -35,19 +32,11 @@ _QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
 _ANSWER = ("answer", "output", "response", "result", "text", "content")
 """Names of the one text that counts, where an input or output is a JSON object."""
 _MOST_STEPS = 12
+_TRACED = ReplyPaths(
+    answer=json_path("$.answer"), documents=json_path("$.documents"), may_lack_documents=True
+)
 _ERROR = (2, "STATUS_CODE_ERROR")
 Tree = dict[str, Any]
-
-
-class RowPaths(ResponsePaths):
-    """Where question, answer and documents stand in each row."""
-
-    question: str = Field(default="$.question", description="Path of the question's text.")
-
-    @field_validator("question")
-    @classmethod
-    def _question(cls, path: str) -> str:
-        return checked_path(path, single=True)
 
 
 TOOLS = {
@@ -58,11 +47,6 @@ TOOLS = {
         question="$.input", answer="$.actual_output", documents="$.retrieval_context"
     ),
 }
-ColumnsField = Annotated[
-    Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
-    | Annotated[RowPaths, Tag("<mapping>")],
-    ByShape,
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +57,10 @@ class RowAnswers:
     fingerprint: str
     notices: tuple[str, ...] = ()
     """What of the file answers nothing."""
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Return none: no key of a case is in the file."""
+        return []
 
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case; None where no row asks it, for repeats and crossed cases."""
@@ -143,7 +131,7 @@ class Trace:
     question: str | None
     answer: str | None
     """None also where the application failed, or where it is open which model's answer counts."""
-    documents: tuple[Mapping[str, Any], ...] | None
+    documents: list[Tree] | None
     """`id`, `text`, `label` and `score` of each as they were written, in rank order."""
 
 
@@ -157,26 +145,51 @@ class Span:
     start: int
     """Nanoseconds; 0 where it is not known."""
     failed: bool
-    tree: Tree = field(default_factory=dict)
+    tree: Tree
     """Attributes by the parts of their names; entries of lists by their positions."""
 
+    @property
+    def kind(self) -> str:
+        """Return what OpenInference calls the step; empty where it is none of its."""
+        return str(at(self.tree, "openinference.span.kind") or "").upper()
 
-def read_spans(path: str) -> dict[str, dict[str, Span]]:
-    """Return the spans of each trace by id, in the order of the file.
 
-    Raises DataError with the place for what is no OTLP-JSON, or was cut off.
+def read_traces(path: str) -> list[Trace]:
+    """Return the traces with OpenInference's spans, in the order of the file.
 
-    They are OTLP as JSON: an object with `resourceSpans`, or a line each as collectors write it.
+    The file is OTLP as JSON: an object with `resourceSpans`, or a line each as collectors write it.
+    Raises DataError with the place for what is no OTLP or was cut off, and where no span is of
+    OpenInference.
+
+    A trace is one question. What it was, what was answered and what was retrieved is taken from
+    spans with the attribute `openinference.span.kind`; others are passed over. Source:
+    OpenInference's semantic conventions.
     """
     traces: dict[str, dict[str, Span]] = {}
     for place, value in _exports(path):
-        for span in _objects(value, place):
-            trace, found = _part(span, "traceId"), _span(span, place)
-            if not isinstance(trace, str) or not trace or not found.id:
-                raise DataError(f"{place}: a span has no `traceId` or `spanId`; expected OTLP-JSON")
-            # An exporter that tried again wrote the same span twice.
-            traces.setdefault(trace, {}).setdefault(found.id, found)
-    return traces
+        for resource in _list(value, "resourceSpans", place):
+            scopes = _list(resource, "scopeSpans", place)
+            for scope in (*scopes, *_list(resource, "instrumentationLibrarySpans", place)):
+                for written in _list(scope, "spans", place):
+                    name, span = _part(written, "traceId"), _span(written, place)
+                    if not isinstance(name, str) or not name or not span.id:
+                        raise DataError(
+                            f"{place}: a span has no `traceId` or `spanId`; expected OTLP-JSON"
+                        )
+                    # An exporter that tried again wrote the same span twice.
+                    traces.setdefault(name, {}).setdefault(span.id, span)
+    found = [
+        _trace(f"{path}: trace {capped(name)}", spans)
+        for name, spans in traces.items()
+        if any(span.kind for span in spans.values())
+    ]
+    if not found:
+        raise DataError(
+            f"{path}: none of its {sum(map(len, traces.values())):,} spans has the attribute "
+            "`openinference.span.kind`; expected the attributes of OpenInference: instrument the "
+            "application with one of its packages, and export the traces as JSON"
+        )
+    return found
 
 
 def at(tree: Any, name: str) -> Any:
@@ -226,16 +239,6 @@ def _is_begun(line: bytes) -> bool:
     return False
 
 
-def _objects(value: Mapping[str, Any], place: str) -> Iterator[Mapping[str, Any]]:
-    for resource in _list(value, "resourceSpans", place):
-        scopes = [
-            *_list(resource, "scopeSpans", place),
-            *_list(resource, "instrumentationLibrarySpans", place),
-        ]
-        for scope in scopes:
-            yield from _list(scope, "spans", place)
-
-
 def _span(span: Mapping[str, Any], place: str) -> Span:
     tree: Tree = {}
     for attribute in _list(span, "attributes", place):
@@ -278,14 +281,13 @@ def _value(value: Any) -> Any:
         return None
     ((kind, content),) = value.items()
     match kind.replace("_v", "V"):
-        case "arrayValue":
+        case "arrayValue" | "kvlistValue" as kind:
             inner = content.get("values") if isinstance(content, Mapping) else None
-            entries = inner if isinstance(inner, list) else []
-            return {str(n): _value(each) for n, each in enumerate(entries)}
-        case "kvlistValue":
-            inner = content.get("values") if isinstance(content, Mapping) else None
+            listed = inner if isinstance(inner, list) else []
+            if kind == "arrayValue":
+                return {str(n): _value(each) for n, each in enumerate(listed)}
             tree: Tree = {}
-            for each in inner if isinstance(inner, list) else []:
+            for each in listed:
                 if isinstance(each, Mapping) and isinstance(each.get("key"), str):
                     _grow(tree, each["key"], _value(each.get("value")))
             return tree
@@ -310,43 +312,24 @@ def _grow(tree: Tree, name: str, value: Any) -> None:
         known |= value
 
 
-def read_traces(path: str) -> list[Trace]:
-    """Return the traces with OpenInference's spans, in the order of the file.
-
-    Raises DataError with the place for what is no OTLP, and where no span is of OpenInference.
-
-    A trace is one question. What it was, what was answered and what was retrieved is taken from
-    spans with the attribute `openinference.span.kind`; others are passed over. Source:
-    OpenInference's semantic conventions.
-    """
-    traces = read_spans(path)
-    found = [
-        _trace(f"{path}: trace {capped(name)}", spans)
-        for name, spans in traces.items()
-        if any(_kind(span) for span in spans.values())
-    ]
-    if not found:
-        raise DataError(
-            f"{path}: none of its {sum(map(len, traces.values())):,} spans has the attribute "
-            "`openinference.span.kind`; expected the attributes of OpenInference: instrument the "
-            "application with one of its packages, and export the traces as JSON"
-        )
-    return found
-
-
-def _kind(span: Span) -> str:
-    return str(at(span.tree, "openinference.span.kind") or "").upper()
-
-
 def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
-    ordered = sorted((span for span in spans.values() if _kind(span)), key=lambda span: span.start)
+    ordered = sorted((span for span in spans.values() if span.kind), key=lambda span: span.start)
     tops = [span for span in ordered if not _has_outer(span, spans)]
-    retrievers = [span for span in ordered if _kind(span) == "RETRIEVER"]
+    retrievers = [span for span in ordered if span.kind == "RETRIEVER"]
     asked = (_text_of(span, "input", _QUESTION) for span in (*tops, *retrievers))
+    # What the outermost span gave is the answer, else what the only model did.
+    models = [span for span in ordered if span.kind == "LLM"]
+    only = models[0] if len(models) == 1 else None
+    whole = tops[0] if len(tops) == 1 else only
+    answer = None
+    if whole is not None and not whole.failed:
+        answer = _output_of(whole)
+        if answer is None and only is not None and not only.failed:
+            answer = _output_of(only)
     return Trace(
         place=place,
         question=next((text for text in asked if text is not None), None),
-        answer=_answer(ordered, tops),
+        answer=answer,
         documents=_documents(ordered, retrievers),
     )
 
@@ -355,22 +338,11 @@ def _has_outer(span: Span, spans: Mapping[str, Span]) -> bool:
     """Return whether a span of OpenInference's is around this one, however far out."""
     seen = {span.id}
     while (outer := spans.get(span.parent)) is not None and outer.id not in seen:
-        if _kind(outer):
+        if outer.kind:
             return True
         seen.add(outer.id)
         span = outer
     return False
-
-
-def _answer(ordered: Iterable[Span], tops: list[Span]) -> str | None:
-    """Return what the outermost span gave, else what the only model did."""
-    models = [span for span in ordered if _kind(span) == "LLM"]
-    only = models[0] if len(models) == 1 else None
-    whole = tops[0] if len(tops) == 1 else only
-    if whole is None or whole.failed:
-        return None
-    text = _output_of(whole)
-    return _output_of(only) if text is None and only is not None and not only.failed else text
 
 
 def _output_of(span: Span) -> str | None:
@@ -399,51 +371,37 @@ def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _documents(
-    ordered: Iterable[Span], retrievers: Iterable[Span]
-) -> tuple[Mapping[str, Any], ...] | None:
+def _documents(ordered: Iterable[Span], retrievers: Iterable[Span]) -> list[Tree] | None:
     """Return what the last reranker left, else what the retrievers found, each document once."""
     reranked = [
         entries(at(span.tree, "reranker.output_documents"))
         for span in ordered
-        if _kind(span) == "RERANKER"
+        if span.kind == "RERANKER"
     ]
     found = [entries(at(span.tree, "retrieval.documents")) for span in retrievers]
-    lists = [listed for listed in reranked if listed][-1:] or found
-    documents: dict[tuple[bool, str], Mapping[str, Any]] = {}
-    for listed in lists:
-        for entry in listed:
-            one = _document(at(entry, "document"))
-            is_named = one["id"] is not None
-            documents.setdefault((is_named, str(one["id"] if is_named else one["text"])), one)
-    return tuple(documents.values()) or None
-
-
-def _document(tree: Any) -> Mapping[str, Any]:
-    about = at(tree, "metadata")
-    if isinstance(about, str):
-        try:
-            about = read_json(about, strict=False)
-        except JsonError:
-            about = None
-    return {
-        "id": at(tree, "id"),
-        "text": at(tree, "content"),
-        "label": about.get("label") if isinstance(about, dict) else None,
-        "score": at(tree, "score"),
-    }
+    documents: dict[tuple[bool, str], Tree] = {}
+    for entry in chain.from_iterable([listed for listed in reranked if listed][-1:] or found):
+        about = at(entry, "document.metadata")
+        with contextlib.suppress(JsonError):
+            about = read_json(about, strict=False) if isinstance(about, str) else about
+        one = {
+            "id": at(entry, "document.id"),
+            "text": at(entry, "document.content"),
+            "label": about.get("label") if isinstance(about, dict) else None,
+            "score": at(entry, "document.score"),
+        }
+        is_named = one["id"] is not None
+        documents.setdefault((is_named, str(one["id"] if is_named else one["text"])), one)
+    return list(documents.values()) or None
 
 
 def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Reply]]:
     """Yield the traces with a question and an answer; add a notice of those without."""
     traces = read_traces(str(path))
-    paths = ReplyPaths(answer=json_path("$.answer"), documents=json_path("$.documents"))
     for trace in traces:
         if trace.question is not None and trace.answer is not None:
-            documents = None if trace.documents is None else list(trace.documents)
-            row = {"answer": trace.answer, "documents": documents}
-            reply = _reply(row, replace(paths, may_lack_documents=True), trace.place)
-            yield trace.place, trace.question, reply
+            row = {"answer": trace.answer, "documents": trace.documents}
+            yield trace.place, trace.question, _reply(row, _TRACED, trace.place)
     for lacking in ("question", "answer"):
         without = [trace for trace in traces if getattr(trace, lacking) is None]
         if without:

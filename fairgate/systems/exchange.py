@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 from pydantic import Field, field_validator
 
 from fairgate.domain.schema import Strict
-from fairgate.io.http_messages import Limits
+from fairgate.io.http_messages import Limits, keeps_secrets
 from fairgate.io.replies import JsonPath, ReplyPaths, json_path
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -102,6 +102,15 @@ def checked_path(text: str, *, single: bool) -> str:
     if single and not path.is_single:
         raise ValueError(f"`{text}` names several parts, expected a path of one")
     return text
+
+
+def require_safe(url: str, key: str | None) -> None:
+    """Raise ValueError where the key in a variable would be sent unencrypted."""
+    if key is not None and not keeps_secrets(url):
+        raise ValueError(
+            f"the key would be sent unencrypted to {url}; give it an https:// address, or "
+            "leave out `api_key_env`"
+        )
 
 
 class Paced(Protocol):

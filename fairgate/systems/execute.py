@@ -7,15 +7,17 @@ store are invisible in the result.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import random
+from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
 from fairgate.domain.executions import (
     Answer,
@@ -24,7 +26,6 @@ from fairgate.domain.executions import (
     Execution,
     GenerationRequest,
     SharedDocuments,
-    Stop,
 )
 from fairgate.domain.json_text import flat, read_json
 from fairgate.domain.ports import (
@@ -38,14 +39,14 @@ from fairgate.domain.ports import (
     Retriever,
     Vectors,
 )
-from fairgate.systems.generation import render_prompt
+from fairgate.systems.generator import render_prompt
 
 ANSWERS, RETRIEVALS = "answer", "retrieval"
 """Kinds of stored results: answers and retrieved documents."""
 _AT_ONCE = 64
-_DECIMALS = 4
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+Made = abc.Generator[Mapping[Key, Value], None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +76,45 @@ def read_back(
     """
     found: dict[Key, Value] = {}
     for key, name in keys.items():
-        if name not in stored:
-            continue
-        try:
-            value = decode(key, read_json(stored[name]))
-        except ValueError:
-            continue
-        if value is not None:
-            found[key] = value
+        if name in stored:
+            with contextlib.suppress(ValueError):
+                value = decode(key, read_json(stored[name]))
+                if value is not None:
+                    found[key] = value
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage(Generic[Key, Value]):
+    """A step of answering whose results are stored: known ones are read, others made."""
+
+    name: str
+    """For progress."""
+    kind: str
+    """Under which results are stored."""
+    decode: Callable[[Key, object], Value | None]
+    encode: Callable[[Value], str]
+    make: Callable[[list[Key]], Made[Key, Value]]
+    """Yields results in batches, each of which is stored before the next is made."""
+
+    def results(
+        self, keys: Mapping[Key, str], store: ResultStore, progress: Progress
+    ) -> dict[Key, Value]:
+        """Return a result for each key, by its name in the store; what `make` left out is absent.
+
+        Results made before an error are stored.
+        """
+        found = read_back(keys, store.get_many(self.kind, list(keys.values())), self.decode)
+        missing = [key for key in keys if key not in found]
+        progress.start(self.name, len(keys), len(found))
+        # Closed also where storing fails or is interrupted: what is under way ends with it.
+        with contextlib.closing(self.make(missing)) as batches:
+            for fresh in batches if missing else ():
+                store.put_many(self.kind, [(keys[key], self.encode(v)) for key, v in fresh.items()])
+                found |= fresh
+                progress.advance(len(fresh))
+        progress.finish()
+        return found
 
 
 def documents_to(documents: Sequence[Document]) -> str:
@@ -138,7 +169,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def score(
+def _score(
     requests: Sequence[GenerationRequest],
     generator: Generator,
     store: ResultStore,
@@ -149,109 +180,105 @@ def score(
     Each unique request is scored once, and what was scored before comes from the store. Raises
     ModelError where the generator cannot score.
     """
-    keys = {request: _key(generator, request) for request in dict.fromkeys(requests)}
-    if not keys:
+    if not requests:
         return {}
     if not hasattr(generator, "score_options"):
         raise ModelError(
             "this generator does not return the probability of an answer; use `read: generated`"
         )
-    stored = store.get_many("score", list(keys.values()))
-    known = read_back(keys, stored, lambda r, value: scores_from(value, len(r.options)))
-    answers = {request: _answer(request, values) for request, values in known.items()}
-    missing = [request for request in keys if request not in answers]
-    progress.start("score", len(keys), len(answers))
-    at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
-    for start in range(0, len(missing), at_once):
-        batch = missing[start : start + at_once]
-        scores = cast("OptionScorer", generator).score_options(batch)
-        found = dict(zip(batch, scores, strict=True))
-        store.put_many("score", [(keys[r], json.dumps(values)) for r, values in found.items()])
-        answers |= {request: _answer(request, values) for request, values in found.items()}
-        progress.advance(len(batch))
-    progress.finish()
-    return answers
+    scorer, at_once = (
+        cast("OptionScorer", generator),
+        _AT_ONCE * getattr(generator, "side_by_side", 1),
+    )
+
+    def scored(missing: list[GenerationRequest]) -> Made[GenerationRequest, list[float]]:
+        for start in range(0, len(missing), at_once):
+            batch = missing[start : start + at_once]
+            yield dict(zip(batch, scorer.score_options(batch), strict=True))
+
+    stage = Stage(
+        name="score",
+        kind="score",
+        decode=lambda request, value: scores_from(value, len(request.options)),
+        encode=json.dumps,
+        make=scored,
+    )
+    keys = {
+        request: hashlib.sha256(
+            json.dumps([generator.fingerprint, request.prompt, request.options]).encode()
+        ).hexdigest()
+        for request in dict.fromkeys(requests)
+    }
+    found = stage.results(keys, store, progress)
+    return {request: _most_probable(request, scores) for request, scores in found.items()}
 
 
-def named_option(case: Case, answer: str) -> str:
-    """Return the text of the option that was scored best (its letter may have been scored)."""
-    return case.options[case.scored.index(answer)]
-
-
-def _answer(request: GenerationRequest, scores: Sequence[float]) -> Answer:
+def _most_probable(request: GenerationRequest, scores: Sequence[float]) -> Answer:
     ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-    margin = round(scores[ranked[0]] - scores[ranked[1]], _DECIMALS)
+    margin = round(scores[ranked[0]] - scores[ranked[1]], 4)
     return Answer(text=request.options[ranked[0]], margin=margin, stopped="label")
 
 
-def _key(generator: Generator, request: GenerationRequest) -> str:
-    parts = json.dumps([generator.fingerprint, request.prompt, request.options])
-    return hashlib.sha256(parts.encode()).hexdigest()
+class LocalSystem:
+    """The system under test on this machine, with a store of its results."""
 
+    def __init__(
+        self, system: System, store: ResultStore, retrieved: ResultStore | None = None
+    ) -> None:
+        """Take the system and the store; nothing is loaded before it is asked.
 
-def execute(
-    plan: TestPlan,
-    system: System,
-    store: ResultStore,
-    progress: Progress,
-    earlier: Executed = NOTHING,
-) -> dict[tuple[str, str], Execution]:
-    """Return an execution for every case of the plan, in the order of the plan.
+        `retrieved` is the store of what is retrieved, where that is another one.
+        """
+        self._system = system
+        self._store = store
+        self._retrieved = store if retrieved is None else retrieved
 
-    A case with `documents_of` is shown that case's documents, of this plan or an `earlier` one.
-    Raises ModelError or RetrievalError where the system fails: a broken system has no verdict.
-    """
-    executions = dict(earlier)
-    for wave in sorted({case.wave for case in plan.cases}):
-        cases = [case for case in plan.cases if case.wave == wave]
-        documents = retrieve(cases, system.retrievers, store, progress)
-        for case in cases:
-            if case.documents_of is not None:
-                shown = executions[case.suite, case.documents_of].documents
-                documents[case.suite, case.key] = shown or ()
+    def execute(
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> dict[tuple[str, str], Execution]:
+        """Return an execution for every case, in their order.
+
+        A case with `documents_of` is shown the documents of that `earlier` case. Raises ModelError
+        or RetrievalError where the system fails: a broken system has no verdict.
+        """
+        system, store = self._system, self._store
+        documents = documents_for(cases, system.retrievers, self._retrieved, earlier, progress)
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
         scored = [r for r, case in zip(requests, cases, strict=True) if case.scored]
         written = [r for r, case in zip(requests, cases, strict=True) if not case.scored]
         answers = _generate(written, system.generator, store, progress)
-        answers |= score(scored, system.generator, store, progress)
+        answers |= _score(scored, system.generator, store, progress)
+        executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
             answer = answers[request]
+            # Its letter may have been scored in the place of an option.
+            option = case.options[case.scored.index(answer.text)] if case.scored else None
             executions[case.suite, case.key] = Execution(
                 key=case.key,
                 suite=case.suite,
                 documents=documents.get((case.suite, case.key)),
-                response=named_option(case, answer.text) if case.scored else answer.text,
+                response=answer.text if option is None else option,
                 margin=answer.margin,
                 options=case.options,
             )
-    return {(c.suite, c.key): executions[c.suite, c.key] for c in plan.cases}
-
-
-class LocalSystem:
-    """The system under test on this machine, with a store of its results."""
-
-    def __init__(self, system: System, store: ResultStore) -> None:
-        """Take the system and the store; nothing is loaded before it is asked."""
-        self._system = system
-        self._store = store
-
-    def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return an execution for every case of the plan, see `execute`."""
-        return execute(plan, self._system, self._store, progress, earlier)
+        return executions
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings of retrieved documents, of their index or of their texts."""
         if self._system.embedder is not None:
-            texts = [document.text for document in documents if document.text is not None]
-            return self._system.embedder().embed(texts) if len(texts) == len(documents) else None
+            return embedded(documents, self._system.embedder)
         ids = [document.id for document in documents if document.id is not None]
         if len(ids) < len(documents) or not self._system.retrievers:
             return None
         return next(iter(self._system.retrievers.values())).vectors(ids)
+
+
+def embedded(documents: Sequence[Document], embedder: Callable[[], Embedder]) -> Vectors | None:
+    """Return embeddings of the documents' texts; None where a text is not known."""
+    texts = [document.text for document in documents if document.text is not None]
+    return embedder().embed(texts) if len(texts) == len(documents) else None
 
 
 def request_for(
@@ -280,61 +307,53 @@ def request_for(
     )
 
 
-def retrieve(
+def documents_for(
     cases: Sequence[Case],
     retrievers: Mapping[str, Retriever],
     store: ResultStore,
+    earlier: Executed,
     progress: Progress,
 ) -> dict[tuple[str, str], Sequence[Document]]:
-    """Return by (suite, key) the documents of the cases that name one of the retrievers."""
-    found: dict[tuple[str, str], Sequence[Document]] = {}
+    """Return by (suite, key) what cases are shown: what a retriever finds, or a case was before."""
+    shown: dict[tuple[str, str], Sequence[Document]] = {}
     for name, retriever in retrievers.items():
         wanted = [c for c in cases if c.retriever == name and c.documents_of is None]
-        if not wanted:
-            continue
-        # Documents are in rank order, so the deepest list holds the others.
-        deepest = max(case.top_k for case in wanted)
-        lists = _retrieve_queries([c.query for c in wanted], deepest, retriever, store, progress)
-        found |= {(case.suite, case.key): lists[case.query][: case.top_k] for case in wanted}
-    return found
+        if wanted:
+            # Documents are in rank order, so the deepest list holds the others.
+            deepest = max(case.top_k for case in wanted)
+            lists = _retrieve([c.query for c in wanted], deepest, retriever, store, progress)
+            shown |= {(case.suite, case.key): lists[case.query][: case.top_k] for case in wanted}
+    for case in cases:
+        if case.documents_of is not None:
+            shown[case.suite, case.key] = earlier[case.suite, case.documents_of].documents or ()
+    return shown
 
 
-def _retrieve_queries(
+def _retrieve(
     queries: Sequence[str], top_k: int, retriever: Retriever, store: ResultStore, progress: Progress
 ) -> dict[str, tuple[Document, ...]]:
+    shared = SharedDocuments()
+
+    def decode(_: str, value: object) -> tuple[Document, ...] | None:
+        found = documents_from(value, top_k)
+        return None if found is None else shared.held(found)
+
+    def made(missing: list[str]) -> Made[str, tuple[Document, ...]]:
+        for start in range(0, len(missing), retriever.at_once):
+            batch = missing[start : start + retriever.at_once]
+            try:
+                found = retriever.retrieve(batch, top_k)
+            except PartlyRetrievedError as partly:
+                yield {batch[position]: tuple(found) for position, found in partly.found.items()}
+                if isinstance(partly.error, BudgetError):
+                    raise partly.error.with_left(len(missing) - start - len(batch)) from None
+                raise partly.error from None
+            yield dict(zip(batch, map(shared.held, found), strict=True))
+
+    stage = Stage(name="retrieve", kind=RETRIEVALS, decode=decode, encode=documents_to, make=made)
     fingerprint = retriever.fingerprint
     keys = {query: _digest(fingerprint, str(top_k), query) for query in dict.fromkeys(queries)}
-    stored = store.get_many(RETRIEVALS, list(keys.values()))
-    shared = SharedDocuments()
-    lists = read_back(keys, stored, lambda _, value: _shared_list(value, top_k, shared))
-    missing = [query for query in keys if query not in lists]
-    progress.start("retrieve", len(keys), len(lists))
-    for start in range(0, len(missing), retriever.at_once):
-        batch = missing[start : start + retriever.at_once]
-        try:
-            results = dict(zip(batch, retriever.retrieve(batch, top_k), strict=True))
-        except PartlyRetrievedError as partly:
-            results = {batch[position]: documents for position, documents in partly.found.items()}
-            _keep_retrieved(results, keys, store)
-            if isinstance(partly.error, BudgetError):
-                raise partly.error.with_left(len(missing) - start - len(batch)) from None
-            raise partly.error from None
-        _keep_retrieved(results, keys, store)
-        lists |= {query: shared.held(found) for query, found in results.items()}
-        progress.advance(len(batch))
-    progress.finish()
-    return lists
-
-
-def _shared_list(value: object, most: int, shared: SharedDocuments) -> tuple[Document, ...] | None:
-    found = documents_from(value, most)
-    return None if found is None else shared.held(found)
-
-
-def _keep_retrieved(
-    found: Mapping[str, Sequence[Document]], keys: Mapping[str, str], store: ResultStore
-) -> None:
-    store.put_many(RETRIEVALS, [(keys[query], documents_to(each)) for query, each in found.items()])
+    return stage.results(keys, store, progress)
 
 
 def _generate(
@@ -343,36 +362,34 @@ def _generate(
     store: ResultStore,
     progress: Progress,
 ) -> dict[GenerationRequest, Answer]:
-    fingerprint = generator.fingerprint
-    keys = {request: _request_key(fingerprint, request) for request in dict.fromkeys(requests)}
-    stored = store.get_many(ANSWERS, list(keys.values()))
-    answers = read_back(keys, stored, lambda _, value: answer_from(value))
-    missing = [request for request in keys if request not in answers]
-    progress.start("generate", len(keys), len(answers))
-    for batch in _batches(generator.generate(missing)) if missing else ():
-        fresh = {missing[position]: answer for position, answer in batch}
-        store.put_many(ANSWERS, [(keys[r], answer_to(a)) for r, a in fresh.items()])
-        answers |= fresh
-        progress.generated(sum(answer.tokens for answer in fresh.values()))
-        progress.advance(len(fresh))
-    progress.finish()
-    lost = len(missing) - sum(request in answers for request in missing)
-    if lost:
-        raise ModelError(f"the generator returned no answer for {lost} of {len(missing)} prompts")
-    return answers
+    def made(missing: list[GenerationRequest]) -> Made[GenerationRequest, Answer]:
+        for batch in _batches(generator.generate(missing)):
+            fresh = {missing[position]: answer for position, answer in batch}
+            yield fresh
+            progress.generated(sum(answer.tokens for answer in fresh.values()))
 
-
-def _request_key(fingerprint: str, request: GenerationRequest) -> str:
-    return _digest(
-        fingerprint,
-        request.prompt,
-        _end_of_answer(request.labels, request.stop),
-        str(request.seed),
+    stage = Stage(
+        name="generate",
+        kind=ANSWERS,
+        decode=lambda _, value: answer_from(value),
+        encode=answer_to,
+        make=made,
     )
-
-
-def _end_of_answer(labels: tuple[str, ...], stop: Stop | None) -> str:
-    return json.dumps([labels, None if stop is None else asdict(stop)])
+    fingerprint, unique = generator.fingerprint, dict.fromkeys(requests)
+    keys = {
+        request: _digest(
+            fingerprint,
+            request.prompt,
+            json.dumps([request.labels, None if request.stop is None else asdict(request.stop)]),
+            str(request.seed),
+        )
+        for request in unique
+    }
+    answers = stage.results(keys, store, progress)
+    lost = len(unique) - len(answers)
+    if lost:
+        raise ModelError(f"the generator returned no answer for {lost} of {len(unique)} prompts")
+    return answers
 
 
 def _batches(
@@ -406,39 +423,39 @@ def _digest(*parts: str) -> str:
     return sha.hexdigest()
 
 
+@dataclass(frozen=True)
 class Reordered:
     """A retriever whose lists are shown in another order, the same for every query.
 
     Ranks are exchanged alike everywhere, so metrics of the retrieval do not move; the prompts do.
     """
 
-    def __init__(self, inner: Retriever, seed: int) -> None:
-        """Take the retriever and the number that names the order."""
-        self._inner = inner
-        self._seed = seed
+    inner: Retriever
+    seed: int
+    """The number that names the order."""
 
     @property
     def fingerprint(self) -> str:
         """Identify retriever and order."""
-        return f"{self._inner.fingerprint} order {self._seed}"
+        return f"{self.inner.fingerprint} order {self.seed}"
 
     @property
     def at_once(self) -> int:
         """Return what the retriever says."""
-        return self._inner.at_once
+        return self.inner.at_once
 
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return the retriever's documents in this order."""
         order = list(range(top_k))
-        random.Random(self._seed).shuffle(order)  # noqa: S311 (no secret)
+        random.Random(self.seed).shuffle(order)  # noqa: S311 (no secret)
         return [
             [found[rank] for rank in order if rank < len(found)]
-            for found in self._inner.retrieve(queries, top_k)
+            for found in self.inner.retrieve(queries, top_k)
         ]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return what the retriever returns."""
-        return self._inner.vectors(document_ids)
+        return self.inner.vectors(document_ids)
 
 
 class NoStore:
@@ -451,6 +468,4 @@ class NoStore:
 
     def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
         """Discard the results."""
-        del kind
-        for _ in items:
-            pass
+        del kind, items

@@ -1,20 +1,31 @@
-"""An application behind an address: `system: {http: …}`."""
+"""An application behind an address: one HTTP request a question, one JSON answer.
+
+What is sent is a JSON value of the user's with places for the question: `{{query}}`, `{{text}}`,
+`{{instruction}}`, `{{prompt}}` and `{{top_k}}` stand anywhere in texts; `{{options}}` and
+`{{documents}}` are lists and stand alone. What a question says is not expanded.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from fairgate.domain.schema import Access, Capabilities, Names, Role, Strict, SystemModel
-from fairgate.io.http_messages import keeps_secrets
-from fairgate.io.replies import ReplyPaths
-from fairgate.systems.application import OpenApplication, application_notices
-from fairgate.systems.budget import BudgetField, meter_for
-from fairgate.systems.budget_meter import Meter
-from fairgate.systems.embedders import EmbedderField
+from fairgate.domain.errors import ApplicationError
+from fairgate.domain.executions import Question, Reply, usage_of
+from fairgate.domain.schema import Access, Strict
+from fairgate.domain.wording import quoted, suggestion
+from fairgate.io.http_messages import HttpService, Request, keeps_secrets
+from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
+from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
+from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.exchange import (
     Address,
     Attempts,
@@ -26,14 +37,20 @@ from fairgate.systems.exchange import (
     Variable,
     limits_of,
 )
-from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.request_template import RequestTemplate, request_template
+from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
-from fairgate.systems.system_kind import SystemKind
 
-if TYPE_CHECKING:
-    from fairgate.systems.over_http import HttpApplication
+_VERSION = "http-1"
+"""Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_MOST_REVISION = 4096
+
+
+TEXTS = ("query", "text", "instruction", "prompt", "top_k")
+LISTS = ("options", "documents")
+_CASE = frozenset({"query", "text", "prompt"})
+"""One of these must be sent: without it every test case would be the same."""
+_PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 class HttpAsked(Strict):
@@ -72,7 +89,7 @@ class HttpAsked(Strict):
     @field_validator("request")
     @classmethod
     def _request(cls, request: dict[str, Any]) -> dict[str, Any]:
-        request_template(request)
+        check_template(request)
         return request
 
     @model_validator(mode="after")
@@ -95,9 +112,19 @@ class HttpAsked(Strict):
         return [Access("asks", url, variable, way) for url in urls for variable in variables]
 
     @property
-    def template(self) -> RequestTemplate:
-        """Return what is sent."""
-        return request_template(self.request)
+    def names_its_version(self) -> bool:
+        """Return whether it has a revision, or an address that answers with one."""
+        return bool(self.revision or self.revision_url)
+
+    @property
+    def shown(self) -> str:
+        """Return the address."""
+        return f"http {self.url}"
+
+    def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> HttpApplication:
+        """Return what is asked; nothing is asked yet."""
+        del resources
+        return HttpApplication(self, paths, meter)
 
 
 class HttpPart(HttpAsked):
@@ -107,87 +134,183 @@ class HttpPart(HttpAsked):
         default_factory=ResponsePaths, description="The places of answer and documents."
     )
 
+    @property
+    def takes_documents(self) -> bool:
+        """Return whether the request has a place for documents."""
+        return "documents" in set(_named(self.request))
 
-class HttpPolicy(SystemModel):
+
+class HttpPolicy(ApplicationKind):
     """An application that is asked over HTTP."""
 
+    id: ClassVar[str] = "http"
     keys: ClassVar[tuple[str, ...]] = ("http",)
+    to_give_documents: ClassVar[str] = "give their place in `system.http.response.documents`"
+    to_take_documents: ClassVar[str] = (
+        "give `system.http.request` a place for `{{documents}}` if it can use them"
+    )
 
     http: HttpPart = Field(description="An application behind an address.")
     serve: ServePart | None = Field(
         default=None, description="Starts the application for the run, and ends it after it."
     )
-    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
-        default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
-    )
+    embedder: EmbedderOfReplies = None
     budget: BudgetField = None
-    labels: LabelsPolicy | None = Field(
-        default=None, description="Labels of its documents, where it gives none itself."
-    )
+    labels: LabelsField = None
+
+    @property
+    def part(self) -> HttpPart:
+        """Return how the application is asked."""
+        return self.http
 
 
-class Http(SystemKind[HttpPolicy]):
-    """One request a question."""
+def check_template(value: Any) -> None:
+    """Raise ValueError for unknown or misplaced placeholders in a `request`."""
+    named = set(_named(value))
+    known = (*TEXTS, *LISTS)
+    for name in sorted(named):
+        if name not in known:
+            raise ValueError(f"`{{{{{name[:40]}}}}}` means nothing; {suggestion(name, known)}")
+    for text in _texts(value):
+        inside = [name for name in _PLACE.findall(text) if name in LISTS]
+        if inside and not _PLACE.fullmatch(text):
+            raise ValueError(
+                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is a list and must be the whole text"
+            )
+    if not named & _CASE:
+        raise ValueError("never sends the test case; put `{{query}}` or `{{prompt}}` into it")
 
-    id = "http"
-    model = HttpPolicy
 
-    def accesses(self, policy: HttpPolicy) -> Iterable[Access]:
-        """Return both addresses, with each variable that is sent there, and what is started."""
-        return [*policy.http.accesses, *(policy.serve.accesses if policy.serve else ())]
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
 
-    def capabilities(self, policy: HttpPolicy) -> Capabilities:
-        """Return what request and response have a place for."""
-        return Capabilities(
-            gives_documents=policy.http.response.documents is not None,
-            takes_documents=policy.http.template.takes_documents,
-            repeatable=True,
-            scores_options=False,
+
+def _named(value: Any) -> Iterator[str]:
+    for text in _texts(value):
+        yield from _PLACE.findall(text)
+
+
+def filled(value: Any, question: Question) -> Any:
+    """Return a `request` for a question; where no documents are handed over, the list is null."""
+    if isinstance(value, Mapping):
+        return {name: filled(inner, question) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [filled(inner, question) for inner in value]
+    if not isinstance(value, str):
+        return value
+    alone = _PLACE.fullmatch(value)
+    if alone is not None and alone[1] == "top_k":
+        return question.top_k
+    if alone is not None and alone[1] in LISTS:
+        return _list(question, alone[1])
+    return _PLACE.sub(lambda match: str(getattr(question, match[1])), value)
+
+
+def _list(question: Question, name: str) -> list[Any] | None:
+    if name == "options":
+        return list(question.options)
+    return None if question.documents is None else [asdict(d) for d in question.documents]
+
+
+class HttpApplication:
+    """A port `Application`: what comes back is read by the paths, whatever its declared type."""
+
+    def __init__(self, asked: HttpAsked, paths: ReplyPaths, meter: Meter) -> None:
+        """Take the address; nothing is asked and no variable is read yet."""
+        self._asked = asked
+        self._paths = paths
+        self._meter = meter
+        self.name = f"the system at {quoted(asked.url)}"
+        self._service = HttpService(
+            name=self.name,
+            limits=limits_of(asked),
+            variables=asked.headers_env,
+            more_headers=asked.headers,
+            key="headers_env",
+            set_to="set it to the whole value of the header",
+            remedy="check `url`, `method` and `request`; if that is how it refuses to answer, let "
+            "it send status 200 and an empty answer, which counts as unreadable",
         )
 
-    def must_match(self, policy: HttpPolicy) -> Mapping[str, object]:
-        """Return that the application decides itself how it decodes and how much it retrieves."""
-        del policy
-        return {"decoding": "of the application"}
+    @cached_property
+    def revision(self) -> str | None:
+        """Return the application's revision; None where it is not known.
 
-    def side_by_side(self, policy: HttpPolicy) -> int:
-        """Return as many as the policy says."""
-        return policy.http.concurrency
+        Raises ApplicationError where `revision_url` gives none.
+        """
+        url = self._asked.revision_url
+        if url is None:
+            return self._asked.revision
+        answer = self._service.ask(self._service.get(url), "its revision")
+        text = answer.body.decode("utf-8", "replace").strip()
+        if not text or len(text) > _MOST_REVISION:
+            raise ApplicationError(
+                f"{quoted(url)} answers with {len(text):,} characters; expected a revision of 1 "
+                f"to {_MOST_REVISION:,}"
+            )
+        return f"{self._asked.revision or ''}{text}"
 
-    def notices(self, policy: HttpPolicy) -> Iterable[str]:
-        """Return what request and response have no place for."""
-        return application_notices(
-            self.capabilities(policy),
-            documents="give their place in `system.http.response.documents`",
-            handing="give `system.http.request` a place for `{{documents}}` if it can use them",
-            has_revision=bool(policy.http.revision or policy.http.revision_url),
+    @property
+    def fingerprint(self) -> str:
+        """Identify address, request, mapping and revision; never what a variable holds."""
+        asked = self._asked
+        parts = (
+            _VERSION,
+            asked.method,
+            asked.url,
+            asked.request,
+            repr(self._paths),
+            sorted(asked.headers.items()),
+            sorted(asked.headers_env.items()),
+            self.revision,
         )
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def open(self, policy: HttpPolicy, resources: Resources) -> OpenApplication:
-        """Return the application; it is asked for the first time in the run."""
-        part, meter = policy.http, meter_for(policy, resources)
-        return OpenApplication(
-            http_application(part, part.response.paths, meter),
-            resources,
-            meter=meter,
-            embedder=self.embedder(policy),
-            capabilities=self.capabilities(policy),
-            shown=f"http {part.url}",
-        )
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` as they come.
+
+        Raises ApplicationError for the first question without a usable answer, UsageError where a
+        variable is not set.
+        """
+        service = self._service
+        requests = (self._request(question) for question in questions)
+        for position, found in service.client.ask_all(requests):
+            about = f"the question {quoted(questions[position].query)}"
+            answer = service.usable(found, about)
+            try:
+                value = parsed_json(answer.body)
+                self._meter.add(usage_of(value))
+                reply = without_secrets(reply_of(value, self._paths), service.secrets)
+            except ApplicationError as error:
+                text = service.concealed(str(error))
+                raise ApplicationError(f"{self.name}, {about}: {text}") from None
+            yield position, reply
+
+    def _request(self, question: Question) -> Request:
+        asked = self._asked
+        value = filled(asked.request, question)
+        if asked.method != "GET":
+            return self._service.send(asked.url, value, asked.method)
+        url = urlsplit(asked.url)
+        query = "&".join(part for part in (url.query, urlencode(_flat(value))) if part)
+        return self._service.get(urlunsplit(url._replace(query=query)))
 
 
-def http_application(part: HttpAsked, paths: ReplyPaths, meter: Meter) -> HttpApplication:
-    """Return what is asked over HTTP; nothing is asked yet."""
-    from fairgate.systems.over_http import HttpAddress, HttpApplication
-
-    address = HttpAddress(
-        url=part.url,
-        method=part.method,
-        template=part.template,
-        paths=paths,
-        headers=part.headers,
-        headers_env=part.headers_env,
-        revision=part.revision,
-        revision_url=part.revision_url,
-    )
-    return HttpApplication(address, limits_of(part), used=meter.add)
+def _flat(value: object) -> list[tuple[str, str]]:
+    """Return the parameters of an address: names with a text, or with several."""
+    if not isinstance(value, Mapping):
+        raise ApplicationError("a GET request needs a mapping as `request`: names and texts")
+    found = []
+    for name, inner in value.items():
+        entries = inner if isinstance(inner, list) else [inner]
+        found += [
+            (str(name), entry if isinstance(entry, str) else json.dumps(entry)) for entry in entries
+        ]
+    return found

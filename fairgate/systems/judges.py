@@ -11,11 +11,19 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.cases import Case, TestPlan, repeat_key
+from fairgate.domain.cases import Case, repeat_key
 from fairgate.domain.errors import BudgetError
-from fairgate.domain.executions import Document, Execution
-from fairgate.domain.ports import NOTHING, Executed, Progress, Staged, SystemUnderTest, Vectors
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.executions import Document
+from fairgate.domain.ports import (
+    NOTHING,
+    Executed,
+    OpenSystem,
+    Progress,
+    Runtime,
+    Staged,
+    SystemUnderTest,
+    Vectors,
+)
 from fairgate.domain.schema import Access, JudgeModel, Name, Names, Role, Strict
 from fairgate.relations.oracles.judge import (
     INSTRUCTION,
@@ -26,13 +34,11 @@ from fairgate.relations.oracles.judge import (
     code_of,
     read_judgement,
 )
-from fairgate.systems.budget import BudgetPart, meter_of_judges
-from fairgate.systems.chat_generator import EndpointGeneratorPolicy
-from fairgate.systems.generator import GeneratorField, GeneratorPolicy
+from fairgate.systems.budget import BudgetPart, shared_meter
+from fairgate.systems.generator import EndpointGeneratorPolicy, GeneratorField, GeneratorPolicy
 from fairgate.systems.local import OpenLocal, model_name
-from fairgate.systems.model_files import decoder_problem
+from fairgate.systems.models import decoder_problem
 from fairgate.systems.resources import Resources
-from fairgate.systems.system_kind import OpenSystem
 
 UNDER_TEST = "judge"
 """Name of the judge among what a run's results may come from."""
@@ -107,48 +113,51 @@ def judge_problems(
 
 def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:
     """Return the models, each with the store of its answers; nothing is asked yet."""
-    meter = meter_of_judges(judge.budget, resources)
+    meter = shared_meter(judge.budget, resources, "judge.budget")
     return [OpenLocal(None, one, resources, meter, Role.JUDGE) for one in judge.generators]
 
 
-def fingerprints(judges: Iterable[OpenLocal]) -> str:
+def fingerprints(judges: Iterable[OpenSystem]) -> str:
     """Return what identifies the models behind a judge, one after the other."""
     found = [judge.under_test() for judge in judges]
     return "; ".join(f"{each['model']} prompt {each['prompt']}" for each in found)
 
 
-class _Judged:
+class JudgedSystem:
     """A system with the judge of its open answers: each is asked its own cases."""
 
-    def __init__(self, inner: SystemUnderTest, judges: Sequence[OpenLocal]) -> None:
+    def __init__(self, inner: OpenSystem, judges: Sequence[OpenSystem]) -> None:
         """Take the system, and the models that judge in the order of their votes."""
         self._inner = inner
         self._judges = judges
 
     def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return the system's executions of its cases and the judges' of theirs, as planned."""
-        return _executed(plan, progress, earlier, self._inner, self._judges)
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return the system's executions of its cases and the judges' of theirs, in their order."""
+        own = [case for case in cases if case.judge is None]
+        found = dict(self._inner.execute(own, progress, earlier)) if own else {}
+        for number, judge in enumerate(self._judges):
+            try:
+                found |= ask_judge([c for c in cases if c.judge == number], judge, progress)
+            except BudgetError as error:
+                later = sum(case.judge is not None and case.judge > number for case in cases)
+                raise error.with_left(later) from None
+        names = [(case.suite, case.key) for case in cases]
+        return {name: found[name] for name in names if name in found}
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the system's embeddings of the documents."""
         return self._inner.vectors(documents)
 
-
-class JudgedSystem(_Judged):
-    """A system under test that is judged, and whose replicas are judged by the same models."""
-
-    _inner: OpenSystem
-
     def under_test(self) -> Mapping[str, str]:
         """Return what the system says of itself, and who judges."""
         return {**self._inner.under_test(), UNDER_TEST: fingerprints(self._judges)}
 
-    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
-        """Return the system with neutral changes, judged as before."""
+    def replica(self, number: int) -> tuple[Sequence[str], JudgedSystem]:
+        """Return the system with neutral changes, judged by the same models."""
         changes, inner = self._inner.replica(number)
-        return changes, _Judged(inner, self._judges)
+        return changes, JudgedSystem(inner, self._judges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +201,13 @@ def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress)
     if not cases:
         return {}
     shown = Staged(progress, "judge")
-    found = dict(judge.execute(TestPlan(cases=cases, units=()), shown))
+    found = dict(judge.execute(cases, shown))
     unread = [case for case in cases if not _has_verdict(case, found)]
     if unread:
         again = [
             case._replace(key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
         ]
-        second = judge.execute(TestPlan(cases=again, units=()), shown)
+        second = judge.execute(again, shown)
         for first, case in zip(unread, again, strict=True):
             execution = second.get((case.suite, case.key))
             if execution is not None:
@@ -206,7 +215,7 @@ def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress)
     return found
 
 
-def _has_verdict(case: Case, answers: Mapping[tuple[str, str], Execution]) -> bool:
+def _has_verdict(case: Case, answers: Executed) -> bool:
     execution = answers.get((case.suite, case.key))
     return execution is not None and _read(case, execution.response) is not None
 
@@ -234,25 +243,3 @@ def _case(suite: str, key: str, repeat: int, texts: JudgedTexts) -> Case:
 
 def _read(case: Case, answer: str | None) -> Judgement | None:
     return None if answer is None else read_judgement(answer, code_of(case.query))
-
-
-def _executed(
-    plan: TestPlan,
-    progress: Progress,
-    earlier: Executed,
-    inner: SystemUnderTest,
-    judges: Sequence[SystemUnderTest],
-) -> Mapping[tuple[str, str], Execution]:
-    own = [case for case in plan.cases if case.judge is None]
-    found: dict[tuple[str, str], Execution] = {}
-    if own:
-        found |= inner.execute(TestPlan(cases=own, units=plan.units), progress, earlier)
-    for number, judge in enumerate(judges):
-        cases = [case for case in plan.cases if case.judge == number]
-        try:
-            found |= ask_judge(cases, judge, progress)
-        except BudgetError as error:
-            later = sum(case.judge is not None and case.judge > number for case in plan.cases)
-            raise error.with_left(later) from None
-    names = [(case.suite, case.key) for case in plan.cases]
-    return {name: found[name] for name in names if name in found}

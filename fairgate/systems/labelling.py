@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import NOTHING, Executed, OpenSystem, Progress, Runtime, Vectors
 from fairgate.domain.schema import Names, Role, Strict, Text
 from fairgate.domain.wording import quoted
-from fairgate.io.embedded_names import existing
+from fairgate.io.named_files import existing
 from fairgate.suites.metamorphic.policy import ClassifierField, long_classifier
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     from fairgate.domain.cases import Classifier
-    from fairgate.systems.system_kind import OpenSystem
 
-_OWN = (None, "default")
+_OWN = (None, SYSTEM_RETRIEVER)
 """Cases whose documents the system finds itself, and no collection of a suite."""
 
 
@@ -58,6 +57,12 @@ class LabelsPolicy(Strict):
         return self
 
 
+LabelsField = Annotated[
+    LabelsPolicy | None,
+    Field(description="Labels of its documents, where it gives none itself."),
+]
+
+
 class PlacedLabels(NamedTuple):
     """A policy's `labels`."""
 
@@ -76,33 +81,60 @@ class PlacedLabels(NamedTuple):
 
 def labelled(system: OpenSystem, labels: PlacedLabels | None, resources: Resources) -> OpenSystem:
     """Return the system with its documents labelled; as it is where the policy names no labels."""
-    if labels is None:
-        return system
-    return LabelledSystem(system, DocumentLabels(labels.chosen, resources))
+    return system if labels is None else LabelledSystem(system, labels.chosen, resources)
 
 
-class DocumentLabels:
-    """Labels for documents without; what a document says itself always counts."""
+class LabelledSystem:
+    """An opened system whose documents are labelled behind it; it never sees those labels.
 
-    def __init__(self, policy: LabelsPolicy, resources: Resources) -> None:
-        """Take the policy; nothing is read yet."""
+    What a document says itself always counts.
+    """
+
+    def __init__(self, inner: OpenSystem, policy: LabelsPolicy, resources: Resources) -> None:
+        """Take the system and the policy of its labels; nothing is read yet."""
+        self._inner = inner
         self._policy = policy
         self._resources = resources
+        self.unlabelled: dict[tuple[str, str], Execution] = {}
+        """Executions as the inner system gave them, by (suite, key)."""
         self._came_back = False
         self._seen: dict[str, str | None] = {}
         """Ids of documents that came back, each with the label that the system gave it."""
         self._notices: list[str] = []
         resources.collect(self._notices)
 
+    def execute(
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return the inner system's executions, with labels on the documents it found."""
+        without = {name: self.unlabelled.get(name, one) for name, one in earlier.items()}
+        found = dict(self._inner.execute(cases, progress, without))
+        self.unlabelled |= found
+        own = [(c.suite, c.key) for c in cases if c.retriever in _OWN]
+        names = [name for name in own if name in found]
+        with_labels = self._labelled([found[name] for name in names])
+        return found | dict(zip(names, with_labels, strict=True))
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the inner system's embeddings."""
+        return self._inner.vectors(documents)
+
     def under_test(self) -> dict[str, str]:
-        """Return what gives the labels, by fingerprint: other labels are another measurement."""
+        """Return what the system says, and by fingerprint what gives the labels."""
         sources = [str(sorted(self._by_id.items()))] if self._policy.file is not None else []
         if self._classifier is not None:
             sources.append(self._classifier.fingerprint)
         digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()
-        return {"document labels": digest[:12]}
+        return {**self._inner.under_test(), "document labels": digest[:12]}
 
-    def on(self, executions: Sequence[Execution]) -> list[Execution]:
+    def replica(self, number: int) -> tuple[Sequence[str], LabelledSystem]:
+        """Return the system's replica, its documents labelled alike."""
+        changes, inner = self._inner.replica(number)
+        again = copy(self)
+        again._inner, again.unlabelled = inner, {}  # noqa: SLF001
+        return changes, again
+
+    def _labelled(self, executions: Sequence[Execution]) -> list[Execution]:
         """Return the executions with a label on every document that has one or can be given one."""
         bare = [d for one in executions for d in one.documents or () if d.label is None]
         texts = list(dict.fromkeys(d.text for d in bare if d.text and d.id not in self._by_id))
@@ -175,47 +207,3 @@ def _read(policy: LabelsPolicy, runtime: Runtime) -> Mapping[str, str]:
 
     path = existing(policy.file or "", runtime.root, confined=runtime.confined)
     return read_document_labels(str(path), id_column=policy.id, label_column=policy.label)
-
-
-class _Labelled:
-    """A system under test whose documents are labelled behind it; it never sees those labels."""
-
-    def __init__(self, inner: SystemUnderTest, labels: DocumentLabels) -> None:
-        self._inner = inner
-        self._labels = labels
-        self.unlabelled: dict[tuple[str, str], Execution] = {}
-        """Executions as the inner system gave them, by (suite, key)."""
-
-    def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return the inner system's executions, with labels on the documents it found."""
-        without = {name: self.unlabelled.get(name, one) for name, one in earlier.items()}
-        found = dict(self._inner.execute(plan, progress, without))
-        self.unlabelled |= found
-        own = [(c.suite, c.key) for c in plan.cases if c.retriever in _OWN]
-        names = [name for name in own if name in found]
-        with_labels = self._labels.on([found[name] for name in names])
-        return found | dict(zip(names, with_labels, strict=True))
-
-    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
-        """Return the inner system's embeddings."""
-        return self._inner.vectors(documents)
-
-
-class LabelledSystem(_Labelled):
-    """An opened system, its documents labelled."""
-
-    def __init__(self, system: OpenSystem, labels: DocumentLabels) -> None:
-        """Take the system and the labels; nothing is read yet."""
-        super().__init__(system, labels)
-        self._system = system
-
-    def under_test(self) -> dict[str, str]:
-        """Return what the system says, and what gives the labels."""
-        return {**self._system.under_test(), **self._labels.under_test()}
-
-    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
-        """Return the system's replica, its documents labelled alike."""
-        changes, system = self._system.replica(number)
-        return changes, _Labelled(system, self._labels)

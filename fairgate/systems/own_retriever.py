@@ -1,33 +1,31 @@
-"""A retriever of the user's behind FairGate's prompt: `retriever: {http|qdrant|…: …}`."""
+"""A retriever of the user's behind FairGate's prompt: `retriever: {http|qdrant|…: …}`.
+
+It is asked as applications are, or is a vector store.
+"""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
+from fairgate.domain.errors import FairGateError, PartlyRetrievedError, RetrievalError
+from fairgate.domain.executions import Document, Question
 from fairgate.domain.outcomes import short
-from fairgate.domain.ports import Embedder, Retriever, RevisedApplication
+from fairgate.domain.ports import Application, Embedder, Vectors
 from fairgate.domain.schema import Access, ByShape, Names, Role, Strict
-from fairgate.domain.wording import listed
+from fairgate.domain.wording import listed, quoted
 from fairgate.io.replies import ReplyPaths, json_path
-from fairgate.systems.budget_meter import BudgetedApplication, Meter
-from fairgate.systems.command import Arguments, CommandAsked, line_application
-from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
+from fairgate.systems.budget import Meter
+from fairgate.systems.command import Arguments, CommandAsked
 from fairgate.systems.exchange import DocumentPaths, checked_path
-from fairgate.systems.http import HttpAsked, http_application
-from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.python import PythonAsked, Target, call_application
+from fairgate.systems.http import HttpAsked
+from fairgate.systems.labelling import LabelsField
+from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
+from fairgate.systems.python import PythonAsked, Target
 from fairgate.systems.resources import Resources
-from fairgate.systems.vector_stores import (
-    ChromaSearch,
-    PgvectorSearch,
-    QdrantSearch,
-    StoreSearch,
-)
+from fairgate.systems.vector_stores import ChromaSearch, PgvectorSearch, QdrantSearch, StoreSearch
 
 
 class FoundPaths(Strict):
@@ -80,8 +78,6 @@ class PythonSearch(PythonAsked):
 
 
 WAYS: tuple[str, ...] = ("http", "command", "python", "qdrant", "chroma", "pgvector")
-
-
 Way = HttpSearch | CommandSearch | PythonSearch | StoreSearch
 
 
@@ -118,9 +114,7 @@ class OwnRetrieverPolicy(Strict):
         description="Embeds the documents that it finds, for RRS, and the "
         "queries of a vector store: the model that its documents were embedded with.",
     )
-    labels: LabelsPolicy | None = Field(
-        default=None, description="Labels of its documents, where it gives none itself."
-    )
+    labels: LabelsField = None
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
         default=4, description="How many documents are asked for, and shown to the generator."
     )
@@ -134,14 +128,11 @@ class OwnRetrieverPolicy(Strict):
     @property
     def way(self) -> Way:
         """Return how it is asked, in the long form."""
-        for found in (self.http, self.qdrant, self.chroma, self.pgvector):
-            if found is not None:
-                return found
-        if self.command is not None:
-            short = isinstance(self.command, list)
-            return CommandSearch(run=self.command) if short else self.command  # type: ignore[arg-type,return-value]
-        short = isinstance(self.python, str)
-        return PythonSearch(call=self.python) if short else self.python  # type: ignore[arg-type,return-value]
+        found: Any = next(chosen for name in WAYS if (chosen := getattr(self, name)) is not None)
+        if isinstance(found, list):
+            return CommandSearch(run=found)
+        way: Way = PythonSearch(call=found) if isinstance(found, str) else found
+        return way
 
     @property
     def accesses(self) -> Iterable[Access]:
@@ -149,35 +140,38 @@ class OwnRetrieverPolicy(Strict):
         return self.way.accesses
 
 
-class OpenOwnRetriever:
-    """The retriever, opened; it is asked for the first time in the run."""
+class AskedRetriever:
+    """A port `Retriever`: documents in the order in which they came, at most as many as asked for.
+
+    It may find fewer, and the same text for another query twice. Has no vectors.
+    """
+
+    at_once = 64
+    """Few: each may be an endpoint's work that somebody pays."""
 
     def __init__(self, policy: OwnRetrieverPolicy, resources: Resources, meter: Meter) -> None:
-        """Take the policy. Raises UsageError for a function that nobody allowed."""
+        """Take the policy; nothing is asked yet.
+
+        Raises UsageError for a function that nobody allowed.
+        """
         self._policy = policy
         self._resources = resources
         self._meter = meter
-        self._application = self._asked()
-
-    @cached_property
-    def retriever(self) -> Retriever:
-        """Return the retriever."""
-        from fairgate.systems.asked_retriever import AskedRetriever
-
-        return AskedRetriever(
-            BudgetedApplication(
-                self._application,
-                self._meter,
-                lambda: self._resources.keeps(is_known=self.is_known()),
-            )
+        way = policy.way
+        self._application: Application = (
+            way.search(lambda: self._encoder.queries)
+            if isinstance(way, StoreSearch)
+            else way.opened(way.response.paths, resources, meter)
         )
 
-    def is_known(self) -> bool:
-        """Return whether its state has a name that counts, so that what it found may be reused.
+    @property
+    def fingerprint(self) -> str:
+        """Identify what is asked, and its revision."""
+        return f"asked/1:{self._application.fingerprint}"
 
-        In a confined run a named revision is the claim of whoever wrote the policy.
-        """
-        return not self._resources.runtime.confined and self._application.revision is not None
+    def is_known(self) -> bool:
+        """Return whether its state has a name that counts, so that what it found may be reused."""
+        return self._resources.believes(self._application.revision)
 
     def embedder(self) -> Embedder:
         """Return what embeds the documents that it finds."""
@@ -186,7 +180,7 @@ class OpenOwnRetriever:
     def under_test(self) -> dict[str, str]:
         """Return how it is asked, and its revision as far as the user names it."""
         way = self._policy.way
-        found = {"retriever": _shown(way)}
+        found = {"retriever": way.shown}
         if isinstance(way, StoreSearch):
             name = long_embedder(self._policy.embedder).model
             found["embedder"] = f"{name} {short(self._encoder.queries.fingerprint)}"
@@ -195,26 +189,44 @@ class OpenOwnRetriever:
             found["retriever revision"] = short(revision)
         return found
 
-    def _asked(self) -> RevisedApplication:
-        way = self._policy.way
-        if isinstance(way, StoreSearch):
-            return way.search(lambda: self._encoder.queries)
-        if isinstance(way, HttpSearch):
-            return http_application(way, way.response.paths, self._meter)
-        if isinstance(way, CommandSearch):
-            return line_application(way, way.response.paths, self._resources, self._meter)
-        return call_application(way, way.response.paths, self._resources, self._meter)
-
     @property
     def _encoder(self) -> Encoder:
         return self._resources.encoder(long_embedder(self._policy.embedder))
 
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return for each query its first `top_k` documents.
 
-def _shown(way: Way) -> str:
-    if isinstance(way, StoreSearch):
-        return way.shown
-    if isinstance(way, HttpSearch):
-        return f"http {way.url}"
-    return (
-        f"command {shlex.join(way.run)}" if isinstance(way, CommandSearch) else f"python {way.call}"
-    )
+        Raises RetrievalError where it returns nothing; PartlyRetrievedError, with what was found
+        until then, where it cannot be asked any more or returns a document without its text.
+        """
+        questions = [
+            Question(query=query, text=query, instruction="", prompt=query, top_k=top_k)
+            for query in queries
+        ]
+        application, is_known = self._application, self.is_known()
+        found: dict[int, list[Document]] = {}
+        try:
+            for position, reply in self._meter.asked(
+                questions, application.ask, lambda: self._resources.keeps(is_known=is_known)
+            ):
+                documents = list(reply.documents or ())[:top_k]
+                if any(document.text is None for document in documents):
+                    raise RetrievalError(
+                        f"{application.name}, asked for {quoted(queries[position])}: a "
+                        "document has an id and no text, so the prompt could not show it; name "
+                        "the place of the text (`response.document.text`, in a vector store `text`)"
+                    )
+                found[position] = documents
+        except FairGateError as error:
+            raise PartlyRetrievedError(error, found) from error
+        if len(found) < len(questions):
+            raise RetrievalError(
+                f"{application.name} found nothing for {len(questions) - len(found)} of "
+                f"{len(questions)} queries; expected a list for each, if only an empty one"
+            )
+        return [found[position] for position in range(len(questions))]
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return None: what it embeds with is not known."""
+        del document_ids
+        return None

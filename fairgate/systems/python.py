@@ -1,28 +1,46 @@
-"""An application that is a Python function: `system: {python: "my_app.rag:ask"}`."""
+"""An application that is a Python function of the user's: `system: {python: "my_app.rag:ask"}`.
+
+Called as the function can be called: with the query, and with `instruction`, `prompt`, `options`,
+`documents` or `top_k` where it names them; or in promptfoo's form, `call_api(prompt, options,
+context)`. It may be a coroutine. Retrievers of LangChain, LlamaIndex and Haystack, and documents of
+theirs in what is returned, are recognised by their form, without importing them. The code runs in
+this process with all its rights, so it is only imported where the person who starts FairGate allows
+it, never because a policy sets it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+import hashlib
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.domain.errors import UsageError
-from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role, Strict, SystemModel
-from fairgate.domain.wording import quoted
-from fairgate.io.replies import ReplyPaths
-from fairgate.systems.application import OpenApplication, application_notices
-from fairgate.systems.budget import BudgetField, meter_for
-from fairgate.systems.budget_meter import Meter
-from fairgate.systems.embedders import EmbedderField
+from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.executions import Question, Reply, usage_of
+from fairgate.domain.schema import Access, ByShape, Strict
+from fairgate.domain.wording import harmless, quoted
+from fairgate.io.replies import ReplyPaths, json_path, reply_of
+from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
+from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.exchange import OwnResponsePaths
-from fairgate.systems.labelling import LabelsPolicy
+from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
-from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.systems.over_calls import CallApplication
+    import asyncio
 
+_VERSION = "python-1"
+"""Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_PROMPTFOO = ("prompt", "options", "context")
+_PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
 
 
@@ -37,9 +55,34 @@ class PythonAsked(Strict):
     )
 
     @property
+    def names_its_version(self) -> bool:
+        """Return whether the policy says when the function is another one."""
+        return self.revision is not None
+
+    @property
+    def concurrency(self) -> int:
+        """Return that one call is under way at once."""
+        return 1
+
+    @property
     def accesses(self) -> list[Access]:
         """Return the code that is imported."""
         return [Access("imports", self.call)]
+
+    @property
+    def shown(self) -> str:
+        """Return what is called."""
+        return f"python {self.call}"
+
+    def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> CallApplication:
+        """Return what is called, not imported yet. Raises UsageError where nobody allowed it."""
+        if not resources.runtime.allow_python:
+            raise UsageError(
+                f"the policy's system calls {quoted(self.call)}, which runs with all your rights; "
+                "add --allow-python if you trust it"
+            )
+        folder = resources.runtime.under_test.root
+        return CallApplication(self, paths, folder, meter)
 
 
 class PythonPart(PythonAsked):
@@ -53,21 +96,22 @@ class PythonPart(PythonAsked):
     )
 
 
-class PythonPolicy(SystemModel):
+class PythonPolicy(ApplicationKind):
     """An application that is a Python function; needs `--allow-python`."""
 
+    id: ClassVar[str] = "python"
     keys: ClassVar[tuple[str, ...]] = ("python",)
+    to_give_documents: ClassVar[str] = "give their place in `system.python.response.documents`"
+    to_take_documents: ClassVar[str] = (
+        "set `system.python.takes_documents: true` if it can use them"
+    )
 
     python: Annotated[
         Annotated[Target, Tag("<scalar>")] | Annotated[PythonPart, Tag("<mapping>")], ByShape
     ] = Field(description="`module:function`, or a mapping; needs `--allow-python`.")
-    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
-        default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
-    )
+    embedder: EmbedderOfReplies = None
     budget: BudgetField = None
-    labels: LabelsPolicy | None = Field(
-        default=None, description="Labels of its documents, where it gives none itself."
-    )
+    labels: LabelsField = None
 
     @property
     def part(self) -> PythonPart:
@@ -75,69 +119,186 @@ class PythonPolicy(SystemModel):
         return PythonPart(call=self.python) if isinstance(self.python, str) else self.python
 
 
-class Python(SystemKind[PythonPolicy]):
-    """One call a question."""
+class CallApplication:
+    """A port `Application`: a call a question."""
 
-    id = "python"
-    model = PythonPolicy
+    def __init__(
+        self, function: PythonAsked, paths: ReplyPaths, folder: Path, meter: Meter
+    ) -> None:
+        """Take the function's name, found from `folder` or among what is installed.
 
-    def accesses(self, policy: PythonPolicy) -> Iterable[Access]:
-        """Return the code that is imported."""
-        return policy.part.accesses
+        Nothing is imported yet.
+        """
+        self.name = f"the function {quoted(function.call)}"
+        self.revision = function.revision
+        self._named = function
+        self._paths = paths
+        self._folder = folder
+        self._meter = meter
 
-    def capabilities(self, policy: PythonPolicy) -> Capabilities:
-        """Return the function's capabilities, as the policy declares them."""
-        return Capabilities(
-            gives_documents=policy.part.response.documents is not None,
-            takes_documents=policy.part.takes_documents,
-            repeatable=True,
-            scores_options=False,
-        )
+    @property
+    def fingerprint(self) -> str:
+        """Identify the function, the mapping and the revision."""
+        named = self._named
+        parts = (_VERSION, named.call, repr(self._paths), named.revision)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def must_match(self, policy: PythonPolicy) -> Mapping[str, object]:
-        """Return that the application decides itself how it decodes and how much it retrieves."""
-        del policy
-        return {"decoding": "of the application"}
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` in order.
 
-    def notices(self, policy: PythonPolicy) -> Iterable[str]:
-        """Return what the policy leaves open about the application."""
-        return application_notices(
-            self.capabilities(policy),
-            documents="give their place in `system.python.response.documents`",
-            handing="set `system.python.takes_documents: true` if it can use them",
-            has_revision=policy.part.revision is not None,
-        )
+        Raises ApplicationError where the function cannot be imported, raises or returns no reply.
+        """
+        import asyncio
 
-    def open(self, policy: PythonPolicy, resources: Resources) -> OpenApplication:
-        """Return the application. Raises UsageError where nobody allowed its import."""
-        part, meter = policy.part, meter_for(policy, resources)
-        return OpenApplication(
-            call_application(part, part.response.paths, resources, meter),
-            resources,
-            meter=meter,
-            embedder=self.embedder(policy),
-            capabilities=self.capabilities(policy),
-            shown=f"python {part.call}",
-        )
+        with asyncio.Runner() as runner:
+            for position, question in enumerate(questions):
+                value = self._called(question, runner)
+                self._meter.add(usage_of(value))
+                try:
+                    reply = reply_of(value, self._paths_in(value))
+                except ApplicationError as error:
+                    about = f"asked the question {quoted(question.query)}"
+                    raise ApplicationError(f"{self.name}, {about}: {error}") from None
+                yield position, reply
+
+    def _called(self, question: Question, runner: asyncio.Runner) -> Any:
+        """Return what the function returns, as JSON values as far as it can be read as such."""
+        arguments = self._arguments(question)
+        did = "raised"
+        try:
+            value = self._function(*arguments[0], **arguments[1])
+            if inspect.isawaitable(value):
+                value = runner.run(_awaited(value))
+            did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"
+            return _plain(value)
+        except (Exception, SystemExit) as error:
+            raise ApplicationError(
+                f"{self.name}, asked the question {quoted(question.query)}: {did} "
+                f"{type(error).__name__}: {harmless(_words(error))}; --debug shows where"
+            ) from error
+
+    def _arguments(self, question: Question) -> tuple[list[Any], dict[str, Any]]:
+        if self._is_promptfoo:
+            context = {"vars": {**asdict(question)}}
+            return [question.prompt, {}, context], {}
+        known = {
+            "instruction": question.instruction,
+            "prompt": question.prompt,
+            "options": list(question.options),
+            "top_k": question.top_k,
+            "documents": None
+            if question.documents is None
+            else [asdict(document) for document in question.documents],
+        }
+        wanted = {name: value for name, value in known.items() if name in self._parameters[1:]}
+        return [question.query], wanted
+
+    @cached_property
+    def _parameters(self) -> list[str]:
+        try:
+            return list(inspect.signature(self._function).parameters)
+        except (TypeError, ValueError):
+            return []
+
+    @property
+    def _is_promptfoo(self) -> bool:
+        return tuple(self._parameters[:3]) == _PROMPTFOO
+
+    def _paths_in(self, value: Any) -> ReplyPaths:
+        """Return where the answer is: promptfoo calls it `output`, a text alone is the answer."""
+        if isinstance(value, Mapping) and "output" in value and "answer" not in value:
+            return _PROMPTFOO_PATHS
+        return self._paths
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        module_name, _, name = self._named.call.partition(":")
+        folder = str(self._folder.resolve())
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        try:
+            found: Any = importlib.import_module(module_name)
+            for part in name.split("."):
+                found = getattr(found, part)
+        except (Exception, SystemExit) as error:
+            raise ApplicationError(
+                f"{self.name} cannot be imported ({type(error).__name__}: "
+                f"{harmless(_words(error))}); expected `module:function`, found from "
+                f"{quoted(folder)} or installed beside FairGate"
+            ) from error
+        return _callable(found, self.name)
 
 
-def call_application(
-    part: PythonAsked, paths: ReplyPaths, resources: Resources, meter: Meter
-) -> CallApplication:
-    """Return what is called, not imported yet. Raises UsageError where nobody allowed it."""
-    from fairgate.systems.over_calls import CallApplication, Function
+def _callable(found: Any, name: str) -> Callable[..., Any]:
+    """Return a function, or the method by which a retriever of a framework is asked."""
+    if not inspect.isroutine(found) and not isinstance(found, type):
+        for method in ("invoke", "retrieve"):  # LangChain; LlamaIndex
+            if callable(getattr(found, method, None)):
+                asking = getattr(found, method)
+                # Its own signature has settings of the framework's that are not ours to give.
+                return lambda query: asking(query)  # noqa: PLW0108
+        if callable(getattr(found, "run", None)):  # Haystack
+            return lambda query: found.run(query=query)
+    if not callable(found):
+        raise UsageError(f"{name} is no function; expected `module:function`")
+    function: Callable[..., Any] = found
+    return function
 
-    if not resources.runtime.allow_python:
-        raise UsageError(
-            f"the policy's system calls {quoted(part.call)}, which runs with all your rights; add "
-            "--allow-python if you trust it"
-        )
-    return CallApplication(
-        Function(
-            target=part.call,
-            folder=resources.runtime.under_test.root,
-            paths=paths,
-            revision=part.revision,
-        ),
-        used=meter.add,
-    )
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _plain(value: Any) -> Any:
+    """Return what was returned as JSON values: a text alone, documents alone, or a mapping."""
+    if isinstance(value, str):
+        return {"answer": value}
+    if isinstance(value, list | tuple):
+        return {"documents": _values(value)}
+    return _values(value)
+
+
+def _values(value: Any) -> Any:
+    """Return mappings, lists and the objects of frameworks as plain values."""
+    if isinstance(value, Mapping):
+        return {str(name): _values(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_values(inner) for inner in value]
+    document = _document(value)
+    if document is not None:
+        return document
+    if is_dataclass(value) and not isinstance(value, type):
+        # Not `asdict`: it copies what a mapping never reads, such as locks and connections.
+        return {field.name: _values(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def _document(value: Any) -> dict[str, Any] | None:
+    """Return a document of LangChain, LlamaIndex or Haystack, recognised by its attributes."""
+    if hasattr(value, "page_content"):  # LangChain
+        kept, text = getattr(value, "metadata", None), value.page_content
+        name = getattr(value, "id", None)
+        score = kept.get("score") if isinstance(kept, Mapping) else None
+    elif hasattr(value, "node") and hasattr(value, "get_content"):  # LlamaIndex
+        kept, text = getattr(value.node, "metadata", None), value.get_content()
+        name, score = getattr(value.node, "node_id", None), getattr(value, "score", None)
+    elif hasattr(value, "content") and hasattr(value, "meta"):  # Haystack
+        kept, text = value.meta, value.content
+        name, score = getattr(value, "id", None), getattr(value, "score", None)
+    else:
+        return None
+    about = kept if isinstance(kept, Mapping) else {}
+    return {
+        "id": name if name is not None else about.get("id"),
+        "text": text,
+        "label": about.get("label"),
+        "score": score,
+    }
+
+
+def _words(error: BaseException) -> str:
+    """Return the beginning of an error's text, which is code of the user's too."""
+    try:
+        return str(error)[:300]
+    except Exception:  # noqa: BLE001  # whatever it is: the words of an error of the user's
+        return "without a text"

@@ -5,26 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, Tag, field_validator
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import short
-from fairgate.domain.ports import NOTHING, Embedder, Executed, Progress, SystemUnderTest, Vectors
-from fairgate.domain.runtime import Runtime
-from fairgate.domain.schema import Access, Capabilities, Names, Role, SystemModel
+from fairgate.domain.ports import (
+    NOTHING,
+    Embedder,
+    Executed,
+    OpenSystem,
+    Progress,
+    Runtime,
+    Vectors,
+)
+from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.io.embedded_names import existing
-from fairgate.systems.embedders import EmbedderField
-from fairgate.systems.evaluation_rows import ColumnsField, RowAnswers, RowPaths, read_rows
-from fairgate.systems.labelling import LabelsPolicy
+from fairgate.io.named_files import existing
+from fairgate.systems.exchange import ResponsePaths, checked_path
+from fairgate.systems.execute import embedded
+from fairgate.systems.labelling import LabelsField
+from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import Finding, SystemKind
 
 if TYPE_CHECKING:
+    from fairgate.systems.evaluation_rows import RowAnswers
     from fairgate.systems.recorded_answers import RecordedAnswers
 
 _NAMED = 3
@@ -33,9 +42,28 @@ _MOST_COMPARED = 3000
 """Keys that a slip is looked for among."""
 
 
-class RecordedPolicy(SystemModel):
+class RowPaths(ResponsePaths):
+    """Where question, answer and documents stand in each row."""
+
+    question: str = Field(default="$.question", description="Path of the question's text.")
+
+    @field_validator("question")
+    @classmethod
+    def _question(cls, path: str) -> str:
+        return checked_path(path, single=True)
+
+
+ColumnsField = Annotated[
+    Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
+    | Annotated[RowPaths, Tag("<mapping>")],
+    ByShape,
+]
+
+
+class RecordedPolicy(SystemKind):
     """Answers that a system gave elsewhere."""
 
+    id: ClassVar[str] = "recorded"
     keys: ClassVar[tuple[str, ...]] = ("recorded",)
 
     recorded: Annotated[str, Names(Role.RECORDED)] = Field(
@@ -52,99 +80,79 @@ class RecordedPolicy(SystemModel):
     embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."
     )
-    labels: LabelsPolicy | None = Field(
-        default=None, description="Labels of its documents, where it gives none itself."
-    )
+    labels: LabelsField = None
 
-
-class Recorded(SystemKind[RecordedPolicy]):
-    """Answers from a file: nothing is asked."""
-
-    id = "recorded"
-    model = RecordedPolicy
-
-    def accesses(self, policy: RecordedPolicy) -> Iterable[Access]:
+    def accesses(self) -> Iterable[Access]:
         """Return nothing: a file of the repository is read."""
-        del policy
         return ()
 
-    def capabilities(self, policy: RecordedPolicy) -> Capabilities:
+    def capabilities(self) -> Capabilities:
         """Return that documents may be in the file, and that nothing can be asked."""
-        del policy
         return Capabilities(
             gives_documents=True, takes_documents=False, repeatable=False, scores_options=False
         )
 
-    def must_match(self, policy: RecordedPolicy) -> Mapping[str, object]:
-        """Return that the decoding is not known: the answers were given elsewhere."""
-        del policy
-        return {"decoding": "of the application"}
-
-    def open(self, policy: RecordedPolicy, resources: Resources) -> OpenRecorded:
+    def open(self, resources: Resources) -> RecordedSystem:
         """Return the system; the file is read when it is first asked."""
-        return OpenRecorded(policy, resources)
 
-    def missing(
-        self, policy: RecordedPolicy, runtime: Runtime
-    ) -> Iterator[tuple[tuple[str, ...], str]]:
+        def read() -> Recording:
+            runtime = resources.runtime.under_test
+            found = self._read(existing(self.recorded, runtime.root, confined=runtime.confined))
+            resources.collect(list(found.notices))
+            return found
+
+        chosen = self.chosen_embedder()
+        return RecordedSystem(read, lambda: resources.encoder(chosen).documents)
+
+    def missing(self, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield the file where it is not there."""
         try:
-            existing(policy.recorded, runtime.root, confined=runtime.confined)
+            existing(self.recorded, runtime.root, confined=runtime.confined)
         except DataError as error:
             yield ("recorded",), f"{error}; an empty file is enough for `check` and `plan`"
 
-    def examined(
-        self, policy: RecordedPolicy, plan: TestPlan | None, runtime: Runtime
-    ) -> Iterator[Finding]:
+    def examined(self, plan: TestPlan | None, runtime: Runtime) -> Iterator[Finding]:
         """Yield how many questions the file answers, which it lacks, and which nobody asks."""
-        from fairgate.systems.recorded_answers import read_recorded
-
-        if any(self.missing(policy, runtime)):
+        if any(self.missing(runtime)):
             return
-        path = existing(policy.recorded, runtime.root, confined=runtime.confined)
-        if policy.columns is not None:
-            yield from _examined_rows(path, policy.columns, plan)
-            return
+        path = existing(self.recorded, runtime.root, confined=runtime.confined)
         try:
-            answers = read_recorded(str(path)) if path.stat().st_size else None
+            found = self._read(path) if path.stat().st_size else None
         except DataError as error:
             yield Finding(place=("recorded",), sentence=str(error))
             return
-        if plan and plan.cases:
-            sentence = _coverage(plan, answers)
+        covered = [_coverage(plan, found)] if plan and plan.cases else []
+        for sentence in (*covered, *(found.notices if found else ())):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
+    def _read(self, path: Path) -> RecordedAnswers | RowAnswers:
+        if self.columns is not None:
+            from fairgate.systems.evaluation_rows import read_rows
 
-def _examined_rows(path: Path, columns: str | RowPaths, plan: TestPlan | None) -> Iterator[Finding]:
-    """Yield how many questions another tool's rows answer, or what is wrong with them."""
-    try:
-        rows = read_rows(path, columns) if path.stat().st_size else None
-    except DataError as error:
-        yield Finding(place=("recorded",), sentence=str(error))
-        return
-    cases = [case for case in plan.cases if case.judge is None] if plan else ()
-    missing = [case.key for case in cases if rows is None or rows.answer(case) is None]
-    if cases:
-        summary = f"answers: {len(cases) - len(missing):,} of {len(cases):,} questions answered"
-        named = f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}" if missing else ""
-        yield Finding(place=("recorded",), sentence=summary + named, is_problem=False)
-    for notice in rows.notices if rows else ():
-        yield Finding(place=("recorded",), sentence=notice, is_problem=False)
+            return read_rows(path, self.columns)
+        from fairgate.systems.recorded_answers import read_recorded
+
+        return read_recorded(str(path))
 
 
-def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
+def _coverage(plan: TestPlan, answers: RecordedAnswers | RowAnswers | None) -> str:
     """Return `250 of 300 questions answered`, what is missing first, and what nobody asks.
 
     Questions that embed an answer are counted only where that answer is there: before, nobody can
     ask them.
     """
+    cases = {(case.suite, case.key): case for case in plan.cases if case.judge is None}
+    has = (
+        {}
+        if answers is None
+        else {n: answers.answer(case) is not None for n, case in cases.items()}
+    )
     asked = [
-        (case.suite, case.key)
-        for case in plan.cases
-        if case.judge is None
-        and (case.embeds is None or (answers is not None and (case.suite, case.embeds) in answers))
+        (suite, key)
+        for (suite, key), case in cases.items()
+        if case.embeds is None or has.get((suite, case.embeds))
     ]
-    missing = [key for suite, key in asked if answers is None or (suite, key) not in answers]
+    missing = [name[1] for name in asked if not has.get(name)]
     summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
     if missing:
         summary += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
@@ -161,53 +169,13 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
     return summary
 
 
-class OpenRecorded:
-    """A recorded system under test."""
-
-    def __init__(self, policy: RecordedPolicy, resources: Resources) -> None:
-        """Take the policy and what systems share."""
-        self._policy = policy
-        self._resources = resources
-
-    def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return the recorded executions of the plan's cases; missing ones are left out."""
-        return self._system.execute(plan, progress, earlier)
-
-    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
-        """Return embeddings of the documents' texts; None where a text is not known."""
-        return self._system.vectors(documents)
-
-    def under_test(self) -> Mapping[str, str]:
-        """Return the file's fingerprint."""
-        return {"recorded": short(self._file.fingerprint)}
-
-    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
-        """Raise UsageError: a recording cannot be asked again."""
-        del number
-        raise UsageError("a recorded system cannot be asked again")
-
-    @cached_property
-    def _system(self) -> RecordedSystem:
-        chosen = Recorded().embedder(self._policy)
-        return RecordedSystem(self._file, lambda: self._resources.encoder(chosen).documents)
-
-    @cached_property
-    def _file(self) -> RecordedAnswers | RowAnswers:
-        from fairgate.systems.recorded_answers import read_recorded
-
-        runtime = self._resources.runtime.under_test
-        path = existing(self._policy.recorded, runtime.root, confined=runtime.confined)
-        if self._policy.columns is not None:
-            rows = read_rows(path, self._policy.columns)
-            self._resources.collect(list(rows.notices))
-            return rows
-        return read_recorded(str(path))
-
-
 class Recording(Protocol):
     """Executions of cases, however they are found."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify where they come from."""
+        ...
 
     def answer(self, case: Case) -> Execution | None:
         """Return the execution of a case; None where the recording lacks it."""
@@ -217,21 +185,25 @@ class Recording(Protocol):
 class RecordedSystem:
     """Looks cases up; embeds the recorded documents' texts only when RRS asks for it."""
 
-    def __init__(self, recording: Recording, embedder: Callable[[], Embedder | None]) -> None:
-        """Take a recording and a way to get an embedder, called at most once and only if needed."""
-        self._recording = recording
+    def __init__(self, read: Callable[[], Recording], embedder: Callable[[], Embedder]) -> None:
+        """Take ways to get recording and embedder, called only if needed."""
+        self._read = read
         self._embedder = embedder
 
+    @cached_property
+    def _recording(self) -> Recording:
+        return self._read()
+
     def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return the recorded executions of the plan's cases; missing ones are left out."""
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return the recorded executions of the cases; missing ones are left out."""
         del earlier  # a recording knows which documents it was shown
-        progress.start("look up", len(plan.cases), len(plan.cases))
+        progress.start("look up", len(cases), len(cases))
         answer = self._recording.answer
         found = {
             (case.suite, case.key): execution
-            for case in plan.cases
+            for case in cases
             if (execution := answer(case)) is not None
         }
         progress.finish()
@@ -239,8 +211,13 @@ class RecordedSystem:
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return embeddings of the documents' texts; None where a text is not known."""
-        texts = [document.text for document in documents if document.text is not None]
-        if len(texts) < len(documents):
-            return None
-        embedder = self._embedder()
-        return None if embedder is None else embedder.embed(texts)
+        return embedded(documents, self._embedder)
+
+    def under_test(self) -> Mapping[str, str]:
+        """Return the file's fingerprint."""
+        return {"recorded": short(self._recording.fingerprint)}
+
+    def replica(self, number: int) -> tuple[Sequence[str], OpenSystem]:
+        """Raise UsageError: a recording cannot be asked again."""
+        del number
+        raise UsageError("a recorded system cannot be asked again")

@@ -1,27 +1,23 @@
-"""Answers that were produced elsewhere: a JSON Lines file, one answer a line (SPEC 10)."""
+"""Answers that were produced elsewhere: a JSON Lines file, one answer a line."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import secrets
-from collections import deque
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import MOST_SHARED, Document, Execution, SharedDocuments
-from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.executions import Document, Execution, SharedDocuments
 from fairgate.domain.wording import suggestion
-from fairgate.io.tables import json_object, read_json_objects
-from fairgate.io.text_files import (
+from fairgate.io.tables import (
     MAX_TEXT_CHARACTERS,
     capped,
     checked_text,
     file_sha256,
+    json_object,
+    read_json_objects,
     read_lines,
 )
 
@@ -33,12 +29,7 @@ _PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels")
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
-_MOST_LATEST = 4
 _MOST_LISTS = 50_000
-_MEMBER = '"documents": ['
-_KEY = len(_MEMBER) - 1
-_MOST_NEAR = 4
-_read = partial(read_json, strict=False)
 _PLAIN = r'[^"\\\x00-\x1f]'
 """A character that stands in a JSON text as itself."""
 _BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
@@ -47,46 +38,25 @@ _MOST_CHARACTERS = 4 * 2**20
 
 
 class SeenDocuments:
-    """The documents of the lines so far: equal ones are checked once, and held once."""
+    """The documents of the lines so far: equal lists are checked once, and held once."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self.lists = SharedDocuments()
-        self._known: dict[tuple[object, ...], Document] = {}
-        self._known_lists: dict[tuple[object, ...], tuple[Document, ...]] = {}
-        # `RepeatedDocuments` gives one object for a list that it meets again.
-        self._latest: deque[tuple[object, tuple[Document, ...]]] = deque(maxlen=_MOST_LATEST)
+        self._shared = SharedDocuments()
+        self._known: dict[tuple[object, ...], tuple[Document, ...]] = {}
 
     def documents(self, values: Sequence[object], place: str) -> tuple[Document, ...]:
         """Return the documents that a recording's objects are. Raises DataError."""
-        for latest, documents in self._latest:
-            if latest is values:
-                return documents
         name = tuple(field for value in values for field in _named(value))
-        try:
-            found = self._known_lists.get(name)
-        except TypeError:  # a list is no text; which field holds it is said below
-            name = ()
-            found = None
-        if found is None:
-            found = self.lists.held(
-                self.document(value, f"{place}: documents[{i}]") for i, value in enumerate(values)
-            )
-            if name and len(self._known_lists) < _MOST_LISTS:
-                self._known_lists[name] = found
-        self._latest.appendleft((values, found))
-        return found
-
-    def document(self, value: object, place: str) -> Document:
-        """Return the document that a recording's object is. Raises DataError."""
-        name = _named(value)
         try:
             found = self._known.get(name)
         except TypeError:  # a list is no text; which field holds it is said below
-            return _document(value, place)
+            found = None
         if found is None:
-            found = _document(value, place)
-            if len(self._known) < MOST_SHARED:
+            found = self._shared.held(
+                _document(value, f"{place}: documents[{i}]") for i, value in enumerate(values)
+            )
+            if len(self._known) < _MOST_LISTS:
                 self._known[name] = found
         return found
 
@@ -113,17 +83,13 @@ class RecordedAnswer(NamedTuple):
         return Execution(key, suite, self.documents, self.response, self.margin, self.options)
 
 
-class RecordedLine(NamedTuple):
-    """A line of a recording."""
+def line_from(
+    record: Mapping[str, Any], place: str, seen: SeenDocuments
+) -> tuple[str, str, RecordedAnswer]:
+    """Return suite (empty where it names none), key and answer of a line's object.
 
-    suite: str
-    """Empty where it names none."""
-    key: str
-    answer: RecordedAnswer
-
-
-def line_from(record: Mapping[str, Any], place: str, seen: SeenDocuments) -> RecordedLine:
-    """Return what the object of a line says. Raises DataError, which names `place`."""
+    Raises DataError, which names `place`.
+    """
     _refuse_unknown(record, (*_FIELDS, *_PLAN_FIELDS), place)
     key = _text(record, "key", place)
     if not key:
@@ -138,7 +104,7 @@ def line_from(record: Mapping[str, Any], place: str, seen: SeenDocuments) -> Rec
         margin=_number(record.get("margin"), f"{place}: margin"),
         options=_options(record.get("options"), place),
     )
-    return RecordedLine(_text(record, "suite", place) or "", key, answer)
+    return _text(record, "suite", place) or "", key, answer
 
 
 def _refuse_unknown(record: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
@@ -202,6 +168,8 @@ def _number(value: object, place: str) -> float | None:
 class RecordedAnswers:
     """The answers of a recorded file, found by suite and key."""
 
+    notices: tuple[str, ...] = ()
+
     def __init__(self, path: str, answers: Mapping[_Name, RecordedAnswer]) -> None:
         """Hold answers by key, those of lines for one suite by `(suite, key)`."""
         self.path = path
@@ -213,112 +181,20 @@ class RecordedAnswers:
         """Identify the file's bytes."""
         return file_sha256(self.path)
 
-    def __len__(self) -> int:
-        """Return the number of different answers."""
-        return len(self._answers)
-
-    def __contains__(self, suite_and_key: tuple[str, str]) -> bool:
-        """Return whether the file has a line for this case, even one without a response."""
-        return suite_and_key in self._answers or suite_and_key[1] in self._answers
-
     def keys(self) -> list[tuple[str, str]]:
         """Return every `(suite, key)` in the order of the file; no suite named is ''."""
         return [name if isinstance(name, tuple) else ("", name) for name in self._answers]
 
     def answer(self, case: Case) -> Execution | None:
-        """Return the answer to a case; None where the file has none."""
-        return self.lookup(case.suite, case.key)
-
-    def lookup(self, suite: str, key: str) -> Execution | None:
         """Return the answer to a case: the line that names the suite, else the one that names none.
 
         None where the file has no line for it.
         """
+        suite, key = case.suite, case.key
         found = self._answers.get((suite, key)) if self._is_of_suites else None
         if found is None:
             found = self._answers.get(key)
         return None if found is None else found.to(suite, key)
-
-
-class RepeatedDocuments:
-    """Reads lines as `read_json` does; equal lists of documents near each other are one object.
-
-    Follow-ups of a source mostly get its documents, and these are most of a line: it is read
-    without them.
-    """
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._known: deque[tuple[str, list[Any]]] = deque(maxlen=_MOST_NEAR)
-        # No file can hold it, so where it is found it stands for what was taken out.
-        self._mark = secrets.token_hex(16)
-
-    def __call__(self, text: str) -> Any:
-        """Return the value of a line. Raises JsonError."""
-        start = text.find(_MEMBER)
-        if start < 0:
-            return _read(text)
-        for member, documents in self._known:
-            if text.startswith(member, start):
-                record = self._without(text, start, start + len(member))
-                if record is not None:
-                    record["documents"] = documents
-                    return record
-        record = _read(text)
-        if isinstance(record, dict) and isinstance(record.get("documents"), list):
-            documents, end = json.JSONDecoder().raw_decode(text, start + _KEY)
-            if documents == record["documents"]:
-                self._known.appendleft((text[start:end], record["documents"]))
-        return record
-
-    def _without(self, text: str, start: int, end: int) -> dict[str, Any] | None:
-        """Return the line's object with the mark in the place of its documents.
-
-        None where they are not the object's own, or where the line is broken: reading it whole
-        says in which column.
-        """
-        try:
-            record = _read(f'{text[:start]}"documents":"{self._mark}"{text[end:]}')
-        except JsonError:
-            return None
-        own = isinstance(record, dict) and record.get("documents") == self._mark
-        return record if own else None
-
-
-class RepeatedLines:
-    """The lines read so far, found by all they say beside their key.
-
-    A line that begins with its key, or with suite and key, is the same JSON with another plain key
-    in its place, so that what was read and checked once holds for it.
-
-    A source's follow-ups mostly get its answer and its documents: such a line is read by its key
-    alone.
-    """
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._known: dict[tuple[str | None, str], RecordedLine] = {}
-        self._characters = 0
-
-    def line(self, text: str) -> RecordedLine | None:
-        """Return what a line says; None where it is to be read."""
-        begin = _BEGIN.match(text)
-        if begin is None or len(text) > MAX_TEXT_CHARACTERS:
-            return None
-        suite, key = begin.groups()
-        same = self._known.get((suite, text[begin.end() :]))
-        return None if same is None else RecordedLine(same.suite, key, same.answer)
-
-    def add(self, text: str, line: RecordedLine) -> None:
-        """Keep what a line was read as."""
-        begin = _BEGIN.match(text)
-        if begin is None or len(text) > MAX_TEXT_CHARACTERS:
-            return
-        if self._characters > _MOST_CHARACTERS:
-            self._known.clear()
-            self._characters = 0
-        self._known[begin[1], text[begin.end() :]] = line
-        self._characters += len(text)
 
 
 def read_recorded(path: str) -> RecordedAnswers:
@@ -328,20 +204,20 @@ def read_recorded(path: str) -> RecordedAnswers:
     answers to one key, and a file without any line.
     """
     answers: dict[_Name, RecordedAnswer] = {}
-    known, seen, documents = RepeatedLines(), SeenDocuments(), RepeatedDocuments()
+    known, seen = _KnownLines(), SeenDocuments()
     for number, text in read_lines(path):
         line = known.line(text)
         if line is None:
-            record = json_object(text, path, number, documents)
+            record = json_object(text, path, number)
             if record is None:
                 continue
-            line = line_from(record, f"{path}:{number}", seen)
-            known.add(text, line)
-        name = _name(line)
-        first = answers.setdefault(name, line.answer)
-        if first is not line.answer and first != line.answer:
+            line = known.add(text, line_from(record, f"{path}:{number}", seen))
+        suite, key, answer = line
+        name = (suite, key) if suite else key
+        first = answers.setdefault(name, answer)
+        if first is not answer and first != answer:
             raise DataError(
-                f"{path}:{number}: key {capped(line.key)} was answered differently on line "
+                f"{path}:{number}: key {capped(key)} was answered differently on line "
                 f"{_line_of(path, name)}; expected one answer a key: remove one of the two"
             )
     _refuse_shadows(path, answers)
@@ -353,8 +229,39 @@ def read_recorded(path: str) -> RecordedAnswers:
     return RecordedAnswers(path, answers)
 
 
-def _name(line: RecordedLine) -> _Name:
-    return (line.suite, line.key) if line.suite else line.key
+class _KnownLines:
+    """The lines read so far, found by all they say beside their key.
+
+    A line that begins with its key, or with suite and key, is the same JSON with another plain key
+    in its place, so that what was read and checked once holds for it: a source's follow-ups mostly
+    get its answer and its documents.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str | None, str], RecordedAnswer] = {}
+        self._characters = 0
+
+    def line(self, text: str) -> tuple[str, str, RecordedAnswer] | None:
+        """Return what a line says; None where it is to be read."""
+        begin = _BEGIN.match(text)
+        if begin is None or len(text) > MAX_TEXT_CHARACTERS:
+            return None
+        same = self._answers.get((begin[1], text[begin.end() :]))
+        return None if same is None else (begin[1] or "", begin[2], same)
+
+    def add(
+        self, text: str, line: tuple[str, str, RecordedAnswer]
+    ) -> tuple[str, str, RecordedAnswer]:
+        """Keep what a line was read as, and return that."""
+        begin = _BEGIN.match(text)
+        # What begins the line need not be its suite and key: the suite may stand at its end.
+        if begin and line[:2] == (begin[1] or "", begin[2]) and len(text) <= MAX_TEXT_CHARACTERS:
+            if self._characters > _MOST_CHARACTERS:
+                self._answers.clear()
+                self._characters = 0
+            self._answers[begin[1], text[begin.end() :]] = line[2]
+            self._characters += len(text)
+        return line
 
 
 def _line_of(path: str, name: _Name) -> int:

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Team
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime, Team
 from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.git import keep_out_of_git, tracked_below
-from fairgate.systems.budget_meter import Meter
-from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.execute import NoStore
-from fairgate.systems.model_files import local_folder
+from fairgate.systems.models import EmbedderPolicy, Encoder, local_folder
 
 if TYPE_CHECKING:
+    from fairgate.systems.budget import Meter
     from fairgate.systems.result_store import SqliteResultStore
 
 
@@ -120,6 +118,13 @@ class Resources:
             shutil.rmtree(self.cache / "unfinished" / self.run()[:16], ignore_errors=True)
         os.close(self._ours)
 
+    def believes(self, revision: str | None) -> bool:
+        """Return whether a revision names a state, so that what it answered may be reused.
+
+        In a confined run it is the claim of whoever wrote the policy, or of the application.
+        """
+        return revision is not None and not self.runtime.confined
+
     def kept(self, *, is_known: bool) -> ResultStore:
         """Return where answers are stored; `is_known`: they have a revision that counts."""
         return self.store if is_known else self.unfinished
@@ -156,7 +161,7 @@ class Resources:
 
     def model_folder(self, name: str, revision: str | None, role: Role) -> Path:
         """Return where a model is: embedded, a folder of the user's, or fetched from the hub."""
-        from fairgate.onnx.model_hub import fetch
+        from fairgate.onnx.model_folder import fetch
 
         runtime = self.runtime.under_test if role.is_under_test else self.runtime
         folder = local_folder(name, revision, runtime)

@@ -9,14 +9,17 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import StoreError
 
+T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
 
 _CHUNK = 500
@@ -33,191 +36,21 @@ CREATE TABLE IF NOT EXISTS results (
     kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (kind, key))
 """
-
-
-def opened(path: Path) -> sqlite3.Connection:
-    """Return a connection to the file, which is made where there is none. Raises StoreError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        _prepare(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def rebuilt(path: Path) -> tuple[sqlite3.Connection, str]:
-    """Move the damaged file aside, start a new one and copy over what is still readable.
-
-    Returns the connection, and what users should know; nothing where another process was first.
-    """
-    with _sole_repairer(path):
-        # Another process may have repaired the file while this one waited.
-        with contextlib.suppress(sqlite3.DatabaseError):
-            connection = opened(path)
-            if _is_sound(connection):
-                return connection, ""
-            connection.close()
-        aside = next(
-            candidate
-            for n in itertools.count(1)
-            if not (candidate := Path(f"{path}.corrupt-{n}")).exists()
-        )
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
-        connection = opened(path)
-        kept = _salvage(aside, connection)
-    return connection, (
-        f"{path}: the result store was damaged; it was moved to {aside.name} and "
-        f"rebuilt with the {kept:,} results that were readable; the others are computed again"
-    )
-
-
-def give_back(connection: sqlite3.Connection) -> None:
-    """Make the file smaller where most of it is free; not while others use it."""
-    (size,) = connection.execute("PRAGMA page_size").fetchone()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-    if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
-        return
-    connection.execute("PRAGMA busy_timeout = 0")
-    try:
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
-
-
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write all of the block or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # After a full disk SQLite has rolled back by itself.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def checksum(kind: str, key: str, value: bytes | str) -> int:
-    """Return what a row is held against when it is read."""
-    raw = value if isinstance(value, bytes) else str(value).encode()
-    return zlib.crc32(raw, zlib.crc32(f"{kind}\x00{key}\x00".encode()))
-
-
-def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Return whether an error says that the file is damaged, not that it is in use or full."""
-    if isinstance(error, sqlite3.OperationalError):
-        return "malformed" in str(error)
-    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
-
-
-@contextlib.contextmanager
-def mapped_errors(path: Path) -> Iterator[None]:
-    """Turn what the system and SQLite raise in the block into a StoreError with a next step."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError.of_os_error(error, path=path, option="--cache") from error
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: {_explained(error)}") from error
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _SCHEMA_VERSION):
-        raise StoreError(
-            f"{path}: is a store of version {version}, made by another FairGate; "
-            f"expected version {_SCHEMA_VERSION}: name another place with --cache, or delete it"
-        )
-    connection.execute("PRAGMA synchronous = NORMAL")
-    if version == 0:
-        _log_writes_ahead(connection)
-        with transaction(connection):
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-    columns = connection.execute("SELECT name FROM pragma_table_info('results')").fetchall()
-    if [name for (name,) in columns] != ["kind", "key", "value", "checksum"]:
-        raise sqlite3.DatabaseError("malformed: the table of results is missing or changed")
-
-
-def _log_writes_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging; SQLite itself does not wait for another that switches too."""
-    end = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return
-
-
-@contextlib.contextmanager
-def _sole_repairer(path: Path) -> Iterator[None]:
-    with Path(f"{path}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _is_sound(connection: sqlite3.Connection) -> bool:
-    try:
-        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError:
-        return False
-    return bool(verdict == "ok")
-
-
-def _salvage(damaged: Path, target: sqlite3.Connection) -> int:
-    """Copy the rows that can be read and have the right checksum; return how many."""
-    kept = 0
-    for batch in _readable_rows(damaged):
-        good = [row for row in batch if row[3] == checksum(*row[:3])]
-        with transaction(target):
-            target.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", good)
-        kept += len(good)
-    return kept
-
-
-def _readable_rows(damaged: Path) -> Iterator[list[tuple[str, str, bytes, int]]]:
-    source = sqlite3.connect(damaged)
-    try:
-        rows = source.execute("SELECT kind, key, value, checksum FROM results")
-        while batch := rows.fetchmany(_ROWS_AT_ONCE):
-            yield batch
-    except sqlite3.DatabaseError:
-        return
-    finally:
-        source.close()
-
-
-def _explained(error: sqlite3.Error) -> str:
-    text = str(error)
-    if "full" in text:
-        return (
-            "the disk is full; results stored so far are kept: free some space and run again, or "
-            "name another place with --cache"
-        )
-    if "readonly" in text or "unable to open" in text:
-        return (
-            f"cannot be written ({text}); make the folder writable, or name another place with "
-            "--cache"
-        )
-    if "locked" in text:
-        return (
-            f"another process has held the store for over {_BUSY_SECONDS:.0f} s; end it, or name "
-            "another place with --cache"
-        )
-    return f"the result store failed ({text}); name another place with --cache, or delete the file"
+_INSERT = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)"
+_SELECT = "SELECT key, value, checksum FROM results WHERE kind = ? AND key"
+_DELETE = "DELETE FROM results WHERE kind = ? AND key = ?"
+_ERRORS = {
+    "full": "the disk is full; results stored so far are kept: free some space and run again, or "
+    "name another place with --cache",
+    "readonly": "cannot be written ({text}); make the folder writable, or name another place with "
+    "--cache",
+    "unable to open": "cannot be written ({text}); make the folder writable, or name another place "
+    "with --cache",
+    "locked": "another process has held the store for over {seconds:.0f} s; end it, or name "
+    "another place with --cache",
+    "": "the result store failed ({text}); name another place with --cache, or delete the file",
+}
+"""By what SQLite says, what users are told."""
 
 
 class SqliteResultStore:
@@ -234,11 +67,11 @@ class SqliteResultStore:
         self._path = Path(path)
         self._lock = threading.RLock()
         self.notices: list[str] = []
-        with mapped_errors(self._path):
+        with self._mapped_errors():
             try:
-                self._connection = opened(self._path)
+                self._connection = _opened(self._path)
             except sqlite3.DatabaseError as error:
-                if not is_damage(error):
+                if not _is_damage(error):
                     raise
                 self._rebuild()
 
@@ -249,7 +82,7 @@ class SqliteResultStore:
 
     def copy_to(self, path: Path) -> None:
         """Write everything that is stored into one new file. Raises StoreError."""
-        with self._lock, mapped_errors(self._path):
+        with self._lock, self._mapped_errors():
             path.unlink(missing_ok=True)
             self._connection.execute("VACUUM INTO ?", (str(path),))
 
@@ -277,75 +110,202 @@ class SqliteResultStore:
         """
         with contextlib.suppress(sqlite3.Error), self._lock:
             for start in range(0, len(keys), _DELETED_AT_ONCE):
-                chunk = [(_EMBEDDING, key) for key in keys[start : start + _DELETED_AT_ONCE]]
-                with transaction(self._connection):
-                    self._connection.executemany(
-                        "DELETE FROM results WHERE kind = ? AND key = ?", chunk
-                    )
-            give_back(self._connection)
+                self._delete(_EMBEDDING, keys[start : start + _DELETED_AT_ONCE])
+            self._give_back()
 
     def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         damaged: list[str] = []
-        with self._lock, mapped_errors(self._path):
+        with self._lock, self._mapped_errors():
             for start in range(0, len(keys), _CHUNK):
                 chunk = keys[start : start + _CHUNK]
-                for key, value, written in self._select(kind, chunk):
+                marks = ",".join("?" * len(chunk))
+                query = f"{_SELECT} IN ({marks})"
+                rows = self._repaired(partial(self._selected, query, (kind, *chunk)))
+                for key, value, written in rows:
                     if written == checksum(kind, key, value) and _is_sound_value(kind, value):
                         found[key] = value
                     else:
                         damaged.append(key)
         if damaged:
-            self._forget(kind, damaged)
+            self._say(
+                f"{self._path}: {len(damaged):,} stored results ({kind}) had a wrong checksum; "
+                "they were forgotten and are computed again"
+            )
+            # A store that cannot be written still answers; the row fails its check next time too.
+            with contextlib.suppress(sqlite3.Error), self._lock:
+                self._delete(kind, damaged)
         return {key: found[key] for key in dict.fromkeys(keys) if key in found}
 
-    def _select(self, kind: str, keys: Sequence[str]) -> list[tuple[str, bytes, int]]:
-        marks = ",".join("?" * len(keys))
-        query = f"SELECT key, value, checksum FROM results WHERE kind = ? AND key IN ({marks})"  # noqa: S608 - marks only
-        try:
-            return self._connection.execute(query, (kind, *keys)).fetchall()
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            self._connection.close()
-            self._rebuild()
-            return self._connection.execute(query, (kind, *keys)).fetchall()
+    def _selected(self, query: str, values: Sequence[str]) -> list[tuple[str, bytes, int]]:
+        return self._connection.execute(query, values).fetchall()
 
     def _put(self, kind: str, items: Iterable[tuple[str, bytes]]) -> None:
         rows = [(kind, key, value, checksum(kind, key, value)) for key, value in items]
-        with self._lock, mapped_errors(self._path):
-            try:
-                self._insert(rows)
-            except sqlite3.DatabaseError as error:
-                if not is_damage(error):
-                    raise
-                self._connection.close()
-                self._rebuild()
-                self._insert(rows)
+        with self._lock, self._mapped_errors():
+            self._repaired(lambda: _write(self._connection, _INSERT, rows))
 
-    def _insert(self, rows: Sequence[tuple[str, str, bytes, int]]) -> None:
-        with transaction(self._connection):
-            self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
+    def _delete(self, kind: str, keys: Iterable[str]) -> None:
+        _write(self._connection, _DELETE, [(kind, key) for key in keys])
 
-    def _forget(self, kind: str, keys: Sequence[str]) -> None:
-        self._say(
-            f"{self._path}: {len(keys):,} stored results ({kind}) had a wrong checksum; they were "
-            "forgotten and are computed again"
-        )
-        # A store that cannot be written still answers; the row fails its check next time too.
-        with contextlib.suppress(sqlite3.Error), self._lock, transaction(self._connection):
-            self._connection.executemany(
-                "DELETE FROM results WHERE kind = ? AND key = ?", [(kind, key) for key in keys]
-            )
+    def _repaired(self, work: Callable[[], T]) -> T:
+        """Return what the work gives, done again once the damaged file is repaired."""
+        try:
+            return work()
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            self._connection.close()
+            self._rebuild()
+            return work()
 
     def _rebuild(self) -> None:
-        self._connection, notice = rebuilt(self._path)
-        if notice:
-            self._say(notice)
+        """Move the damaged file aside, start a new one and copy over what is still readable."""
+        path = self._path
+        with Path(f"{path}.lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Another process may have repaired the file while this one waited.
+            with contextlib.suppress(sqlite3.DatabaseError):
+                self._connection = _opened(path)
+                if self._connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+                    return
+                self._connection.close()
+            aside = next(
+                candidate
+                for n in itertools.count(1)
+                if not (candidate := Path(f"{path}.corrupt-{n}")).exists()
+            )
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+            self._connection = _opened(path)
+            kept = 0
+            for batch in _readable_rows(aside):
+                good = [row for row in batch if row[3] == checksum(*row[:3])]
+                _write(self._connection, _INSERT, good)
+                kept += len(good)
+        self._say(
+            f"{path}: the result store was damaged; it was moved to {aside.name} and rebuilt with "
+            f"the {kept:,} results that were readable; the others are computed again"
+        )
+
+    def _give_back(self) -> None:
+        """Make the file smaller where most of it is free; not while others use it."""
+        size, pages, free = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_size", "page_count", "freelist_count")
+        )
+        if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
+            return
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
+
+    @contextlib.contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        """Turn what the system and SQLite raise in the block into a StoreError with a next step."""
+        try:
+            yield
+        except OSError as error:
+            raise StoreError.of_os_error(error, path=self._path, option="--cache") from error
+        except sqlite3.Error as error:
+            text = str(error)
+            reason = next(reason for words, reason in _ERRORS.items() if words in text)
+            reason = reason.format(text=text, seconds=_BUSY_SECONDS)
+            raise StoreError(f"{self._path}: {reason}") from error
 
     def _say(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
+
+
+def checksum(kind: str, key: str, value: bytes | str) -> int:
+    """Return what a row is held against when it is read."""
+    raw = value if isinstance(value, bytes) else str(value).encode()
+    return zlib.crc32(raw, zlib.crc32(f"{kind}\x00{key}\x00".encode()))
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Return a connection to the file, which is made where there is none. Raises StoreError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version not in (0, _SCHEMA_VERSION):
+        raise StoreError(
+            f"{path}: is a store of version {version}, made by another FairGate; "
+            f"expected version {_SCHEMA_VERSION}: name another place with --cache, or delete it"
+        )
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if version == 0:
+        _log_writes_ahead(connection)
+        # Twice is no fault: another process may be at it, or have died between the two.
+        connection.execute(_TABLE)
+        connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+    columns = connection.execute("SELECT name FROM pragma_table_info('results')").fetchall()
+    if [name for (name,) in columns] != ["kind", "key", "value", "checksum"]:
+        raise sqlite3.DatabaseError("malformed: the table of results is missing or changed")
+
+
+def _log_writes_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging; SQLite itself does not wait for another that switches too."""
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
+
+
+def _write(
+    connection: sqlite3.Connection, statement: str, rows: Iterable[tuple[object, ...]]
+) -> None:
+    """Execute a statement for all rows, or for none of them."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(statement, rows)
+        connection.execute("COMMIT")
+    except BaseException:
+        # After a full disk SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Return whether an error says that the file is damaged, not that it is in use or full."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "malformed" in str(error)
+    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
+
+
+def _readable_rows(damaged: Path) -> Iterator[list[tuple[str, str, bytes, int]]]:
+    source = sqlite3.connect(damaged)
+    try:
+        rows = source.execute("SELECT kind, key, value, checksum FROM results")
+        while batch := rows.fetchmany(_ROWS_AT_ONCE):
+            yield batch
+    except sqlite3.DatabaseError:
+        return
+    finally:
+        source.close()
 
 
 def _is_sound_value(kind: str, value: object) -> bool:

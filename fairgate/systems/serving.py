@@ -1,17 +1,40 @@
-"""What the policy says of a server that is started for a run and ended after it: `serve:`."""
+"""A server of the user's that is started for a run and ended after it: `serve:`."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import shlex
-from contextlib import AbstractContextManager
-from typing import Annotated
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from fairgate.domain.runtime import Runtime
-from fairgate.domain.schema import Access, Strict, SystemModel, Text
+from fairgate.domain.errors import ApplicationError
+from fairgate.domain.schema import Access, Strict, Text
+from fairgate.domain.wording import quoted
+from fairgate.io.http_messages import HttpError, Limits, Request
+from fairgate.io.machine import last_words, program_environment
 from fairgate.systems.exchange import Address, Seconds, Variable
+
+if TYPE_CHECKING:
+    from fairgate.io.http_client import HttpClient
+
+_PATIENCE = 5.0
+"""Seconds between asking the server to end and ending it."""
+_BETWEEN = 0.1
+_WATCH = Path(__file__).with_name("server_watch.py")
+"""A program of its own, which ends the server with this process."""
+_OK = 2
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHOSTUNREACH)
+"""What an address of a network says that this machine is not in."""
 
 
 class ServePart(Strict):
@@ -37,20 +60,127 @@ class ServePart(Strict):
         starts = [Access("starts", shlex.join(self.command), variable) for variable in variables]
         return [*starts, Access("asks", self.ready_url)]
 
+    @property
+    def name(self) -> str:
+        """Say what is started."""
+        return f"the server {quoted(shlex.join(self.command))}"
 
-def served_for(system: SystemModel, runtime: Runtime) -> AbstractContextManager[None]:
-    """Return a block in which the policy's server runs, if it names one."""
-    part: ServePart | None = getattr(system, "serve", None)
-    if part is None:
-        return contextlib.nullcontext()
-    from fairgate.systems.server_process import Server, served
 
-    return served(
-        Server(
-            command=tuple(part.command),
-            folder=runtime.under_test.root,
-            ready_url=part.ready_url,
-            timeout=part.timeout,
-            env=tuple(part.env),
-        )
+@contextlib.contextmanager
+def served(server: ServePart, folder: Path) -> Iterator[None]:
+    """Run a server in a folder until the block ends, also where this process is killed.
+
+    Raises ApplicationError where it ends by itself or is not ready in time, and where something
+    else is at its address already: the wrong system would be judged.
+    """
+    from fairgate.io.http_client import HttpClient
+
+    environment = program_environment(server.env)
+    secrets = [environment[name] for name in server.env]
+    with (
+        HttpClient(Limits(seconds=2.0, attempts=1, most_bytes=1 << 20)) as client,
+        tempfile.TemporaryFile() as messages,
+    ):
+        _require_free(server)
+        try:
+            process = subprocess.Popen(  # noqa: S603  # what the policy names, without a shell
+                [sys.executable, "-I", str(_WATCH), str(_PATIENCE), *server.command],
+                stdin=subprocess.PIPE,
+                stdout=messages,
+                stderr=messages,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ApplicationError(f"{server.name} cannot be started ({error})") from error
+        try:
+            _wait(server, process, client, messages, secrets)
+            yield
+            code = process.poll()
+            if code is not None:
+                what = (
+                    f"ended with exit code {code} while it was asked, so another one may have "
+                    "answered; look into its log"
+                )
+                raise _failure(server, what, messages, secrets)
+        finally:
+            _end(process)
+
+
+def _require_free(server: ServePart) -> None:
+    """Raise ApplicationError unless connections to the server's address are refused.
+
+    Whatever takes a connection there is something else, also where it answers late or nothing.
+    """
+    try:
+        url = urlsplit(server.ready_url)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        address = (url.hostname or "", port)
+        with socket.create_connection(address, timeout=_PATIENCE, all_errors=True):
+            found = "something answers"
+    except socket.gaierror:  # a name may come with the server
+        return
+    except ExceptionGroup as errors:
+        # One for each address of the name; a machine may not have the network of all of them.
+        numbers = {error.errno for error in errors.exceptions if isinstance(error, OSError)}
+        if errno.ECONNREFUSED in numbers and numbers <= {errno.ECONNREFUSED, *_NOT_HERE}:
+            return
+        found = f"it is unknown what answers ({errors.exceptions[-1]})"
+    except (OSError, ValueError) as error:
+        found = f"it is unknown what answers ({error})"
+    raise ApplicationError(
+        f"{found} at {quoted(server.ready_url)} before {server.name} was started; stop it, or "
+        "leave out `serve` to ask what runs there"
     )
+
+
+def _wait(
+    server: ServePart,
+    process: subprocess.Popen[bytes],
+    client: HttpClient,
+    messages: IO[bytes],
+    secrets: Sequence[str],
+) -> None:
+    latest = time.monotonic() + server.timeout
+    while True:
+        status = _status(client, server.ready_url)
+        code = process.poll()  # after the answer, which may be another server's
+        if code is None and status is not None and status // 100 == _OK:
+            return
+        if code is None and time.monotonic() < latest:
+            time.sleep(_BETWEEN)
+            continue
+        answered = "no answer" if status is None else f"HTTP {status}"
+        what = (
+            f"is not ready after {server.timeout:g} s: {answered} from {quoted(server.ready_url)}; "
+            "check `serve.ready_url`, or set a longer `serve.timeout`"
+            if code is None
+            else f"ended with exit code {code} before it was ready; check `serve.command`"
+        )
+        if code is None:
+            _end(process)
+        raise _failure(server, what, messages, secrets)
+
+
+def _failure(
+    server: ServePart, what: str, messages: IO[bytes], secrets: Sequence[str]
+) -> ApplicationError:
+    message = last_words(messages, secrets)
+    return ApplicationError(f"{server.name} {what}{f'; it printed: {message}' if message else ''}")
+
+
+def _status(client: HttpClient, url: str) -> int | None:
+    """Return the status at an address; None where nothing answers."""
+    try:
+        return client.ask(Request(method="GET", url=url)).status
+    except HttpError:
+        return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close the watch's input, which ends the server, and wait until both are gone."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    process.wait()

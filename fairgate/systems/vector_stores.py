@@ -1,20 +1,40 @@
-"""A vector store as the retriever: `retriever: {qdrant|chroma|pgvector: …}`.
+"""Vector stores as retrievers: queries are embedded here, and the store finds what is nearest.
 
-The query is embedded by the policy's embedder, so that must be the model of the stored vectors.
+Stores are Chroma and Qdrant over HTTP, and PostgreSQL with pgvector. Each is the policy that names
+it, and a class that asks it. The query is embedded by the policy's embedder, so that must be the
+model of the stored vectors.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from decimal import Decimal
+from functools import cached_property
+from itertools import groupby
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from urllib.parse import quote
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.ports import Embedder, RevisedApplication
+from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.executions import Document, Question, Reply
+from fairgate.domain.ports import Embedder, Vectors
 from fairgate.domain.schema import Access, Strict, Text
-from fairgate.io.http_messages import keeps_secrets
+from fairgate.domain.wording import concealed, harmless, listed, quoted
+from fairgate.io.http_messages import Answer, HttpService, Request, secret_in
+from fairgate.io.replies import (
+    JsonPath,
+    ReplyPaths,
+    json_path,
+    parsed_json,
+    reply_of,
+    without_secrets,
+)
 from fairgate.systems.exchange import (
     Address,
     Attempts,
@@ -23,11 +43,15 @@ from fairgate.systems.exchange import (
     Seconds,
     Variable,
     limits_of,
+    require_safe,
 )
 
-if TYPE_CHECKING:
-    from fairgate.retrieval.http_stores import HttpStore, StoredAt
-
+T = TypeVar("T")
+_COLUMNS = ("ids", "documents", "metadatas", "distances")
+_VECTORS = json_path("$.result.config.params.vectors")
+_OPERATORS = {"cosine": "<=>", "euclidean": "<->", "inner_product": "<#>"}
+_WIDTHS = re.compile(r"different (?:halfvec |vector )?dimensions (\d+) and (\d+)")
+_DOCUMENTS = json_path("$.documents")
 Key = Annotated[str, Field(pattern=r"^[^'\\\s]{1,200}$")]
 """Of a payload or of metadata; dots lead into nested objects."""
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_$]{0,62}"
@@ -37,6 +61,8 @@ Table = Annotated[str, Field(pattern=rf"^{_IDENTIFIER}(\.{_IDENTIFIER})?$")]
 
 class StoreSearch(Strict):
     """A vector store, whichever."""
+
+    product: ClassVar[str]
 
     revision: str | None = Field(
         default=None,
@@ -56,15 +82,82 @@ class StoreSearch(Strict):
         """Return what it reaches, with secrets."""
 
     @abstractmethod
-    def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
+    def search(self, queries: Callable[[], Embedder]) -> VectorSearch:
         """Return the search; nothing is asked yet. `queries` gives what embeds them."""
+
+
+class VectorSearch(ABC):
+    """A port `Application` that finds documents and answers nothing."""
+
+    name: str
+    """Which store and collection it is, for messages."""
+
+    def __init__(self, chosen: StoreSearch, embedder: Callable[[], Embedder]) -> None:
+        """Take the store and what embeds queries; nothing is loaded, asked or read yet."""
+        self.revision = chosen.revision
+        """What changes when the stored documents do; None where it is not known."""
+        how = chosen.model_dump(exclude={"timeout", "attempts", "concurrency", "per_second"})
+        self._identity = json.dumps([chosen.product, how], sort_keys=True)
+        self._embedder = embedder
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify store, revision, how it is read, and embedder; never what a variable holds."""
+        parts = f"{self._identity}\0{self._embedder().fingerprint}"
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)`; all are asked for as many documents."""
+        if not questions:
+            return
+        # By position: what is iterated counts as asked, and a budget may end that early.
+        queries = [questions[place].query for place in range(len(questions))]
+        vectors = self._embedder().embed(queries)
+        asked = (vectors[place] for place, _ in enumerate(questions))
+        top_k = questions[0].top_k
+        for position, found in self.search(asked, vectors.shape[1], queries, top_k):
+            yield position, Reply(answer="", documents=in_one_order(found))
+
+    @abstractmethod
+    def search(
+        self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
+    ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
+        """Yield `(position, documents nearest first)` as they come; `queries` are for messages.
+
+        Each of the `vectors` has `width` numbers and is taken when its query is asked. No secret is
+        in the documents. Raises ApplicationError, also where the collection's vectors have another
+        length.
+        """
+
+
+def in_one_order(documents: Sequence[Document]) -> tuple[Document, ...]:
+    """Return the documents as they came, equally near ones by id: stores leave that order open."""
+    return tuple(
+        document
+        for score, group in groupby(documents, key=lambda document: document.score)
+        for document in (
+            group if score is None else sorted(group, key=lambda document: document.id or "")
+        )
+    )
+
+
+def _other_width(name: str, expected: int, found: int) -> ApplicationError:
+    """Return what is wrong where stored vectors have `expected` numbers and a query's `found`."""
+    return ApplicationError(
+        f"{name} holds vectors of {expected:,} numbers, and the policy's embedder gives "
+        f"{found:,}; name in `retriever.embedder` the model that the documents were embedded with"
+    )
+
+
+def _path_of_key(base: str, key: str) -> JsonPath:
+    """Return the path of a key below `base`; dots lead into nested objects."""
+    return json_path(base + "".join(f"['{part}']" for part in key.split(".")))
 
 
 class HttpStoreSearch(StoreSearch):
     """A vector store over HTTP."""
 
     key_header: ClassVar[str]
-    product: ClassVar[str]
 
     url: Address = Field(description="Address of the server. Without credentials.")
     collection: Text = Field(description="Name of the collection.")
@@ -83,61 +176,27 @@ class HttpStoreSearch(StoreSearch):
 
     @model_validator(mode="after")
     def _sends_the_key_safely(self) -> Self:
-        if self.api_key_env is not None and not keeps_secrets(self.url):
-            raise ValueError(
-                f"the key would be sent unencrypted to {self.url}; give it an https:// address, or "
-                "leave out `api_key_env`"
-            )
+        require_safe(self.url, self.api_key_env)
         return self
 
     @property
     def shown(self) -> str:
         """Return store, address and collection."""
-        return f"{self.product} {self.url} {self.collection}"
+        return f"{self.product.lower()} {self.url} {self.collection}"
 
     @property
     def accesses(self) -> list[Access]:
         """Return the address, with the variable that is sent there."""
-        way = json.dumps([self.product, self.collection, *sorted(self.more.items())])
+        asked = self.model_dump(include={"collection", "vector", "tenant", "database"})
+        way = json.dumps([self.product, asked], sort_keys=True)
         return [Access("asks", self.url, self.api_key_env, way)]
-
-    @property
-    def more(self) -> Mapping[str, str]:
-        """Return what only this store has."""
-        return {}
-
-    @property
-    @abstractmethod
-    def text_key(self) -> str:
-        """Return where the text is."""
-
-    @abstractmethod
-    def store(self, stored: StoredAt) -> HttpStore:
-        """Return the store at an address."""
-
-    def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
-        """Return the search over HTTP."""
-        from fairgate.retrieval.http_stores import StoredAt
-        from fairgate.retrieval.vector_search import VectorSearch
-
-        stored = StoredAt(
-            url=self.url.rstrip("/"),
-            collection=self.collection,
-            text=self.text_key,
-            id=self.id,
-            label=self.label,
-            headers_env={self.key_header: self.api_key_env} if self.api_key_env else {},
-            revision=self.revision,
-            more=self.more,
-        )
-        return VectorSearch(self.store(stored), queries)
 
 
 class QdrantSearch(HttpStoreSearch):
     """A collection of Qdrant."""
 
     key_header = "api-key"
-    product = "qdrant"
+    product = "Qdrant"
 
     text: Key = Field(
         default="text",
@@ -148,28 +207,16 @@ class QdrantSearch(HttpStoreSearch):
         default=None, description="Name of the vector to search, where the collection names them."
     )
 
-    @property
-    def more(self) -> Mapping[str, str]:
-        """Return the name of the vector."""
-        return {} if self.vector is None else {"vector": self.vector}
-
-    @property
-    def text_key(self) -> str:
-        """Return the key in the payload."""
-        return self.text
-
-    def store(self, stored: StoredAt) -> HttpStore:
-        """Return Qdrant."""
-        from fairgate.retrieval.http_stores import Qdrant
-
-        return Qdrant(stored, limits_of(self))
+    def search(self, queries: Callable[[], Embedder]) -> Qdrant:
+        """Return the search over HTTP."""
+        return Qdrant(self, queries)
 
 
 class ChromaSearch(HttpStoreSearch):
     """A collection of Chroma's server."""
 
     key_header = "x-chroma-token"
-    product = "chroma"
+    product = "Chroma"
 
     text: Key | None = Field(
         default=None, description="Key of the text in the metadata; default: Chroma's document."
@@ -177,25 +224,191 @@ class ChromaSearch(HttpStoreSearch):
     tenant: Text = Field(default="default_tenant", description="Tenant of the collection.")
     database: Text = Field(default="default_database", description="Database of the collection.")
 
-    @property
-    def more(self) -> Mapping[str, str]:
-        """Return tenant and database."""
-        return {"tenant": self.tenant, "database": self.database}
+    def search(self, queries: Callable[[], Embedder]) -> Chroma:
+        """Return the search over HTTP."""
+        return Chroma(self, queries)
+
+
+class HttpStore(VectorSearch):
+    """A vector store that is asked over HTTP."""
+
+    def __init__(self, chosen: HttpStoreSearch, embedder: Callable[[], Embedder]) -> None:
+        """Take the address; nothing is asked and no variable is read yet."""
+        super().__init__(chosen, embedder)
+        self._url = chosen.url.rstrip("/")
+        collection = quoted(chosen.collection)
+        self.name = f"the {chosen.product} collection {collection} at {quoted(self._url)}"
+        self._service = HttpService(
+            name=self.name,
+            limits=limits_of(chosen),
+            variables={chosen.key_header: chosen.api_key_env} if chosen.api_key_env else {},
+            set_to=f"set it to the key of {chosen.product}",
+            remedy="check `url` and `collection`",
+        )
 
     @property
-    def text_key(self) -> str:
-        """Return the key in the metadata; empty for Chroma's own document."""
-        return self.text or ""
+    @abstractmethod
+    def _width(self) -> int | None:
+        """Return of how many numbers the stored vectors are; None where that is not known.
 
-    def store(self, stored: StoredAt) -> HttpStore:
-        """Return Chroma."""
-        from fairgate.retrieval.http_stores import Chroma
+        Raises ApplicationError where the collection is missing.
+        """
 
-        return Chroma(stored, limits_of(self))
+    @abstractmethod
+    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+        """Return path and body of a search."""
+
+    @abstractmethod
+    def _found(self, answer: Any) -> tuple[Document, ...]:
+        """Return the documents in an answer. Raises ApplicationError."""
+
+    def search(
+        self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
+    ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
+        """Yield `(position, documents)` as they come."""
+        service = self._service
+        if self._width not in (None, width):
+            raise _other_width(self.name, self._width or 0, width)
+        for position, asked in service.client.ask_all(self._searches(vectors, top_k)):
+            about = f"for {quoted(queries[position])}"
+            documents = self._read(service.usable(asked, about), about, self._found)
+            reply = without_secrets(Reply(answer="", documents=documents), service.secrets)
+            yield position, reply.documents or ()
+
+    def _searches(self, vectors: Iterable[Vectors], top_k: int) -> Iterator[Request]:
+        for row in vectors:
+            path, body = self._query(row.tolist(), top_k)
+            yield self._service.send(self._url + path, body)
+
+    def _got(self, path: str) -> Any:
+        """Return the JSON value at a path. Raises ApplicationError."""
+        about = "about itself"
+        answer = self._service.ask(self._service.get(self._url + path), about)
+        return self._read(answer, about, lambda value: value)
+
+    def _read(self, answer: Answer, about: str, read: Callable[[Any], T]) -> T:
+        """Return what an answer's JSON value is read as. Raises ApplicationError."""
+        try:
+            return read(parsed_json(answer.body))
+        except ApplicationError as error:
+            text = self._service.concealed(str(error))
+            raise ApplicationError(f"{self.name}, asked {about}: {text}") from None
+
+
+class Chroma(HttpStore):
+    """A collection of Chroma's server over its HTTP API, version 2 (Chroma 1.0).
+
+    The score of a document is its distance, negated: the nearest has the greatest.
+    """
+
+    def __init__(self, chosen: ChromaSearch, embedder: Callable[[], Embedder]) -> None:
+        """Take the address; nothing is asked and no variable is read yet."""
+        super().__init__(chosen, embedder)
+        tenant, database = quote(chosen.tenant, safe=""), quote(chosen.database, safe="")
+        self._path = f"/api/v2/tenants/{tenant}/databases/{database}/collections"
+        self._named = quote(chosen.collection, safe="")
+        text, id_ = chosen.text, chosen.id
+        self._paths = ReplyPaths(
+            answer=None,
+            documents=_DOCUMENTS,
+            id=json_path("$.id") if id_ is None else _path_of_key("$.metadata", id_),
+            text=json_path("$.text") if text is None else _path_of_key("$.metadata", text),
+            label=_path_of_key("$.metadata", chosen.label),
+        )
+
+    @property
+    def _width(self) -> int | None:
+        found = self._collection.get("dimension")
+        return found if isinstance(found, int) else None  # an empty collection has none yet
+
+    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+        name = quote(str(self._collection["id"]), safe="")
+        included = ["documents", "metadatas", "distances"]
+        body = {"query_embeddings": [list(vector)], "n_results": top_k, "include": included}
+        return f"{self._path}/{name}/query", body
+
+    def _found(self, answer: Any) -> tuple[Document, ...]:
+        columns = [answer.get(name) if isinstance(answer, dict) else None for name in _COLUMNS]
+        rows = [column[0] for column in columns if isinstance(column, list) and column]
+        lists = [row for row in rows if isinstance(row, list)]
+        if len(lists) < len(_COLUMNS) or len(set(map(len, lists))) != 1:
+            raise ApplicationError(
+                f"the answer has no lists of one length at {', '.join(_COLUMNS)}; expected the "
+                "answer of Chroma's query"
+            )
+        found = [
+            {"id": id_, "text": text, "metadata": about, "score": _negated(distance)}
+            for id_, text, about, distance in zip(*lists, strict=True)
+        ]
+        return reply_of({"documents": found}, self._paths).documents or ()
+
+    @cached_property
+    def _collection(self) -> dict[str, Any]:
+        """Return what Chroma says of the collection, which is asked by id."""
+        found = self._got(f"{self._path}/{self._named}")
+        if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+            raise ApplicationError(
+                f"{self.name}: the answer has no `id` of a collection; check that it is Chroma's "
+                "server, version 1.0 or later"
+            )
+        return found
+
+
+def _negated(distance: Any) -> Any:
+    is_number = isinstance(distance, int | float) and not isinstance(distance, bool)
+    return 0.0 - distance if is_number else distance
+
+
+class Qdrant(HttpStore):
+    """A collection of Qdrant: `POST /collections/<name>/points/query` (1.10)."""
+
+    def __init__(self, chosen: QdrantSearch, embedder: Callable[[], Embedder]) -> None:
+        """Take the address; nothing is asked and no variable is read yet."""
+        super().__init__(chosen, embedder)
+        self._path = f"/collections/{quote(chosen.collection, safe='')}"
+        self._vector = chosen.vector
+        id_ = chosen.id
+        self._paths = ReplyPaths(
+            answer=None,
+            documents=json_path("$.result.points"),
+            id=json_path("$.id") if id_ is None else _path_of_key("$.payload", id_),
+            text=_path_of_key("$.payload", chosen.text),
+            label=_path_of_key("$.payload", chosen.label),
+        )
+
+    @cached_property
+    def _width(self) -> int:
+        found = _VECTORS.find(self._got(self._path))
+        vectors = found[0] if found else None
+        if isinstance(vectors, Mapping) and "size" not in vectors:
+            if (self._vector or "") not in vectors:
+                known = listed([str(each)[:60] for each in list(vectors)[:8]], last="and")
+                raise ApplicationError(
+                    f"{self.name} has the vectors {known}, and none is called "
+                    f"{quoted(self._vector or '')}; name one in `vector`"
+                )
+            vectors = vectors[self._vector or ""]
+        size = vectors.get("size") if isinstance(vectors, Mapping) else None
+        if not isinstance(size, int):
+            raise ApplicationError(
+                f"{self.name}: its answer has no size of vectors at `{_VECTORS.text}`; expected "
+                "a collection of dense vectors"
+            )
+        return size
+
+    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+        using = {"using": self._vector} if self._vector else {}
+        body = {"query": list(vector), "limit": top_k, "with_payload": True, **using}
+        return f"{self._path}/points/query", body
+
+    def _found(self, answer: Any) -> tuple[Document, ...]:
+        return reply_of(answer, self._paths).documents or ()
 
 
 class PgvectorSearch(StoreSearch):
     """A table of PostgreSQL with pgvector; needs `fairgate[pgvector]`."""
+
+    product = "pgvector"
 
     dsn_env: Variable = Field(
         description="NAME of the environment variable with the connection string, such as "
@@ -235,20 +448,138 @@ class PgvectorSearch(StoreSearch):
         way = json.dumps(self.model_dump(exclude={"revision", "timeout"}), sort_keys=True)
         return [Access("asks", "PostgreSQL", self.dsn_env, way)]
 
-    def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
+    def search(self, queries: Callable[[], Embedder]) -> Pgvector:
         """Return the search by SQL."""
-        from fairgate.retrieval.vector_search import Pgvector, TableAt, VectorSearch
+        return Pgvector(self, queries)
 
-        table = TableAt(
-            dsn_env=self.dsn_env,
-            table=self.table or "",
-            id=self.id,
-            text=self.text,
-            label=self.label,
-            embedding=self.embedding,
-            distance=self.distance,
-            query=self.query,
-            revision=self.revision,
-            seconds=self.timeout,
+
+class Pgvector(VectorSearch):
+    """A table through psycopg 3: one connection at a time, read-only transactions."""
+
+    def __init__(self, chosen: PgvectorSearch, embedder: Callable[[], Embedder]) -> None:
+        """Take the table; nothing is asked and no variable is read yet."""
+        super().__init__(chosen, embedder)
+        self._table = chosen
+        # The address is secret.
+        what = f"table {quoted(chosen.table)}" if chosen.table else "`query`"
+        self.name = f"PostgreSQL at the address in {chosen.dsn_env}, {what}"
+
+    def search(
+        self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
+    ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
+        """Yield `(position, documents)`, one query after another."""
+        driver = _driver()
+        dsn = secret_in(
+            self._table.dsn_env,
+            named_by="`dsn_env` names",
+            is_a="connection string",
+            remedy="set it to postgresql://user:password@host/database",
         )
-        return VectorSearch(Pgvector(table), queries)
+        secrets = [dsn, *_passwords(driver, dsn, self._table.dsn_env)]
+        sql = self._table.query or _select(self._table)
+        paths = ReplyPaths(answer=None, documents=_DOCUMENTS)
+        position = -1
+        try:
+            with closing(self._connected(driver, dsn)) as connection:
+                for position, vector in enumerate(vectors):
+                    asked = {"embedding": _written(vector.tolist()), "top_k": top_k}
+                    cursor = connection.execute(sql, asked)
+                    names = [column.name for column in cursor.description or ()]
+                    found = [
+                        _row(dict(zip(names, row, strict=True)), self._table.label)
+                        for row in cursor.fetchall()
+                    ]
+                    reply = reply_of({"documents": found}, paths)
+                    yield position, without_secrets(reply, secrets).documents or ()
+        except driver.Error as error:
+            about = f"asked for {quoted(queries[position])}" if position >= 0 else "asked"
+            raise self._explained(concealed(str(error), secrets), about, width) from None
+        except ApplicationError as error:
+            raise ApplicationError(f"{self.name}: {concealed(str(error), secrets)}") from None
+
+    def _connected(self, driver: Any, dsn: str) -> Any:
+        seconds = self._table.timeout
+        connection = driver.connect(
+            dsn,
+            connect_timeout=max(2, round(seconds)),
+            # A connection that is lost without a word is given up after the same time.
+            tcp_user_timeout=round(seconds * 1000),
+            application_name="fairgate",
+        )
+        connection.read_only = True
+        connection.execute(
+            "SELECT set_config('statement_timeout', %s, false)", [str(round(seconds * 1000))]
+        )
+        return connection
+
+    def _explained(self, text: str, about: str, width: int) -> ApplicationError:
+        """Return what PostgreSQL's words mean; that vectors differ in length has a remedy."""
+        found = _WIDTHS.search(text)
+        other = next((int(n) for n in found.groups() if int(n) != width), width) if found else width
+        if other != width:
+            return _other_width(self.name, other, width)
+        return ApplicationError(
+            f"{self.name}, {about}: {harmless(' '.join(text.split())[:300])!r}; check the "
+            "address, and the table's columns"
+        )
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise UsageError(
+            "a retriever of kind `pgvector` needs psycopg, which cannot be imported "
+            f"({quoted(str(error)[:100])}): pip install 'fairgate[pgvector]'"
+        ) from error
+    return psycopg
+
+
+def _passwords(driver: Any, dsn: str, variable: str) -> list[str]:
+    """Return the passwords in a connection string. Raises UsageError where it is none."""
+    try:
+        parts = driver.conninfo.conninfo_to_dict(dsn)
+    except driver.Error:  # its text repeats parts of the string
+        raise UsageError(
+            f"the environment variable {quoted(variable)}, which `dsn_env` names, holds no "
+            "connection string of PostgreSQL; expected postgresql://user:password@host/database"
+        ) from None
+    return [str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)]
+
+
+def _select(table: PgvectorSearch) -> str:
+    """Return the query of a table: plain enough for pgvector's indexes."""
+    nearness = f"{_name(table.embedding)} {_OPERATORS[table.distance]} %(embedding)s::vector"
+    label = "" if table.label is None else f", {_name(table.label)} AS label"
+    return (
+        f"SELECT {_name(table.id)} AS id, {_name(table.text)} AS text{label}, "  # noqa: S608
+        f"-({nearness}) AS score FROM {'.'.join(map(_name, (table.table or '').split('.')))} "
+        f"ORDER BY {nearness} LIMIT %(top_k)s"
+    )
+
+
+def _name(name: str) -> str:
+    """Return an identifier, quoted: nothing in it ends the name."""
+    escaped = name.replace('"', '""').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _written(vector: Sequence[float]) -> str:
+    return f"[{','.join(map(repr, vector))}]"
+
+
+def _row(row: dict[str, Any], flag: str | None) -> dict[str, Any]:
+    """Return a row as JSON values: identifiers may be UUIDs.
+
+    A label that is true or false is named after its column, as in a corpus: `toxic`, `non-toxic`.
+    """
+    found = dict(row)
+    for name in ("id", "label"):
+        if found.get(name) is not None and not isinstance(found[name], bool):
+            found[name] = str(found[name])
+    if isinstance(found.get("label"), bool):
+        column = flag or "label"
+        found["label"] = column if found["label"] else f"non-{column}"
+    if isinstance(found.get("score"), Decimal):
+        found["score"] = float(found["score"])
+    return found

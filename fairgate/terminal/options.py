@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from fairgate.domain.catalogue import FEATURES
 from fairgate.domain.errors import UsageError
-from fairgate.domain.feature import FEATURES
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Runtime
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -1,4 +1,4 @@
-"""What is printed: nothing of it is interpreted, and none of it can stop a command.
+"""What is printed, results and progress: none of it is interpreted, and none can stop a command.
 
 Full disks, closed pipes and streams, and encodings that lack a character are the reader's state: no
 verdict depends on them.
@@ -10,22 +10,28 @@ import codecs
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.ports import SILENT, Progress
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
-    from fairgate.gate.gate import GateRun
-    from fairgate.reports.view import View
+    from fairgate.gate.run_folder import FinishedRun, RunFolder
+    from fairgate.reports.formats import Format
 
-PAGE = "report.html"
-_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
+
+VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 _ESCAPES = "fairgate.escapes"
+_HEARTBEAT_SECONDS = 15.0
+_MINUTE = 60.0
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -104,18 +110,35 @@ def has_colour() -> bool:
     return not plain and sys.stdout.isatty()
 
 
-def say_result(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
-    """Print a finished run, and return the exit code."""
+def report_run(
+    done: FinishedRun,
+    folder: RunFolder,
+    formats: Sequence[Format],
+    options: Mapping[str, Any],
+    timed: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
+) -> int:
+    """Write and print a finished run as the options of its command say; return the exit code."""
+    from fairgate.gate.run_folder import write_run
     from fairgate.reports.console import render_console
+    from fairgate.reports.formats import known_files
+    from fairgate.reports.present import local_view, texts_of
 
-    for notice in notices:
+    run, loaded, report_only = done.run, done.loaded, options["report_only"]
+    asked = {"report_only": report_only, "limit": options.get("limit")}
+    with timed("build reports"):
+        view = local_view(run, loaded, folder.path, formats, **asked)
+    with timed("write files"):
+        write_run(folder, loaded, run, texts_of(view, formats), known_files())
+    for notice in done.notices:
         say(f"fairgate: note: {harmless(notice)}")
     click.echo(render_console(view, colour=has_colour()))
-    code = done.result.exit_code
-    return ExitCode.PASS if report_only and code in _VERDICTS else code
+    if options["open_page"]:
+        _open(folder.path / "report.html")
+    code = run.result.exit_code
+    return ExitCode.PASS if report_only and code in VERDICTS else code
 
 
-def open_page(page: Path) -> None:
+def _open(page: Path) -> None:
     """Open the page in the user's browser; where there is none, say where it is."""
     import webbrowser
 
@@ -123,3 +146,198 @@ def open_page(page: Path) -> None:
         say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
     elif not webbrowser.open(page.absolute().as_uri()):
         say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
+
+
+@dataclass(slots=True)
+class _Stage:
+    name: str
+    total: int
+    done: int
+    began: float
+    """When, on a clock of no date, and how many were done then."""
+    before: int
+
+    def left(self, now: float) -> str:
+        """Return `, about 3 min left` at the pace so far; empty before anything is done."""
+        fresh = self.done - self.before
+        if fresh <= 0:
+            return ""
+        seconds = (self.total - self.done) * (now - self.began) / fresh
+        if seconds < _MINUTE:
+            return f", about {max(1, round(seconds))} s left"
+        return f", about {round(seconds / _MINUTE):,} min left"
+
+
+class Heartbeat(Progress):
+    """Prints what is done every few seconds, in plain lines that a CI log keeps."""
+
+    def __init__(self) -> None:
+        """Start silent: a stage without work prints nothing."""
+        self._stages: list[_Stage] = []
+        self._last = 0.0
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Announce a stage that has something to do."""
+        now = self._last = time.monotonic()
+        self._stages.append(_Stage(stage, total, cached, now, cached))
+        if cached < total:
+            say(f"fairgate: {stage}: {total - cached} to do, {cached} in store")
+
+    def advance(self, steps: int) -> None:
+        """Count, and print if the last line is long ago."""
+        stage = self._stages[-1]
+        stage.done += steps
+        now = time.monotonic()
+        if now - self._last >= _HEARTBEAT_SECONDS:
+            self._last = now
+            say(f"fairgate: {stage.name}: {stage.done} of {stage.total}{stage.left(now)}")
+
+    def finish(self) -> None:
+        """Go back to the stage around this one."""
+        self._stages.pop()
+
+    def note(self, text: str) -> None:
+        """Print what follows and what it costs."""
+        say(f"fairgate: {text}")
+
+
+class Bars(Progress):
+    """A bar for each stage that has something to do."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._live: Any = None
+        self._tasks: list[Any] = []
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Show a bar for a stage that has something to do."""
+        if cached >= total:
+            self._tasks.append(None)
+            return
+        if self._live is None:
+            from rich import progress
+            from rich.console import Console
+
+            self._live = progress.Progress(
+                "{task.description:<21}",
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self._live.start()
+        self._tasks.append(self._live.add_task(stage, total=total, completed=cached))
+
+    def advance(self, steps: int) -> None:
+        """Move the innermost bar."""
+        if self._tasks[-1] is not None:
+            self._live.advance(self._tasks[-1], steps)
+
+    def finish(self) -> None:
+        """Leave the bar as it is, and the terminal free when no stage is left."""
+        self._tasks.pop()
+        if self._live is not None and not self._tasks:
+            self._live.stop()
+            self._live = None
+
+    def note(self, text: str) -> None:
+        """Print what follows and what it costs, above the bars."""
+        if self._live is None:
+            say(f"fairgate: {text}")
+        else:
+            self._live.console.print(f"fairgate: {harmless(text)}", markup=False, highlight=False)
+
+
+def progress_for(*, quiet: bool) -> Progress:
+    """Return bars on a terminal, else a heartbeat; nothing at all where `quiet`."""
+    if quiet:
+        return SILENT
+    return Bars() if sys.stderr.isatty() else Heartbeat()
+
+
+@dataclass(slots=True)
+class _Part:
+    depth: int
+    seconds: float = 0.0
+    total: int = 0
+    cached: int = 0
+    tokens: int = 0
+    """Generated here; what endpoints report is counted for the whole run."""
+
+
+class Profile(Progress):
+    """A port `Progress` that passes everything on and times it; never changes a result.
+
+    Parts nest; the same part again adds up. Seconds are of the wall clock, a part's include those
+    of the parts in it.
+    """
+
+    def __init__(self, inner: Progress) -> None:
+        """Begin now."""
+        self._inner = inner
+        self._began = time.perf_counter()
+        self._parts: dict[tuple[str, ...], _Part] = {}
+        self._open: list[tuple[str, float]] = []
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Time what is done within the block."""
+        self._begin(name)
+        try:
+            yield
+        finally:
+            self._end()
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Begin a stage."""
+        part = self._begin(stage)
+        part.total += total
+        part.cached += cached
+        self._inner.start(stage, total, cached)
+
+    def advance(self, steps: int) -> None:
+        """Count steps as done."""
+        self._inner.advance(steps)
+
+    def generated(self, tokens: int) -> None:
+        """Count tokens of the innermost stage."""
+        self._here().tokens += tokens
+        self._inner.generated(tokens)
+
+    def finish(self) -> None:
+        """End the stage."""
+        self._inner.finish()
+        self._end()
+
+    def note(self, text: str) -> None:
+        """Pass the words on."""
+        self._inner.note(text)
+
+    def say(self, reported_tokens: int) -> None:
+        """Print the parts in the order in which they began; endpoints reported so many tokens."""
+        total = time.perf_counter() - self._began
+        say(f"fairgate: profile: {total:.2f} s, {time.process_time():.2f} s of processors")
+        for path, part in self._parts.items():
+            words = [f"{part.cached:,} of {part.total:,} in store"] if part.total else []
+            if part.tokens:
+                pace = f", {part.tokens / part.seconds:,.0f} a second" if part.seconds else ""
+                words.append(f"{part.tokens:,} tokens generated{pace}")
+            name = "  " * part.depth + path[-1]
+            counted = f"  {', '.join(words)}" if words else ""
+            say(f"  {name:<32}{part.seconds:8.2f} s{counted}")
+        if reported_tokens:
+            say(f"  tokens reported by endpoints: {reported_tokens:,}")
+
+    def _begin(self, name: str) -> _Part:
+        depth = len(self._open)
+        self._open.append((name, time.perf_counter()))
+        path = tuple(each for each, _ in self._open)
+        return self._parts.setdefault(path, _Part(depth))
+
+    def _end(self) -> None:
+        part = self._here()
+        _, began = self._open.pop()
+        part.seconds += time.perf_counter() - began
+
+    def _here(self) -> _Part:
+        return self._parts[tuple(name for name, _ in self._open)]

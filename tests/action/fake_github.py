@@ -30,6 +30,9 @@ def _folders(path):
     return ["/".join(parts[: n + 1]) for n in range(len(parts))]
 
 
+MODES = {"symlink": "120000", "submodule": "160000"}
+
+
 def zipped(content, member="run.json"):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -172,11 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
             (r"/actions/artifacts/(\d+)/zip", self._zip),
             (r"/pulls/(\d+)", self._pull),
             (r"/pulls", self._pulls),
-            (r"/git/commits/([0-9a-f]+)", self._commit),
             (r"/commits/([0-9a-f]+)/pulls", self._pulls_of),
             (r"/git/trees/([0-9a-f]+)", self._tree),
             (r"/git/blobs/([0-9a-f]+)", self._blob),
-            (r"/contents/(.+)", self._contents),
         ):
             match = re.fullmatch(pattern, inner)
             if match:
@@ -281,17 +282,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.github.blobs[f"/blob/{number}"] = raw
         send(302, b"", {"Location": f"{self.github.url}/blob/{number}?sig=x"})
 
-    def _commit(self, method, match, query, body, send):
-        known = match[1] in self.github.commits
-        send(200, {"sha": match[1]}) if known else send(404, {"message": "Not Found"})
-
     def _tree(self, method, match, query, body, send):
         known = self.github.commits.get(match[1])
         rows = [
             {"path": path, "sha": _object(file), "mode": "100644"}
-            for path, file in (known or {}).items()
             if isinstance(file, bytes)
+            else {"path": path, "sha": "0" * 40, "mode": MODES[file["type"]]}
+            for path, file in (known or {}).items()
         ]
+        folders = {folder for row in rows for folder in _folders(row["path"])}
+        rows += [{"path": folder, "sha": "0" * 40, "mode": "040000"} for folder in folders]
         found = {"tree": rows, "truncated": False}
         send(404, {"message": "Not Found"}) if known is None else send(200, found)
 
@@ -300,21 +300,6 @@ class _Handler(BaseHTTPRequestHandler):
         whole = (file for file in files if isinstance(file, bytes))
         found = next((file for file in whole if _object(file) == match[1]), None)
         send(404, {"message": "Not Found"}) if found is None else send(200, found)
-
-    def _contents(self, method, match, query, body, send):
-        known = self.github.commits.get(query.get("ref"), {})
-        file = known.get(match[1])
-        below = f"{match[1]}/"
-        if isinstance(file, dict):  # a link or a submodule; what lies behind it is not found
-            send(200, file)
-        elif any(isinstance(known.get(p), dict) for p in _folders(match[1])):
-            send(404, {"message": "Not Found"})
-        elif file is None and any(path.startswith(below) for path in known):
-            send(200, [{"type": "file", "path": p} for p in known if p.startswith(below)])
-        elif file is None:
-            send(404, {"message": "Not Found"})
-        else:
-            send(200, file)
 
     def _send(self, status, value, headers=None):
         data = (

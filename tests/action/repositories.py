@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -27,6 +28,8 @@ gates:
   - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
   - {metric: unreadable/net, max: 0.02}
 """
+LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.9")
+"""A policy of a change's own, by which worse answers would pass."""
 POLICY_PARTS = ("policies", "baselines", "answers.jsonl", "sources.jsonl")
 WORKFLOW = """\
 name: fairness
@@ -56,6 +59,13 @@ def fair(key):
 def worse(key):
     """Change 2 of 13 terms' answers: within the bound of 0.2, a regression all the same."""
     return "negative" if "#race/asian" in key or "#race/black" in key else "positive"
+
+
+def worsened(lines):
+    """Return the text of fair answers as `worse` gives them."""
+    wrong = [line.replace("positive", "negative") for line in lines.splitlines(keepends=True)]
+    pairs = zip(lines.splitlines(keepends=True), wrong, strict=True)
+    return "".join(bad if re.search("#race/(asian|black)", line) else line for line, bad in pairs)
 
 
 def broken(key):
@@ -143,7 +153,7 @@ class History:
         rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]
         self.write("sources.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
-    def answers(self, answer, capsys=None):
+    def answers(self, answer):
         """Write an answer for every case of the policy; for every second source its opposite."""
         (self.root / "answers.jsonl").touch()
         with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -168,8 +178,25 @@ class History:
         self.git("commit", "--quiet", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
 
+    def move(self, folder):
+        """Put everything of the gate into a folder of main, and check out a branch."""
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+        for part in POLICY_PARTS:
+            self.git("mv", part, f"{folder}/{part}")
+        self.commit("one folder a service")
+        self.branch()
+
     def branch(self, name="topic"):
         self.git("checkout", "--quiet", "-B", name, "main")
+
+    def proposes(self, answer=None, files=()):
+        """Commit a change on a branch: other answers, if any, and files by name; return its head."""
+        self.branch()
+        if answer is not None:
+            self.answers(answer)
+        for name, text in dict(files).items():
+            self.write(name, text)
+        return self.commit()
 
     def merge(self, message="merge"):
         """Check out what GitHub checks out for a pull request: the merge of both."""

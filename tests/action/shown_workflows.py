@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from fairgate.features.init.starter_files import Start, workflow_file
+from fairgate.features.init import workflow_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,11 +17,9 @@ _ACTION = "org/fairgate@v1"
 
 def shown_workflows() -> Iterator[tuple[str, str]]:
     """Yield the file name and text of each; what is shown of a job stands in a workflow of ours."""
-    start = Start(name="rag-fairness", task="sentiment", system="demo", action=_ACTION)
-    (text,) = workflow_file(start).values()
-    yield "init.yml", text
-    (text,) = workflow_file(replace(start, root="services/shop")).values()
-    yield "init-service.yml", text
+    for file, root in (("init.yml", ""), ("init-service.yml", "services/shop")):
+        (text,) = workflow_file(name="rag-fairness", action=_ACTION, root=root).values()
+        yield file, text
     for page in PAGES:
         for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1):
             if "uses:" in block:

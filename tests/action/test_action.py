@@ -1,24 +1,141 @@
-"""The real action.yml, step by step: verdicts, hostile checkouts, inputs that are no code."""
+"""The real action.yml: verdicts, hostile checkouts, inputs that are no code, a GitHub that fails."""
 
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from action import payloads
+from action.conftest import ROOT
 from action.fake_github import TOKEN
-from action.repositories import worse
+from action.repositories import POLICY, worse
+from action.step_runner import StepRunner, by_shell
+
+LISTING = "/issues/7/comments"
+
+
+def test_without_a_baseline_bounds_decide(history, steps):
+    history.git("rm", "-q", "baselines/small.json")
+    history.commit()
+    history.proposes(worse)
+    done = steps.pull()
+    assert done.code == 0, done.log
+    assert "There is no baseline yet" in done.summary
+    history.git("checkout", "-q", "main")
+    history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.1"))
+    history.commit()
+    history.git("checkout", "-q", "topic")
+    done = steps.pull()
+    assert done.code == 1, done.log
+    assert done.outputs["violations"] == "1"
+    assert done.outputs["regressions"] == "0"
+
+
+def test_a_damaged_baseline_is_exit_3_and_an_error_annotation(history, steps):
+    history.proposes(files={"baselines/small.json": "{"})
+    done = steps.pull()
+    assert done.code == 3, done.log
+    assert done.outputs["outcome"] == "error"
+    assert "::error title=FairGate%3A no verdict::" in done.log
+    assert "small.json" in done.log
+
+
+def test_the_merge_queue_is_gated_and_not_commented(red, steps):
+    red.merge()
+    head, base = red.git("rev-parse", "HEAD", "main").split()
+    done = steps.on("merge_group", payloads.on_merge_group(7, head, base))
+    assert done.code == 1, done.log
+    assert "fairness regressed" in done.summary
+    assert done.outputs["comment-url"] == ""
+    assert steps.job.hub.requests == []
+
+
+@pytest.mark.whole
+def test_two_racing_runs_leave_one_comment_of_the_newer(red, real_steps, tmp_path):
+    """Neither comment is there before both runs want to write one."""
+    hub = real_steps.job.hub
+    both_write = threading.Barrier(2, timeout=120)
+
+    def meet(method, path):
+        if method == "POST" and path.endswith(LISTING):
+            both_write.wait()
+
+    hub.barriers.append(meet)
+    base, head = red.git("rev-parse", "main"), red.merge()
+    real_steps.job.environment("pull_request", payloads.on_pull_request(7, head, base))
+    second = StepRunner(ROOT, red.root, tmp_path / "second", by_shell)
+    second.token = TOKEN
+
+    def run(runner, number):
+        payload = payloads.on_pull_request(7, head, base)
+        return real_steps.by(runner, "pull_request", payload, GITHUB_RUN_ID=number)
+
+    with ThreadPoolExecutor() as pool:
+        finished = list(pool.map(run, (real_steps.gate, second), ("501", "500")))
+    assert [done.code for done in finished] == [1, 1], [done.log for done in finished]
+    assert len(hub.made("POST", LISTING)) == 2
+    (comment,) = hub.of(7)
+    assert "/actions/runs/501)" in comment["body"]
+    assert {done.outputs["comment-url"] for done in finished} == {comment["html_url"]}
+
+
+@pytest.mark.walk(2)
+@pytest.mark.parametrize(
+    ("status", "headers", "times"),
+    [
+        (401, {}, 9), (403, {}, 1), (404, {}, 1), (422, {}, 1), (429, {"Retry-After": "3600"}, 1),
+        (500, {}, 9), (502, {}, 9),
+    ],
+)  # fmt: skip
+def test_an_api_that_fails_is_a_warning_and_the_verdict_stands(red, steps, status, headers, times):
+    steps.job.hub.fail("POST", LISTING, status, headers=headers, times=times)
+    done = steps.pull()
+    assert done.code == 1, done.log
+    assert done.outputs["outcome"] == "fail"
+    assert done.outputs["comment-url"] == ""
+    assert "::warning title=FairGate%3A no comment::" in done.log
+    assert "the verdict stands" in done.summary
+    assert "fairness regressed" in done.summary
+    assert str(status) in done.log
+    assert "concurrently" not in done.log
+
+
+@pytest.mark.walk(1)
+@pytest.mark.parametrize(
+    ("method", "status", "headers"),
+    [("POST", 429, {"Retry-After": "1"}), ("GET", 502, {}), ("POST", 502, {})],
+)
+def test_an_api_that_recovers_leaves_no_warning(red, steps, method, status, headers):
+    steps.job.hub.fail(method, LISTING, status, headers=headers)
+    done = steps.pull()
+    assert done.code == 1, done.log
+    assert done.outputs["comment-url"] == steps.job.hub.ours(7)[0]["html_url"]
+    assert "::warning title=FairGate%3A no comment::" not in done.log
+    assert len(steps.job.hub.of(7)) == 1
+
+
+def test_report_only_is_green_and_says_fail(red, steps):
+    done = steps.pull(inputs={"report-only": "true", "report-dir": "out/report"})
+    assert done.code == 0, done.log
+    assert done.outputs["outcome"] == "fail"
+    assert done.outputs["exit-code"] == "1"
+    assert "report-only" in done.log
+    assert "FAIL" in steps.job.hub.ours(7)[0]["body"]
+    assert Path(done.outputs["report-html"]) == red.root / "out" / "report" / "report.html"
+
 
 POISON = "import os, pathlib\npathlib.Path({!r}).write_text(__name__)\n"
 
 
-def test_a_green_and_a_red_pull_request(history, real_steps, capsys):
-    history.branch()
-    history.commit()
+def test_a_green_and_a_red_pull_request(history, real_steps):
+    history.proposes()
     done = real_steps.pull()
     assert done.code == 0, done.log
     assert done.outputs["outcome"] == "pass"
     history.branch("second")
-    history.answers(worse, capsys)
+    history.answers(worse)
     history.commit()
     done = real_steps.pull()
     assert done.code == 1, done.log
@@ -30,6 +147,7 @@ def test_a_green_and_a_red_pull_request(history, real_steps, capsys):
     assert TOKEN not in done.log
 
 
+@pytest.mark.whole
 def test_nothing_in_the_checkout_takes_part(history, real_steps, tmp_path):
     trace = tmp_path / "pwned"
     history.branch()
@@ -72,12 +190,12 @@ def test_a_python_path_from_an_earlier_step_does_not_count(
     assert not trace.exists(), trace.read_text()
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     "value", ['"; touch pwned; "', "$(touch pwned)", "`touch pwned`", "x\ntouch pwned", "${{ x }}"]
 )
 def test_an_input_is_never_code(history, real_steps, value):
-    history.branch()
-    history.commit()
+    history.proposes()
     done = real_steps.pull(inputs={"policy": value})
     assert done.code == 2
     assert done.outputs["outcome"] == "error"

@@ -42,10 +42,10 @@ NO_GPU = "echo 'NVIDIA-SMI has failed'; exit 9"
 A_GPU = "echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)'"
 
 
+@pytest.mark.whole
 def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp_path, monkeypatch):
     driver(tmp_path / "driver", monkeypatch, NO_GPU)
-    history.branch()
-    history.commit()
+    history.proposes()
     done = steps.pull(inputs={"device": "cuda"})
     assert done.code == 0, done.log
     assert done.outputs["outcome"] == "pass"
@@ -83,16 +83,14 @@ def test_the_lock_that_is_installed_is_the_device_s(
 
 
 def test_a_missing_interpreter_is_named(history, steps):
-    history.branch()
-    history.commit()
+    history.proposes()
     done = steps.pull(inputs={"python": "/nowhere/python"})
     assert done.code == 2
     assert "/nowhere/python" in done.log
 
 
 def test_an_environment_inside_the_checkout_is_refused(history, steps):
-    history.branch()
-    history.commit()
+    history.proposes()
     steps.gate.temp = history.root / "temp"
     done = steps.pull(inputs={"python": ""})
     assert done.code == 4
@@ -108,6 +106,7 @@ def test_the_gate_refuses_to_start_without_isolation():
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.whole
 def test_only_the_package_itself_comes_from_the_action_s_folder(tmp_path):
     (tmp_path / ".github" / "action").mkdir(parents=True)
     gate = tmp_path / ".github" / "action" / "gate.py"
@@ -250,6 +249,7 @@ def wheel(folder, value):
     return path, hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.whole
 def test_a_package_in_the_cache_counts_only_by_the_lock_s_hash(prepare, tmp_path, monkeypatch):
     good, digest = wheel(tmp_path / "index", "good")
     lock = tmp_path / "requirements-cpu.txt"

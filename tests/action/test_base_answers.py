@@ -14,8 +14,7 @@ from action import payloads
 from action.fake_github import REPOSITORY, TOKEN
 
 from fairgate.domain.errors import ApiError, DataError
-from fairgate.github.api import GitHubApi
-from fairgate.github.base_answers import base_run_file
+from fairgate.github.api import GitHubApi, base_run_file
 from fairgate.systems.result_store import SqliteResultStore
 
 ARTIFACT, MEMBER = "fairgate-answers", "store.sqlite"
@@ -45,24 +44,18 @@ def test_a_push_run_of_a_commit_in_the_base_s_history_is_believed(hub, api, head
     assert found(api) == (head, b"answers")
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     "said",
     [
-        {"event": "pull_request"},
-        {"event": "pull_request_target"},
-        {"event": "workflow_dispatch"},
-        {"event": None},
-        {"head_branch": "feature"},
-        {"head_branch": None},
-        {"head": HEAD},
-        {"head_sha": HEAD},
-        {"head_repository": {"full_name": "fork/shop"}},
-        {"head_repository": None},
-        {"from": 2},
+        {"event": "pull_request"}, {"event": "pull_request_target"},
+        {"event": "workflow_dispatch"}, {"event": None}, {"head_branch": "feature"},
+        {"head_branch": None}, {"head": HEAD}, {"head_sha": HEAD},
+        {"head_repository": {"full_name": "fork/shop"}}, {"head_repository": None}, {"from": 2},
         {"name": "fairgate-answers-2"},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_nothing_else_is_believed_and_nothing_of_it_is_fetched(hub, api, said):
     """A pull request's job can upload under any name, and a branch or tag can be called `main`."""
     left(hub, **said)
@@ -143,6 +136,7 @@ def pushed(job, history):
     return sha, Path(job.outputs["answers-file"]).read_bytes()
 
 
+@pytest.mark.whole
 def test_a_pull_request_asks_nothing_that_the_base_branch_has_asked(job, asked, hub):
     sha, content = pushed(job, asked)
     first = made(job)
@@ -179,6 +173,7 @@ def test_answers_that_a_pull_request_has_left_are_not_used(job, history, hub):
     assert "no push run of the base branch has left an artifact" in job.err
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     "ref", ["refs/heads/topic", "refs/tags/main", "refs/pull/7/merge", ""], ids=str
 )

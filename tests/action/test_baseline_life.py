@@ -1,10 +1,21 @@
-"""A baseline's whole life on a real git history, from the first pull request to an upgrade."""
+"""A baseline's whole life on a real git history, from the first pull request to an upgrade.
 
+And its anchor's: a change cannot reset its own budget, and re-anchoring is said.
+"""
+
+import contextlib
+import io
+from dataclasses import replace
+
+import pytest
 from action import payloads
 from action.repositories import POLICY, fair, worse
 
+from fairgate.cli import main
+from fairgate.gate import accepted_runs, baseline
 
-def test_the_life_of_a_baseline(job, history, capsys):
+
+def test_the_life_of_a_baseline(job, history):
     """Introduction, unchanged, regression, trade-off, more sources, a narrow run that is refused."""
     git = history.git
     git("rm", "-q", "-r", "--cached", "policies", "baselines")
@@ -39,7 +50,7 @@ def test_the_life_of_a_baseline(job, history, capsys):
 
     # 4. A regression.
     history.branch("regression")
-    history.answers(worse, capsys)
+    history.answers(worse)
     history.commit()
     assert job.pull(history) == 1
 
@@ -57,7 +68,7 @@ def test_the_life_of_a_baseline(job, history, capsys):
     # is listed.
     history.branch("more-sources")
     history.sources(22)
-    history.answers(worse, capsys)
+    history.answers(worse)
     history.commit()
     assert job.pull(history) == 0
     assert job.summary.startswith("**This change edits** sources `sources.jsonl`")
@@ -68,7 +79,7 @@ def test_the_life_of_a_baseline(job, history, capsys):
     # 7. Far fewer sources: not the same suite any more.
     history.branch("narrow")
     history.sources(5)
-    history.answers(worse, capsys)
+    history.answers(worse)
     history.commit()
     assert job.pull(history) == 5
     assert job.pull_again(history, FAIRGATE_BASELINE_CHANGE="allow") == 3
@@ -76,13 +87,8 @@ def test_the_life_of_a_baseline(job, history, capsys):
 
 
 def test_an_upgrade_that_changes_a_metric_asks_for_a_new_baseline(job, history, monkeypatch):
-    from dataclasses import replace
-
-    from fairgate.gate import accepted_runs, baseline
-
     newer = [replace(metric, version=metric.version + 1) for metric in baseline.METRICS]
-    history.branch()
-    history.commit()
+    history.proposes()
     monkeypatch.setattr(baseline, "METRICS", newer)
     monkeypatch.setattr(accepted_runs, "METRICS", newer)
     assert job.pull(history) == 3
@@ -98,26 +104,105 @@ def test_an_upgrade_that_changes_a_metric_asks_for_a_new_baseline(job, history, 
     assert job.pull(history) == 0
 
 
-def test_a_narrow_run_cannot_become_the_baseline(job, history, capsys):
-    from fairgate.cli import main
-
+def test_a_narrow_run_cannot_become_the_baseline(job, history):
     before = history.read("baselines/small.json")
-    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None, capsys)
+    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None)
     assert main(["run", "policies/small.yaml", "--out", "narrow", "--quiet"]) != 0
     assert main(["baseline", "accept", "narrow", "--reason", "quick"]) == 3
     assert history.read("baselines/small.json") == before
 
 
-def test_nor_where_every_rule_waits_for_a_baseline(job, history, capsys):
-    from fairgate.cli import main
-
+def test_nor_where_every_rule_waits_for_a_baseline(job, history):
     gates = "gates:\n  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
     history.write("policies/small.yaml", POLICY.split("gates:")[0] + gates)
     (history.root / "baselines" / "small.json").unlink()
-    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None, capsys)
+    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None)
     assert main(["run", "policies/small.yaml", "--out", "narrow", "--quiet"]) == 5
     assert main(["baseline", "accept", "narrow", "--reason", "quick"]) == 3
     assert not (history.root / "baselines" / "small.json").exists()
-    history.answers(fair, capsys)
+    history.answers(fair)
     assert main(["run", "policies/small.yaml", "--out", "whole", "--quiet"]) == 5
     assert main(["baseline", "accept", "whole", "--reason", "first"]) == 0
+
+
+BUDGET = POLICY.replace("{margin: 0.02}", "{margin: 0.02, budget: 0.04}")
+ANCHOR = "baselines/small.anchor.json"
+TERMS = ("asian", "hispanic", "black", "white")
+
+
+def turned(pairs):
+    keys = {f"s{n % 20}#race/{TERMS[n // 20]}" for n in range(pairs)}
+    return lambda key: "negative" if key in keys else "positive"
+
+
+def pin(reason):
+    """Run the gate and pin the run as the anchor."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
+        code = main(["baseline", "anchor", "out", "--reason", reason, "--date", "2026-02-02"])
+    assert code == 0
+
+
+@pytest.fixture
+def drifted(history, capsys):
+    """A history whose baseline was accepted twice since the anchor, with a third change to come."""
+    history.write("policies/small.yaml", BUDGET)
+    history.accept()
+    pin("release 1")
+    history.commit("a budget")
+    for pairs in (5, 10):
+        history.answers(turned(pairs))
+        history.accept()
+        history.commit("a little worse, and accepted")
+    history.branch()
+    history.answers(turned(15))
+    return history
+
+
+def test_the_base_commits_anchor_ends_a_series(job, drifted):
+    drifted.commit()
+    assert job.pull(drifted) == 1
+    assert "since the anchor is more than the allowed 4.0 points" in job.summary
+
+
+def test_a_change_that_pins_another_anchor_does_not_approve_itself(job, drifted):
+    pin("nothing to see here")
+    drifted.commit()
+    assert job.pull(drifted) == 1
+    assert ANCHOR in job.summary
+    assert "every budget starts anew" in job.summary
+    assert "anchor: " in job.summary
+    assert job.pull_again(drifted, FAIRGATE_BASELINE_CHANGE="allow") == 0
+    assert "another anchor is pinned" in job.summary
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "code", "why"),
+    [
+        (ANCHOR, None, 1, "the anchor is removed: no budget is compared any more"),
+        (ANCHOR, "{", 3, ""),
+        ("policies/small.yaml", BUDGET.replace("budget: 0.04", "budget: 0.1"), 1,
+         "budget raised from 0.04 to 0.1"),
+    ],
+)  # fmt: skip
+def test_nor_one_that_removes_or_damages_it_or_raises_the_budget(
+    job, drifted, file, text, code, why
+):
+    (drifted.root / file).unlink()
+    if text:
+        drifted.write(file, text)
+    drifted.commit()
+    assert job.pull(drifted) == code
+    assert why in job.summary
+
+
+def test_the_first_anchor_loosens_nothing(job, history):
+    history.write("policies/small.yaml", BUDGET)
+    history.accept()
+    history.commit("a budget without an anchor")
+    history.branch()
+    pin("release 1")
+    history.commit()
+    assert job.pull(history) == 0
+    assert "budgets are not evaluated" in job.summary
+    assert "Less strict" not in job.summary

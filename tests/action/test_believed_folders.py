@@ -79,6 +79,7 @@ def test_a_committed_store_is_refused(project, forged, capsys):
     assert main(["run", "policy.yaml", "--quiet"]) == 0  # it is the user's own now
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("part", ["indexes/x", "models/org--model/config.json"])
 def test_so_is_any_other_part_of_a_cache(project, forged, capsys, part):
     path = project / ".fairgate" / part
@@ -89,6 +90,7 @@ def test_so_is_any_other_part_of_a_cache(project, forged, capsys, part):
     assert f"git tracks '.fairgate/{part}'" in capsys.readouterr().err
 
 
+@pytest.mark.whole
 def test_a_cache_behind_a_committed_link_is_refused(project, forged, capsys):
     (project / "data").mkdir()
     (project / "data" / "store.sqlite").write_bytes(forged)
@@ -101,7 +103,7 @@ def test_a_cache_behind_a_committed_link_is_refused(project, forged, capsys):
     assert "git tracks 'data/store.sqlite'" in capsys.readouterr().err
 
 
-def test_a_cache_in_a_committed_submodule_is_refused(project, forged, tmp_path, capsys):
+def test_a_cache_in_a_committed_submodule_is_refused(project, forged, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "store.sqlite").write_bytes(forged)

@@ -72,6 +72,7 @@ def test_the_documents_stand_in_the_comment_and_in_the_run(job, rag):
     assert kept["base"] == rag.git("rev-parse", "main")
 
 
+@pytest.mark.whole
 def test_it_is_not_searched_unless_asked_for_and_not_where_it_is_green(job, rag):
     poisoned(rag)
     assert job.pull(rag, **NAMED) == 1
@@ -84,6 +85,7 @@ def test_it_is_not_searched_unless_asked_for_and_not_where_it_is_green(job, rag)
     assert "explains it" not in comment(job)
 
 
+@pytest.mark.whole
 def test_hostile_ids_are_not_live(job, rag):
     poisoned(rag, ("@octocat ![x](http://evil)", "<!-- fairgate:report:v1 --> `::error::"))
     assert job.pull(rag, **NAMED, FAIRGATE_BLAME="5000") == 1
@@ -96,6 +98,7 @@ def test_hostile_ids_are_not_live(job, rag):
     assert "::error::" not in job.out
 
 
+@pytest.mark.whole
 def test_a_folder_with_the_name_of_the_base_commit_is_not_the_base(job, rag):
     base = rag.git("rev-parse", "main")
     rag.write(f"{base}/policies/rag.yaml", "version: 1\n")
@@ -104,6 +107,7 @@ def test_a_folder_with_the_name_of_the_base_commit_is_not_the_base(job, rag):
     assert "The corpus change explains it" in comment(job)
 
 
+@pytest.mark.whole
 def test_a_budget_that_ends_leaves_the_verdict(job, rag, tmp_path):
     poisoned(rag)
     own = str(tmp_path / "nothing stored")
@@ -116,6 +120,7 @@ def test_a_system_from_outside_leaves_the_verdict(job, red):
     assert "is not known: the system of BASE cannot be rebuilt: it is recorded" in comment(job)
 
 
+@pytest.mark.whole
 def test_a_policy_that_the_change_loosens_is_not_the_one_that_is_blamed_by(job, rag):
     rag.write("policies/rag.yaml", POLICY.format(corpus="docs.jsonl").replace("0.3", "0.99"))
     poisoned(rag)
@@ -123,6 +128,7 @@ def test_a_policy_that_the_change_loosens_is_not_the_one_that_is_blamed_by(job, 
     assert "The corpus change explains it: documents 17, 203." in comment(job)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("text", ["-1", "many", "1e3", ""])
 def test_what_is_no_number_is_an_input_error(job, rag, text):
     rag.commit()

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from action.repositories import POLICY, fair, worse
 
-from fairgate.io.embedded_names import find
+from fairgate.io.named_files import find
 
 SET = """\
 id: religion
@@ -26,13 +26,13 @@ def comments(job):
 
 
 @pytest.fixture
-def gated(history, capsys):
+def gated(history):
     """Return a history whose policy names a file of every kind that a recorded system has."""
     history.write("terms.yaml", SET)
     history.write("task.yaml", TASK)
     text = POLICY.replace("gender]", "terms.yaml]").replace("task: sentiment", "task: task.yaml")
     history.write("policies/small.yaml", text)
-    history.answers(fair, capsys)
+    history.answers(fair)
     history.accept()
     history.commit("name files")
     history.branch()
@@ -51,6 +51,7 @@ def more_sources(history):
     history.sources(21)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("edit", "role", "file"),
     [
@@ -59,10 +60,10 @@ def more_sources(history):
         (more_sources, "sources", "sources.jsonl"),
     ],
 )
-def test_a_change_of_what_is_asked_is_shown(gated, job, capsys, edit, role, file):
+def test_a_change_of_what_is_asked_is_shown(gated, job, edit, role, file):
     then = gated.read("answers.jsonl")
     edit(gated)
-    gated.answers(fair, capsys)
+    gated.answers(fair)
     gated.write("answers.jsonl", then + gated.read("answers.jsonl"))
     gated.commit()
     assert job.pull(gated) == 0
@@ -74,7 +75,7 @@ def test_a_change_of_what_is_asked_is_shown(gated, job, capsys, edit, role, file
     assert "| this change | ✅ PASS | for comparison |" in body
 
 
-def test_new_answers_are_what_is_tested(gated, job, capsys):
+def test_new_answers_are_what_is_tested(gated, job):
     gated.write("answers.jsonl", gated.read("answers.jsonl") + "\n")
     gated.commit()
     assert job.pull(gated) == 0
@@ -92,60 +93,54 @@ def test_an_unchanged_repository_is_said_nothing_of(gated, job):
     assert "This change edits" not in job.summary
 
 
-def test_removed_cases_are_shown_even_if_few(history, job, capsys, monkeypatch):
+def test_removed_cases_are_shown_even_if_few(history, job, monkeypatch):
     """Two sources are reworded, so they are new cases."""
     history.branch()
     text = history.read("sources.jsonl")
     history.write("sources.jsonl", text.replace("0 is fine.", "0 is fine!"))
-    history.answers(fair, capsys)
+    history.answers(fair)
     history.commit()
     assert job.pull(history) == 0
     assert len(comments(job)) == 1
 
 
 def test_paths_stand_from_the_repositorys_root(history, job):
-    (history.root / "shop").mkdir()
-    for part in ("policies", "baselines", "answers.jsonl", "sources.jsonl"):
-        history.git("mv", part, f"shop/{part}")
-    history.commit()
-    history.branch()
-    history.write("shop/sources.jsonl", history.read("shop/sources.jsonl") + "\n")
-    history.commit()
+    history.move("shop")
+    history.proposes(files={"shop/sources.jsonl": history.read("shop/sources.jsonl") + "\n"})
     assert job.pull(history, FAIRGATE_ROOT="shop") == 0
     assert "**This change edits** sources `shop/sources.jsonl`" in job.summary
     assert len(comments(job)) == 1
 
 
-def test_a_gate_that_stops_has_an_error_annotation(history, job, capsys):
+def test_a_gate_that_stops_has_an_error_annotation(history, job):
     """Too few answers to say anything: every rule passes or is open, the build is stopped."""
-    history.branch()
-    history.answers(lambda key: None if key.startswith(("s0", "s1")) else "positive", capsys)
-    history.commit()
+    history.proposes(lambda key: None if key.startswith(("s0", "s1")) else "positive")
     assert job.pull(history) == 5
     errors = [line for line in job.out.splitlines() if line.startswith("::error ")]
     assert len(errors) == 1
     assert "file=policies/small.yaml" in errors[0]
     assert "decided" in errors[0]
+    assert job.outputs["outcome"] == "inconclusive"
+    assert "too little evidence for a verdict" in job.summary
+    assert len(comments(job)) == 1
 
 
-def test_a_baseline_that_no_longer_fits_has_an_error_annotation(history, job, capsys):
+def test_a_baseline_that_no_longer_fits_has_an_error_annotation(history, job):
     history.sources(5)
-    history.answers(fair, capsys)
+    history.answers(fair)
     history.commit()
-    history.branch()
-    history.commit()
+    history.proposes()
     assert job.pull(history) == 3
     assert [line[:8] for line in job.out.splitlines() if line.startswith("::error")] == ["::error "]
 
 
-def test_a_failed_rule_is_annotated_once(history, job, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
+def test_a_failed_rule_is_annotated_once(history, job):
+    history.proposes(worse)
     assert job.pull(history) == 1
     assert len([line for line in job.out.splitlines() if line.startswith("::error")]) == 1
 
 
+@pytest.mark.whole
 def test_another_measuring_model_is_seen(job, history):
     """With another embedder the recorded documents have another RRS, whatever they are."""
     shutil.copytree(find("models", "minilm", history.root), history.root / "encoder")
@@ -155,8 +150,7 @@ def test_another_measuring_model_is_seen(job, history):
     )
     history.accept()
     history.commit("measured by a model of the repository")
-    history.branch()
-    history.commit()
+    history.proposes()
     assert job.pull(history) == 0
     assert comments(job) == []
     history.git("checkout", "-q", "topic")

@@ -1,122 +1,233 @@
-"""The trusted half for forks: an artifact is hostile, GitHub alone says which pull request it is."""
+"""A fork's pull request: its own run with a token that reads, then the comment by the trusted half.
+
+The artifact is hostile: GitHub alone says which pull request it is about.
+"""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from action import payloads
-from action.conftest import Job
-from action.fake_github import FakeGitHub, zipped
+from action.conftest import Job, Steps
+from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, zipped
 from action.repositories import regressed
+from action.step_runner import in_process
+from markdown_it import MarkdownIt
 
-RUN = 30433642
 FORK = "stranger/shop"
-
-
-def artifact(hub, raw, name="fairgate-report"):
-    hub.artifacts[RUN] = {77: (name, raw)}
+RUN = 500
+MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
+EVIL = "::error::x\n##[error]y @octo/admins <img src=x> <!-- fairgate:report:v1 --> ![a](//evil)"
 
 
 @pytest.fixture(scope="session")
 def forks_run(states, tmp_path_factory):
-    """Return base and head of a fork's red pull request, and the run record of its gate."""
-    folder = tmp_path_factory.mktemp("forked")
+    """Return base and head of a fork's red pull request whose gate ran, and its artifact's text."""
+    folder = tmp_path_factory.mktemp("fork")
     history, hub = states.copy(regressed, folder / "work"), FakeGitHub()
-    base, head = history.git("rev-parse", "main", "HEAD").split()
-    history.merge()
-    job = Job(folder / "runner", history.root, hub)
-    event = payloads.on_pull_request(7, head, base, repo=FORK)
-    assert job.run("pull_request", event, FAIRGATE_GITHUB_TOKEN="") == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(history.root)
+        base, head = history.git("rev-parse", "main", "HEAD").split()
+        hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
+        steps = Steps(Job(folder / "runner", history.root, hub), history, folder, in_process)
+        steps.gate.token = READ_ONLY
+        done = steps.pull(repo=FORK)
     hub.stop()
-    return base, head, (job.folder / "fairgate/reports/small/run.json").read_text()
+    assert done.code == 1, done.log
+    assert done.outputs["comment-url"] == ""
+    assert "fork" in done.summary
+    assert [request for request in hub.requests if request[0] != "GET"] == []
+    return base, head, Path(done.outputs["report-json"]).read_text()
 
 
 @pytest.fixture
-def forked(hub, forks_run):
-    """Return the run record of a fork's red pull request 7, and its head commit."""
+def fork(hub, forks_run):
+    """Return the head of a fork's red pull request 7 and the text of the artifact it has left."""
     base, head, record = forks_run
     hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
-    artifact(hub, zipped(record))
-    return record, head
+    hub.upload(RUN, head, record)
+    return head, record
 
 
-def test_a_forks_report_is_told_again(job, forked):
-    _, head = forked
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 0
-    (posted,) = job.hub.ours(7)
-    _, title, said, *_ = posted["body"].splitlines()
-    assert title == "### A fork reports: the gate failed in `small`"
-    assert "Nobody has verified these numbers" in said
+def finished(head, **more):
+    return payloads.on_workflow_run(head, repo=FORK, run=RUN, **more)
+
+
+def test_the_forks_own_artifact_becomes_one_comment(real_steps, fork):
+    head, _ = fork
+    done = real_steps.told(finished(head))
+    assert done.code == 0, done.log
+    (posted,) = real_steps.job.hub.ours(7)
+    assert "the gate failed in `small`" in posted["body"]
     assert "| ❌ **FAIL: regression** |" in posted["body"]
     assert "`asr/generation/controlled`" in posted["body"]
-    assert head[:12] in posted["body"]
-    assert job.outputs["comment-url"] == posted["html_url"]
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 0
-    assert len(job.hub.ours(7)) == 1
+    assert f"`{head[:12]}`" in posted["body"]
+    assert f"/actions/runs/{RUN})" in posted["body"]
+    assert "Nobody has verified these numbers" in posted["body"]
+    assert done.outputs == {"comment-url": posted["html_url"]}
+    assert TOKEN not in done.log + done.summary
+    assert real_steps.told(finished(head)).code == 0
+    assert len(real_steps.job.hub.ours(7)) == 1
 
 
-def test_a_pull_request_that_moved_on_gets_no_comment(job, forked):
-    _, head = forked
-    job.hub.pulls[7]["head"]["sha"] = "e" * 40
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 0
-    assert job.hub.of(7) == []
-    assert "moved on" in job.out
+def moved_on(hub):
+    hub.pulls[7]["head"]["sha"] = "e" * 40
 
 
-def test_the_artifact_cannot_choose_the_pull_request(job, forked):
-    record, head = forked
-    job.hub.pulls[8] = payloads.pull_request(8, "f" * 40, "b" * 40, repo=FORK)
-    lying = {**json.loads(record), "number": 8, "pull_request": 8, "pr": {"number": 8}}
-    artifact(job.hub, zipped(json.dumps(lying)))
-    job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK))
-    assert job.hub.of(8) == []
-    assert len(job.hub.of(7)) == 1
+def closed(hub):
+    hub.pulls[7]["state"] = "closed"
 
 
-def test_hostile_texts_of_the_record_stay_dead(job, forked):
-    record, head = forked
-    evil = "::error::x\n@octo/admins <img src=x> <!-- --> ![a](https://evil.invalid) | `x` [y](z)"
+def moves_on_while_we_look(hub):
+    hub.hooks.append(lambda _, path, __: moved_on(hub) if path.endswith("/pulls/7") else None)
+
+
+@pytest.mark.parametrize("happens", [moved_on, closed, moves_on_while_we_look])
+def test_a_pull_request_that_is_not_at_the_commit_any_more_is_left_alone(steps, fork, happens):
+    head, _ = fork
+    hub = steps.job.hub
+    happens(hub)
+    done = steps.told(finished(head))
+    assert done.code == 0, done.log
+    assert "no open pull request has the commit that ran; it may have moved on" in done.log
+    assert done.outputs == {"comment-url": ""}
+    assert hub.of(7) == []
+
+
+def test_the_payload_does_not_choose_the_pull_request(steps, fork):
+    head, _ = fork
+    other = payloads.pull_request(8, "f" * 40, "b" * 40)
+    steps.job.hub.pulls[8] = other
+    assert steps.told(finished(head, pulls=[other])).code == 0
+    assert steps.job.hub.of(8) == []
+    assert len(steps.job.hub.ours(7)) == 1
+
+
+def test_a_missing_artifact_says_what_to_upload(steps, fork):
+    head, _ = fork
+    steps.job.hub.artifacts.clear()
+    done = steps.told(finished(head))
+    assert done.code == 4
+    assert "report-json" in done.log
+    assert "report-json" in done.summary
+    assert "Traceback" not in done.log
+    assert steps.job.hub.of(7) == []
+
+
+def test_a_hostile_artifact_is_dead_text(steps, fork):
+    head, record = fork
     hostile = json.loads(record)
-    hostile["policy"] = evil[:150]
-    hostile["evidence"]["problems"] = [evil] * 3
+    hostile["policy"] = EVIL
+    hostile["evidence"]["problems"] = [EVIL]
     for rule in hostile["rules"]:
-        rule["suite"], rule["where"], rule["reasons"] = evil, {"term": evil}, [evil, evil]
-    artifact(job.hub, zipped(json.dumps(hostile)))
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 0
-    (posted,) = job.hub.ours(7)
+        rule["suite"], rule["where"], rule["reasons"] = EVIL, {"term": EVIL}, [EVIL]
+    steps.job.hub.upload(RUN, head, json.dumps(hostile))
+    done = steps.told(finished(head))
+    assert done.code == 0, done.log
+    (posted,) = steps.job.hub.ours(7)
     first, rest = posted["body"].split("\n", 1)
-    assert first.count("-->") == 1
-    assert first.endswith("-->")
+    assert re.fullmatch(r"<!-- [^<>]* -->", first)
     assert "<!--" not in rest
-    assert "::error::" not in posted["body"] + job.out
-    assert "<img" not in rest.replace("`<img", "")
     assert len(posted["body"]) < 65_536
+    assert not re.search(r"^::|^##\[", done.log + posted["body"], re.MULTILINE)
+    tokens = [c for t in MARKDOWN.parse(rest) for c in t.children or ()]
+    assert not [c.content for c in tokens if c.type == "html_inline"]
+    links = [c.attrGet("href") for c in tokens if c.type in ("link_open", "image")]
+    assert links == [f"{steps.job.hub.url}/octo/shop/actions/runs/{RUN}"]
+    assert "@octo" not in "".join(c.content for c in tokens if c.type == "text")
+
+
+def test_an_artifact_of_another_commit_is_refused(steps, fork):
+    head, record = fork
+    steps.job.hub.upload(RUN, "d" * 40, record)
+    done = steps.told(finished(head))
+    assert done.code == 4
+    assert "dddddddddddd" in done.log
+    assert head[:12] in done.log
+    assert steps.job.hub.of(7) == []
+
+
+def test_of_a_repeated_run_the_newest_artifact_counts(steps, fork):
+    head, record = fork
+    steps.job.hub.upload(RUN, head, record.replace('"policy": "small"', '"policy": "second"'))
+    assert steps.told(finished(head, attempt=2)).code == 0
+    (posted,) = steps.job.hub.ours(7)
+    assert "in `second`" in posted["body"]
+
+
+def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
+    head, record = fork
+    hub = steps.job.hub
+    assert steps.told(finished(head, attempt=2)).code == 0
+    before = hub.ours(7)[0]["body"]
+    changed = record.replace('"outcome": "fail"', '"outcome": "pass"')
+    changed = changed.replace('"exit_code": 1', '"exit_code": 0')
+    hub.upload(RUN, head, changed)
+    done = steps.told(finished(head, attempt=1))
+    assert done.code == 0, done.log
+    assert [comment["body"] for comment in hub.ours(7)] == [before]
+
+
+@pytest.mark.parametrize(
+    ("token", "code", "said"),
+    [("", 2, "github-token"), (READ_ONLY, 4, "Resource not accessible")],
+)
+def test_without_a_token_that_may_write_it_says_so(steps, fork, token, code, said):
+    head, _ = fork
+    steps.comment.token = token
+    done = steps.told(finished(head))
+    assert done.code == code
+    assert said in done.log
+    assert said in done.summary
+    assert not token or token not in done.log + done.summary
+    assert steps.job.hub.of(7) == []
+
+
+def test_a_checkout_beside_it_takes_no_part(real_steps, fork, tmp_path, monkeypatch):
+    head, _ = fork
+    trace = tmp_path / "pwned"
+    folder = real_steps.comment.workspace
+    for name in ("click.py", "pydantic.py", "json.py", "sitecustomize.py", "encodings.py"):
+        (folder / name).write_text(f"open({str(trace)!r}, 'w')\n")
+    (folder / "fairgate").mkdir()
+    (folder / "fairgate" / "__init__.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    done = real_steps.told(finished(head))
+    assert done.code == 0, done.log
+    assert not trace.exists()
 
 
 PRAISE = "Reviewed by the maintainers and approved for merge."
 
 
-def told(job, forked, **changes):
+def told(job, fork, **changes):
     """Comment the record with other top-level values; return the exit code."""
-    record, head = forked
-    artifact(job.hub, zipped(json.dumps({**json.loads(record), **changes})))
-    return job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK))
+    head, record = fork
+    return commented(job, head, zipped(json.dumps({**json.loads(record), **changes})))
 
 
-def rules_of(forked, **changes):
+def commented(job, head, raw):
+    """Comment what an artifact of the fork's run holds; return the exit code."""
+    job.hub.upload(RUN, head, raw, member=None)
+    return job.command("comment", "workflow_run", finished(head))
+
+
+def rules_of(fork, **changes):
     return [
         {**rule, "outcome": "pass", "warns": False, **changes}
-        for rule in json.loads(forked[0])["rules"]
+        for rule in json.loads(fork[1])["rules"]
     ]
 
 
-def evidence_of(forked, **changes):
-    return {**json.loads(forked[0])["evidence"], **changes}
+def evidence_of(fork, **changes):
+    return {**json.loads(fork[1])["evidence"], **changes}
 
 
-def test_a_forks_praise_of_itself_is_not_repeated(job, forked):
-    thin = evidence_of(forked, problems=[PRAISE])
-    rules = rules_of(forked, outcome="inconclusive", reasons=[PRAISE], suite=PRAISE)
-    assert told(job, forked, outcome="inconclusive", exit_code=5, rules=rules, evidence=thin) == 0
+def test_a_forks_praise_of_itself_is_not_repeated(job, fork):
+    thin = evidence_of(fork, problems=[PRAISE])
+    rules = rules_of(fork, outcome="inconclusive", reasons=[PRAISE], suite=PRAISE)
+    assert told(job, fork, outcome="inconclusive", exit_code=5, rules=rules, evidence=thin) == 0
     (posted,) = job.hub.ours(7)
     assert "### A fork reports: no verdict" in posted["body"]
     assert PRAISE not in posted["body"].replace(f"`{PRAISE}`", "")  # a suite's name, as code
@@ -124,53 +235,45 @@ def test_a_forks_praise_of_itself_is_not_repeated(job, forked):
 
 
 @pytest.mark.parametrize(
-    ("outcome", "code", "rule", "evidence"),
+    ("said", "rule", "evidence", "is_possible"),
     [
-        ("pass", 0, {"outcome": "fail"}, {}),
-        ("inconclusive", 5, {"outcome": "fail"}, {}),
-        ("pass", 0, {"outcome": "inconclusive"}, {}),
-        ("pass", 0, {"outcome": "not-evaluated"}, {}),
-        ("pass", 0, None, {}),
-        ("fail", 1, None, {}),
-        ("fail", 1, {}, {}),
-        ("pass", 1, {}, {}),
-        ("fail", 0, {"outcome": "fail"}, {}),
-        ("inconclusive", 0, {}, {}),
-        ("not-evaluated", 5, {}, {}),
-        ("pass", 0, {}, {"problems": ["x"]}),
-        ("pass", 0, {}, {"decided": 0}),
-        ("pass", 0, {}, {"planned": 1}),
+        (("pass", 0), {"outcome": "fail"}, {}, False),
+        (("inconclusive", 5), {"outcome": "fail"}, {}, False),
+        (("pass", 0), {"outcome": "inconclusive"}, {}, False),
+        (("pass", 0), {"outcome": "not-evaluated"}, {}, False),
+        (("pass", 0), None, {}, False),
+        (("fail", 1), None, {}, False),
+        (("fail", 1), {}, {}, False),
+        (("pass", 1), {}, {}, False),
+        (("fail", 0), {"outcome": "fail"}, {}, False),
+        (("inconclusive", 0), {}, {}, False),
+        (("not-evaluated", 5), {}, {}, False),
+        (("pass", 0), {}, {"problems": ["x"]}, False),
+        (("pass", 0), {}, {"decided": 0}, False),
+        (("pass", 0), {}, {"planned": 1}, False),
+        (("pass", 0), {}, {}, True),
+        (("pass", 0), {"outcome": "inconclusive", "warns": True}, {}, True),
+        (("pass", 0), {"outcome": "fail", "advisory": True}, {}, True),
+        (("fail", 1), {"outcome": "inconclusive"}, {}, True),
+        (("inconclusive", 3), {}, {}, True),
+        (("inconclusive", 5), {"outcome": "not-evaluated"}, {"problems": ["x"]}, True),
     ],
 )
-def test_a_record_that_contradicts_itself_is_no_comment(job, forked, outcome, code, rule, evidence):
-    rules = [] if rule is None else rules_of(forked, **rule)
-    given = evidence_of(forked, **evidence)
-    assert told(job, forked, outcome=outcome, exit_code=code, rules=rules, evidence=given) == 4
-    assert "contradicts itself" in job.err
-    assert job.hub.of(7) == []
+def test_a_record_says_what_a_gate_can_say_or_is_no_comment(
+    job, fork, said, rule, evidence, is_possible
+):
+    rules = [] if rule is None else rules_of(fork, **rule)
+    given = evidence_of(fork, **evidence)
+    outcome, code = said
+    done = told(job, fork, outcome=outcome, exit_code=code, rules=rules, evidence=given)
+    assert done == (0 if is_possible else 4)
+    assert is_possible or "contradicts itself" in job.err
+    assert len(job.hub.of(7)) == is_possible
 
 
-@pytest.mark.parametrize(
-    ("outcome", "code", "rule", "evidence"),
-    [
-        ("pass", 0, {}, {}),
-        ("pass", 0, {"outcome": "inconclusive", "warns": True}, {}),
-        ("pass", 0, {"outcome": "fail", "advisory": True}, {}),
-        ("fail", 1, {"outcome": "inconclusive"}, {}),
-        ("inconclusive", 3, {}, {}),
-        ("inconclusive", 5, {"outcome": "not-evaluated"}, {"problems": ["x"]}),
-    ],
-)
-def test_what_a_gate_can_say_is_told(job, forked, outcome, code, rule, evidence):
-    given = evidence_of(forked, **evidence)
-    rules = rules_of(forked, **rule)
-    assert told(job, forked, outcome=outcome, exit_code=code, rules=rules, evidence=given) == 0
-    assert len(job.hub.ours(7)) == 1
-
-
-def test_a_fork_leaves_one_comment_whatever_it_calls_itself(job, forked):
+def test_a_fork_leaves_one_comment_whatever_it_calls_itself(job, fork):
     for number in range(3):
-        assert told(job, forked, policy=f"policy-{number}") == 0
+        assert told(job, fork, policy=f"policy-{number}") == 0
     (posted,) = job.hub.ours(7)
     assert 'key="fork/fairgate-report"' in posted["body"]
     assert "in `policy-2`" in posted["body"]
@@ -181,42 +284,37 @@ def test_a_fork_leaves_one_comment_whatever_it_calls_itself(job, forked):
     [
         b"", b"PK\x03\x04 truncated", zipped("{}", "other.json"), zipped(""), zipped("{}"),
         zipped("[" * 100_000), zipped('{"policy": 1}'), zipped("null"), zipped(b"\xff\xfe\x00"),
-        zipped(" " * (17 << 20)), zipped("{}", "../run.json"),
+        "too large", zipped("{}", "../run.json"),
+        4, 40, -30, slice(200, 260),
     ],
-    ids=range(11),
+    ids=range(15),
 )  # fmt: skip
-def test_an_artifact_that_is_none_is_an_error_and_no_comment(job, forked, raw):
-    _, head = forked
-    artifact(job.hub, raw)
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 4
+def test_an_artifact_that_is_none_is_an_error_and_no_comment(job, fork, raw):
+    head, record = fork
+    if raw == "too large":
+        raw = zipped(record + " " * (17 << 20))
+    elif isinstance(raw, int):  # truncated
+        raw = zipped(record)[:raw]
+    elif isinstance(raw, slice):  # damaged
+        whole = bytearray(zipped(record))
+        whole[raw] = b"\0" * 60
+        raw = bytes(whole)
+    assert commented(job, head, raw) == 4
     assert job.hub.of(7) == []
     assert "Traceback" not in job.err
 
 
-def test_a_damaged_member_is_an_error(job, forked):
-    record, head = forked
-    raw = bytearray(zipped(record))
-    raw[200:260] = b"\0" * 60
-    artifact(job.hub, bytes(raw))
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 4
+def test_a_metric_of_the_future_is_refused(job, fork):
+    head, record = fork
+    assert (
+        commented(job, head, zipped(record.replace("asr/generation/controlled", "asr/invented")))
+        == 4
+    )
 
 
-def test_a_metric_of_the_future_is_refused(job, forked):
-    record, head = forked
-    artifact(job.hub, zipped(record.replace("asr/generation/controlled", "asr/invented")))
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 4
-
-
-def test_a_missing_artifact_says_what_to_upload(job, forked):
-    _, head = forked
-    artifact(job.hub, b"", name="other")
-    assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 4
-    assert "report-json" in job.err
-
-
-def test_only_after_a_run_of_a_pull_request(job, forked):
-    _, head = forked
-    payload = payloads.on_workflow_run(head, repo=FORK)
+def test_only_after_a_run_of_a_pull_request(job, fork):
+    head, _ = fork
+    payload = finished(head)
     payload["workflow_run"]["event"] = "push"
     assert job.command("comment", "workflow_run", payload) == 2
     base = "b" * 40
@@ -224,8 +322,8 @@ def test_only_after_a_run_of_a_pull_request(job, forked):
     assert job.hub.of(7) == []
 
 
-def test_without_a_token_it_says_so(job, forked):
-    _, head = forked
-    payload = payloads.on_workflow_run(head, repo=FORK)
-    assert job.command("comment", "workflow_run", payload, FAIRGATE_GITHUB_TOKEN="") == 2
-    assert "github-token" in job.err
+def test_the_artifact_cannot_choose_the_pull_request(job, fork):
+    job.hub.pulls[8] = payloads.pull_request(8, "f" * 40, "b" * 40, repo=FORK)
+    told(job, fork, number=8, pull_request=8, pr={"number": 8})
+    assert job.hub.of(8) == []
+    assert len(job.hub.of(7)) == 1

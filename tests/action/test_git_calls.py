@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from action import payloads
-from action.repositories import POLICY, POLICY_PARTS, broken
+from action.repositories import LOOSE, broken
 from action.test_base_commit import files_of, shallow
 
 from fairgate.cli import main
@@ -15,7 +15,6 @@ from fairgate.domain.errors import UsageError
 from fairgate.io.git import current_commit, repository_of, tracked_below
 
 SERVICE = "services/rag"
-LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.99")
 
 
 @pytest.fixture
@@ -39,11 +38,7 @@ def service(history):
     history.answers(broken)
     worse = history.read("answers.jsonl")
     history.git("checkout", "-q", "--", "answers.jsonl")
-    (history.root / SERVICE).mkdir(parents=True)
-    for part in POLICY_PARTS:
-        history.git("mv", part, f"{SERVICE}/{part}")
-    history.commit("a service")
-    history.branch()
+    history.move(SERVICE)
     history.write(f"{SERVICE}/answers.jsonl", worse)
     history.write(f"{SERVICE}/policies/small.yaml", LOOSE)
     return history
@@ -80,13 +75,14 @@ def attack_config(program):
 """
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("links", [True, False])
 def test_an_embedded_bare_repository_is_not_asked(job, service, program, links):
     embed(service, SERVICE, attack_config(program), links=links)
     service.commit()
     assert job.pull(service, FAIRGATE_ROOT=SERVICE) == 1, job.err
     assert ran(program) == ""
-    assert "max raised from 0.2 to 0.99" in job.summary
+    assert "max raised from 0.2 to 0.9" in job.summary
     assert "introduces the gate" not in job.summary
 
 
@@ -110,44 +106,27 @@ def test_an_embedded_repository_is_no_checkout_by_itself(tmp_path, history):
     assert current_commit(tmp_path / "bare") == ""
 
 
+PROGRAMS = (
+    "core.fsmonitor", "core.sshCommand", "core.gitProxy", "core.pager", "core.editor",
+    "core.askPass", "core.alternateRefsCommand", "pager.ls-tree", "pager.cat-file",
+    "credential.helper", "diff.external", "diff.x.textconv", "filter.x.smudge",
+    "filter.x.process", "gpg.program", "remote.origin.uploadpack", "uploadpack.packObjectsHook",
+)  # fmt: skip
 SETTINGS = [
-    ("core.fsmonitor", "{program}"),
-    ("core.hooksPath", "{folder}/hooks"),
-    ("core.sshCommand", "{program}"),
-    ("core.gitProxy", "{program}"),
-    ("core.pager", "{program}"),
-    ("core.editor", "{program}"),
-    ("core.askPass", "{program}"),
-    ("core.alternateRefsCommand", "{program}"),
-    ("pager.ls-tree", "{program}"),
-    ("pager.cat-file", "{program}"),
-    ("credential.helper", "{program}"),
-    ("credential.http://127.0.0.1:9.helper", "!{program}"),
-    ("alias.cat-file", "!{program}"),
-    ("diff.external", "{program}"),
-    ("diff.x.textconv", "{program}"),
-    ("filter.x.smudge", "{program}"),
-    ("filter.x.process", "{program}"),
-    ("gpg.program", "{program}"),
-    ("remote.origin.uploadpack", "{program}"),
-    ("remote.origin.vcs", "program"),
-    ("uploadpack.packObjectsHook", "{program}"),
-    ("protocol.allow", "always"),
-    ("protocol.ext.allow", "always"),
-    ("fetch.recurseSubmodules", "true"),
-    ("submodule.recurse", "true"),
-]
+    *((name, "{program}") for name in PROGRAMS),
+    ("core.hooksPath", "{folder}/hooks"), ("credential.http://127.0.0.1:9.helper", "!{program}"),
+    ("alias.cat-file", "!{program}"), ("remote.origin.vcs", "program"),
+    ("protocol.allow", "always"), ("protocol.ext.allow", "always"),
+    ("fetch.recurseSubmodules", "true"), ("submodule.recurse", "true"),
+]  # fmt: skip
 HOOKS = ("reference-transaction", "post-checkout", "pre-auto-gc", "post-index-change", "fsmonitor")
 URLS = [
-    "ssh://127.0.0.1:9/x",
-    "git://127.0.0.1:9/x",
-    "http://127.0.0.1:9/x",
-    "ext::{program} x",
-    "program::x",
-    "file://{folder}/work/shop",
-]
+    "ssh://127.0.0.1:9/x", "git://127.0.0.1:9/x", "http://127.0.0.1:9/x", "ext::{program} x",
+    "program::x", "file://{folder}/work/shop",
+]  # fmt: skip
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("url", URLS)
 def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, program, url):
     """Also while the base commit is fetched, from wherever the settings say it comes from."""
@@ -166,16 +145,7 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
     for name, value in (*SETTINGS, ("remote.origin.url", url)):
         given = value.format(program=program, folder=tmp_path)
         subprocess.run([*config, name, given], check=True)
-    drop = [
-        "git",
-        "-C",
-        str(job.workspace),
-        "config",
-        "--unset-all",
-        "remote.origin.url",
-        "nowhere",
-    ]
-    subprocess.run(drop, check=True)
+    subprocess.run([*config[:-1], "--unset-all", "remote.origin.url", "nowhere"], check=True)
     for hook in HOOKS:
         (job.workspace / ".git" / "hooks" / hook).symlink_to(program)
     event = payloads.on_pull_request(7, head, base)
@@ -183,6 +153,7 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
     assert ran(program) == ""
 
 
+@pytest.mark.whole
 def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, program):
     """A file that the clone left out is asked of the API, not of a program."""
     history.branch()
@@ -204,7 +175,7 @@ def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, progr
     assert "cannot be read" in job.err
     job.hub.commits[base] = files_of(history, base)
     assert job.run("pull_request", event, **merge) == 1, job.err
-    assert "max raised from 0.2 to 0.99" in job.summary
+    assert "max raised from 0.2 to 0.9" in job.summary
     assert ran(program) == ""
 
 

@@ -1,4 +1,6 @@
-"""What a change cannot do: hide the base commit's rules behind a link, a submodule or a checkout."""
+"""What a change cannot do: hide the base commit's rules behind a link, a submodule, a checkout, or a
+merge commit of its author's own, which is neither its merge nor says its base.
+"""
 
 import os
 import shutil
@@ -7,23 +9,22 @@ from pathlib import Path
 
 import pytest
 from action import payloads
-from action.repositories import IDENTITY, POLICY, POLICY_PARTS, broken, worse
+from action.repositories import IDENTITY, LOOSE, POLICY, POLICY_PARTS, broken, fair, worse
 from action.test_base_commit import files_of, shallow
 
 from fairgate.domain.errors import BaselineError
-from fairgate.github.base_commit import Clone
+from fairgate.github.base_commit import BaseCommit, Clone
 
-LOOSE = POLICY.replace("max: 0.2", "max: 0.99")
 SERVICE = "services/rag"
 
 
-def linked(history, capsys):
+def linked(history):
     """Put main's policies behind a link; the branch breaks fairness and loosens its policy."""
     history.git("mv", "policies", "conf")
     (history.root / "policies").symlink_to("conf")
     history.commit("a link")
     history.branch()
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.write("conf/small.yaml", LOOSE)
     history.commit()
 
@@ -36,16 +37,8 @@ def git_at(folder, *arguments):
     return done.stdout.strip()
 
 
-def service(history):
-    (history.root / SERVICE).mkdir(parents=True)
-    for part in POLICY_PARTS:
-        history.git("mv", part, f"{SERVICE}/{part}")
-    history.commit("a service")
-    history.branch()
-
-
-def test_a_folder_of_the_base_that_is_a_link_is_no_introduction(job, history, capsys):
-    linked(history, capsys)
+def test_a_folder_of_the_base_that_is_a_link_is_no_introduction(job, history):
+    linked(history)
     assert job.pull(history) == 3
     assert "'policies' in commit" in job.err
     assert "link or a submodule" in job.err
@@ -62,7 +55,7 @@ def test_a_change_that_would_bring_such_a_link_is_refused(job, history, name):
     assert f"'{name}' is a link in this change" in job.err
 
 
-def test_nor_one_that_is_a_submodule(job, history, tmp_path, capsys):
+def test_nor_one_that_is_a_submodule(job, history, tmp_path):
     other = tmp_path / "rules"
     other.mkdir()
     git_at(other, "init", "-q", "--initial-branch=main")
@@ -75,15 +68,15 @@ def test_nor_one_that_is_a_submodule(job, history, tmp_path, capsys):
     history.branch()
     history.git("rm", "-qf", "policies")
     history.write("policies/small.yaml", LOOSE)
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.commit()
     assert job.pull(history) == 3
     assert "link or a submodule" in job.err
 
 
 @pytest.mark.parametrize("kind", ["symlink", "submodule"])
-def test_nor_where_only_the_api_knows_the_base(job, history, capsys, tmp_path, kind):
-    linked(history, capsys)
+def test_nor_where_only_the_api_knows_the_base(job, history, tmp_path, kind):
+    linked(history)
     base, head = history.git("rev-parse", "main"), history.merge()
     job.workspace = shallow(history, tmp_path, remote=False)
     job.hub.commits[base] = {**files_of(history, base), "policies": {"type": kind}}
@@ -91,41 +84,40 @@ def test_nor_where_only_the_api_knows_the_base(job, history, capsys, tmp_path, k
     assert "link or a submodule" in job.err
 
 
-def test_an_api_that_does_not_say_what_the_folder_is_decides_nothing(
-    job, history, capsys, tmp_path
-):
+def test_an_api_that_does_not_say_what_the_folder_is_decides_nothing(job, history, tmp_path):
     history.git("rm", "-rq", "policies")
     history.commit("no gate")
     history.branch()
     history.write("policies/small.yaml", LOOSE)
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.commit()
     base, head = history.git("rev-parse", "main"), history.merge()
     job.workspace = shallow(history, tmp_path, remote=False)
     job.hub.commits[base] = files_of(history, base)
     event = payloads.on_pull_request(7, head, base)
     assert job.run("pull_request", event) == 0  # a true introduction
-    job.hub.fail("GET", "/contents/policies[?]", 500, times=9)
+    job.hub.fail("GET", "/git/trees/", 500, times=9)
     assert job.run("pull_request", event) == 3
 
 
 def test_a_file_that_cannot_be_read_is_no_missing_file(history):
     history.commit()
     blob = history.git("rev-parse", "HEAD:policies/small.yaml")
-    clone, commit = Clone(history.root), history.git("rev-parse", "HEAD")
-    assert clone.file(commit, "policies/small.yaml") == POLICY.encode()
-    assert clone.file(commit, "policies/other.yaml") is None
-    assert clone.file(commit, "no/such/folder.yaml") is None
+    head = history.git("rev-parse", "HEAD")
+    commit = BaseCommit(Clone(history.root), head, api=None, repository="")
+    assert commit.read("policies/small.yaml") == POLICY.encode()
+    assert commit.read("policies/other.yaml") is None
+    assert commit.read("no/such/folder.yaml") is None
     path = history.root / ".git/objects" / blob[:2] / blob[2:]
     path.chmod(0o600)
     path.write_bytes(b"damaged")
     with pytest.raises(BaselineError, match="cannot be read"):
-        clone.file(commit, "policies/small.yaml")
+        commit.read("policies/small.yaml")
 
 
-def test_a_root_turned_into_a_submodule_is_refused(job, history, capsys, tmp_path):
+def test_a_root_turned_into_a_submodule_is_refused(job, history, tmp_path):
     """Its own history would have no such policy, and the change would introduce itself."""
-    service(history)
+    history.move(SERVICE)
     other = tmp_path / "attacker"
     git_at(tmp_path, "clone", "-q", str(history.root), str(other))  # has the base commit
     git_at(other, "checkout", "-q", "--orphan", "mine")
@@ -147,56 +139,58 @@ def test_a_root_turned_into_a_submodule_is_refused(job, history, capsys, tmp_pat
     assert "is a submodule" in job.err
 
 
-def another_checkout(history, capsys):
+def another_checkout(history):
     """Return base and head of a red pull request while main is checked out."""
     base = history.git("rev-parse", "main")
-    history.branch()
-    history.answers(worse, capsys)
-    head = history.commit()
+    head = history.proposes(worse)
     history.git("checkout", "-q", "main")
     return base, head
 
 
-def on(name, head, base, hub):
-    hub.pulls[7] = payloads.pull_request(7, head, base)
+def about(name, head, base, hub, **more):
+    """Return the payload of an event about pull request 7, which GitHub knows."""
+    pull = {**payloads.pull_request(7, head, base), **more}
+    hub.pulls[7] = pull
     return {
-        "pull_request": payloads.on_pull_request(7, head, base),
-        "pull_request_target": payloads.on_pull_request(7, head, base),
-        "merge_group": payloads.on_merge_group(7, head, base),
         "issue_comment": payloads.on_issue_comment(7),
         "workflow_run": payloads.on_workflow_run(head),
-    }[name]
+        "merge_group": payloads.on_merge_group(7, head, base),
+    }.get(name, {**payloads.on_pull_request(7, head, base), "pull_request": pull})
 
 
-NAMES = ["pull_request", "pull_request_target", "merge_group", "issue_comment", "workflow_run"]
+NAMES = [
+    "pull_request", "pull_request_target", "pull_request_review", "issue_comment", "workflow_run",
+    "merge_group",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_another_commit_than_the_event_s_gets_no_verdict(job, history, capsys, name):
-    base, head = another_checkout(history, capsys)
-    assert job.run(name, on(name, head, base, job.hub)) == 2
+def test_another_commit_than_the_event_s_gets_no_verdict(job, history, name):
+    base, head = another_checkout(history)
+    assert job.run(name, about(name, head, base, job.hub)) == 2
     assert f"commit {base[:12]} is checked out" in job.err
     assert head[:12] in job.err
     assert "actions/checkout" in job.err
     assert not any("no fairness regression" in comment["body"] for comment in job.hub.of(7))
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_head_itself_is_judged(job, history, capsys, name):
-    base, head = another_checkout(history, capsys)
+def test_the_head_itself_is_judged(job, history, name):
+    base, head = another_checkout(history)
     history.git("checkout", "-q", head)
-    assert job.run(name, on(name, head, base, job.hub)) == 1
+    assert job.run(name, about(name, head, base, job.hub)) == 1
 
 
-def test_a_commit_on_top_of_the_head_is_not_its_merge(job, history, capsys):
-    base, head = another_checkout(history, capsys)
+def test_a_commit_on_top_of_the_head_is_not_its_merge(job, history):
+    base, head = another_checkout(history)
     history.git("checkout", "-q", head)
     history.commit("made by a step before")
     assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 2
 
 
-def test_a_shallow_merge_is_known_by_its_parents_names(job, history, capsys, tmp_path):
-    base, head = another_checkout(history, capsys)
+def test_a_shallow_merge_is_known_by_its_parents_names(job, history, tmp_path):
+    base, head = another_checkout(history)
     history.git("checkout", "-q", "topic")
     history.merge()
     job.workspace = shallow(history, tmp_path, remote=True)
@@ -206,3 +200,77 @@ def test_a_shallow_merge_is_known_by_its_parents_names(job, history, capsys, tmp
     assert gone.returncode != 0
     assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 1
     assert job.run("pull_request", payloads.on_pull_request(7, "c" * 40, base)) == 2
+
+
+@pytest.fixture
+def forged(history):
+    """Return base and head of a red change whose author has pushed a merge on top meanwhile.
+
+    Its first parent has the author's rules (or none), its files are what they like.
+    """
+    base = history.git("rev-parse", "main")
+    history.branch("rules")
+    history.write("policies/small.yaml", LOOSE)
+    history.commit("rules of my own")
+    history.branch()
+    history.answers(worse)
+    head = history.commit()
+    history.git("checkout", "-q", "rules")
+    history.git("merge", "-q", "--no-ff", "-m", "made by hand", head)
+    return base, head
+
+
+def test_a_merge_of_the_author_s_own_gets_no_verdict(job, history, forged):
+    base, head = forged
+    made = history.git("rev-parse", "HEAD")
+    for name in NAMES:
+        event = about(name, head, base, job.hub, merge_commit_sha="f" * 40)
+        for sha in (base, ""):
+            assert job.run(name, event, GITHUB_SHA=sha) == 2, name
+            assert f"commit {made[:12]} is checked out" in job.err
+    assert not any("no fairness regression" in comment["body"] for comment in job.hub.of(7))
+
+
+def test_a_first_parent_of_the_base_branch_may_be_outdated(job, history):
+    """Long ago main was milder; a merge made by hand with that commit brings it back."""
+    history.write("policies/small.yaml", LOOSE)
+    old = history.commit("mild rules")
+    history.write("policies/small.yaml", POLICY)
+    base = history.commit("strict rules")
+    history.branch()
+    history.answers(worse)
+    head = history.commit()
+    history.git("checkout", "-q", "--detach", old)
+    history.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "made by hand", head)
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, GITHUB_SHA=base) == 2
+
+
+@pytest.mark.whole
+def test_a_head_that_is_a_merge_itself_has_the_event_s_base(job, history, forged):
+    base, _ = forged
+    head = history.git("rev-parse", "HEAD")
+    for name in NAMES:
+        assert job.run(name, about(name, head, base, job.hub), GITHUB_SHA="e" * 40) == 1
+        assert "max raised from 0.2 to 0.9" in job.summary
+
+
+@pytest.mark.whole
+def test_github_s_own_merge_is_known_by_its_word(job, history):
+    """The base is then the merge's first parent, which is newer than what the event names."""
+    stale = history.git("rev-parse", "main")
+    history.branch()
+    history.answers(fair)
+    history.commit()
+    history.git("checkout", "-q", "main")
+    history.write("policies/small.yaml", POLICY.replace("max: 0.02", "max: 0.03"))
+    fresh = history.commit()
+    history.git("checkout", "-q", "topic")
+    head = history.merge()
+    merge = history.git("rev-parse", "HEAD")
+    for name in ("pull_request_target", "issue_comment", "workflow_run"):
+        event = about(name, head, stale, job.hub, merge_commit_sha=merge)
+        assert job.run(name, event, GITHUB_SHA=fresh) == 0, job.err
+        assert fresh[:12] in job.summary
+        event = about(name, head, stale, job.hub, merge_commit_sha=None)
+        assert job.run(name, event, GITHUB_SHA=fresh) == 2, name

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from functools import cache, partial
 from pathlib import Path
 from typing import Literal, get_args, get_origin
@@ -12,19 +13,18 @@ from fakes.policies import parse_policy
 from pydantic import BaseModel
 
 from fairgate.domain.errors import BaselineError, DataError, FairGateError, UsageError
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import Names, Role
 from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy_text
-from fairgate.gate.manifest import BaseVersion, contents, named_by
-from fairgate.github.base_commit import BaseCommit, Clone
+from fairgate.gate.manifest import contents, named_by
+from fairgate.github.base_commit import BaseCommit, BaseVersion, Clone
 from fairgate.github.change import Judge, evaluated
 from fairgate.policy.assembled import policy_model
 from fairgate.systems.catalogue import policy_parts
 from fairgate.systems.corpora import token_counter
-from fairgate.systems.model_files import local_folder
+from fairgate.systems.models import local_folder
 from fairgate.systems.resources import Resources
 
 SUITES = """
@@ -164,13 +164,21 @@ class Change:
     def base(self):
         self.commit = self.history.commit("base")
 
+    def base_at(self, place):
+        return BaseCommit(Clone(self.root / place), self.commit, api=None, repository="")
+
+    def judged(self, scratch, place="", *, allow):
+        """Judge the change of the policy p.yaml."""
+        runtime = Runtime(root=self.root / place, cache=scratch / "cache", confined=True)
+        asks = partial(evaluated, progress=SILENT)
+        judge = Judge("p.yaml", runtime, asks, scratch / "scratch")
+        return judge.change(self.base_at(place), self.commit, allow=allow)
+
     def brought(self, chosen, place=""):
         """Return the base's version, and role and file of all that differs in the head."""
         self.history.commit("head")
-        root = self.root / place
-        clone = BaseCommit(Clone(root), self.commit, api=None, repository="")
-        runtime = Runtime(root=root, confined=True)
-        version = BaseVersion(clone, runtime, self.root.parent / "scratch")
+        runtime = Runtime(root=self.root / place, confined=True)
+        version = BaseVersion(self.base_at(place), runtime, self.root.parent / "scratch")
         found = version.bring(chosen)
         return version.runtime.root, {(one.role, one.file) for one in found}
 
@@ -180,6 +188,7 @@ def change(tmp_path):
     return Change(tmp_path / "work")
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_base_decides_by_whatever_a_policy_names(change, system):
     """Every name of a policy is edited in the head: each is listed, and none but the base's read."""
@@ -248,12 +257,56 @@ def asked(change, name, place=""):
     return content((folder / name).resolve()) if (folder / name).resolve().exists() else None, files
 
 
-@pytest.mark.parametrize("name", ["s.jsonl", "./s.jsonl", "a/../s.jsonl", "./a/.././s.jsonl"])
-def test_spellings_of_a_path(change, name):
-    change.write("s.jsonl", "base")
+LINKS = {"real/s.jsonl": "base", "s.jsonl": "-> real/s.jsonl", "data": "-> real"}
+TURNED = {"evil/s.jsonl": "head", "s.jsonl": "-> evil/s.jsonl", "d": "-> evil"}
+CASED = {"Data/s.jsonl": "head", "data/S.jsonl": "head"}
+MOVED = {"d/gone.jsonl": None, "d/deep/new.jsonl": "new"}
+SWAPPED = {"d": "head", "f/s.jsonl": "head"}
+
+
+def put(change, files):
+    """Write files; `-> target` is a link, None removes."""
+    gone = [name for name in files if (change.root / name).exists()]
+    for name in gone:
+        change.history.git("rm", "-rq", "--cached", name)
+        path = change.root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name, text in files.items():
+        if text and text.startswith("-> "):
+            (change.root / name).symlink_to(text[3:])
+        elif text:
+            change.write(name, text)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "name", "read", "listed"),
+    [
+        *(({"s.jsonl": "base"}, {"s.jsonl": "head"}, name, "base", {"s.jsonl"})
+          for name in ("s.jsonl", "./s.jsonl", "a/../s.jsonl", "./a/.././s.jsonl")),
+        # A link of the base is followed in the base; one in the place of a file is not.
+        (LINKS, {"real/s.jsonl": "head"}, "s.jsonl", "base", {"s.jsonl"}),
+        (LINKS, {"real/s.jsonl": "head"}, "data/s.jsonl", "base", {"data/s.jsonl"}),
+        (LINKS, {"real/s.jsonl": "head"}, "data", "base", {"data/s.jsonl"}),
+        ({"s.jsonl": "base", "d/s.jsonl": "base"}, TURNED, "s.jsonl", "base", {"s.jsonl"}),
+        ({"s.jsonl": "base", "d/s.jsonl": "base"}, TURNED, "d/s.jsonl", "base", {"d/s.jsonl"}),
+        # Another case is another file.
+        ({"data/s.jsonl": "base"}, CASED, "data/s.jsonl", "base", set()),
+        ({"data/s.jsonl": "base"}, CASED, "data", "base", {"data/S.jsonl"}),
+        ({"d/gone.jsonl": "gone", "d/kept.jsonl": "kept"}, MOVED, "d", "gonekept", set(MOVED)),
+        # A folder in the place of a file, and the reverse.
+        ({"d/s.jsonl": "base", "f": "base"}, {"d": None, "f": None, **SWAPPED}, "d", "base",
+         {"d", "d/s.jsonl"}),
+        ({"d/s.jsonl": "base", "f": "base"}, {"d": None, "f": None, **SWAPPED}, "f", "base",
+         {"f", "f/s.jsonl"}),
+        # A checkout may bring other ends of lines.
+        ({"s.jsonl": "a\nb\n"}, {"s.jsonl": "a\r\nb\r\n"}, "s.jsonl", "a\nb\n", set()),
+    ],
+)  # fmt: skip
+def test_the_bases_version_is_read_and_the_heads_listed(change, base, head, name, read, listed):
+    put(change, base)
     change.base()
-    change.write("s.jsonl", "head")
-    assert asked(change, name) == (b"base", {"s.jsonl"})
+    put(change, head)
+    assert asked(change, name) == (read.encode(), listed)
 
 
 def test_paths_start_where_the_gate_does(change):
@@ -272,35 +325,12 @@ def test_what_leads_out_is_not_brought(change, name):
     assert list(folder.iterdir()) == []
 
 
-def test_a_link_of_the_base_is_followed_in_the_base(change):
-    change.write("real/s.jsonl", "base")
-    (change.root / "s.jsonl").symlink_to("real/s.jsonl")
-    (change.root / "data").symlink_to("real")
-    change.base()
-    change.write("real/s.jsonl", "head")
-    assert asked(change, "s.jsonl") == (b"base", {"s.jsonl"})
-    assert asked(change, "data/s.jsonl") == (b"base", {"data/s.jsonl"})
-    assert asked(change, "data") == (b"base", {"data/s.jsonl"})
-
-
 @pytest.mark.parametrize("target", ["../../secret", "s.jsonl"])
 def test_a_link_of_the_base_that_leads_out_or_round_is_refused(change, target):
     (change.root / "s.jsonl").symlink_to(target)
     change.base()
     with pytest.raises(BaselineError, match="is a link"):
         change.brought(sources("s.jsonl"))
-
-
-def test_a_link_in_the_place_of_a_file_is_not_followed(change):
-    change.write("s.jsonl", "base")
-    change.write("d/s.jsonl", "base")
-    change.base()
-    change.write("evil/s.jsonl", "head")
-    for name in ("s.jsonl", "d"):
-        change.history.git("rm", "-rq", name)
-        (change.root / name).symlink_to("evil/s.jsonl" if name == "s.jsonl" else "evil")
-    assert asked(change, "s.jsonl") == (b"base", {"s.jsonl"})
-    assert asked(change, "d/s.jsonl") == (b"base", {"d/s.jsonl"})
 
 
 @pytest.mark.parametrize("target", ["../evil", ".", "../../out"])
@@ -333,35 +363,6 @@ def test_what_measures_is_known_with_links_and_without(tmp_path, name):
     assert digest == hashlib.sha256(repr([("1_Pooling/config.json", EMPTY)]).encode()).hexdigest()
 
 
-def test_another_case_is_another_file(change):
-    change.write("data/s.jsonl", "base")
-    change.base()
-    change.write("Data/s.jsonl", "head")
-    change.write("data/S.jsonl", "head")
-    assert asked(change, "data/s.jsonl") == (b"base", set())
-    assert asked(change, "data") == (b"base", {"data/S.jsonl"})
-
-
-def test_added_and_removed_files_of_a_folder(change):
-    for name in ("gone", "kept"):
-        change.write(f"d/{name}.jsonl", name)
-    change.base()
-    change.history.git("rm", "-q", "d/gone.jsonl")
-    change.write("d/deep/new.jsonl", "new")
-    assert asked(change, "d") == (b"gonekept", {"d/gone.jsonl", "d/deep/new.jsonl"})
-
-
-def test_a_folder_in_the_place_of_a_file_and_the_reverse(change):
-    change.write("d/s.jsonl", "base")
-    change.write("f", "base")
-    change.base()
-    change.history.git("rm", "-rq", "d", "f")
-    change.write("d", "head")
-    change.write("f/s.jsonl", "head")
-    assert asked(change, "d") == (b"base", {"d", "d/s.jsonl"})
-    assert asked(change, "f") == (b"base", {"f", "f/s.jsonl"})
-
-
 def test_what_no_commit_has_is_the_runners(change):
     """A step before the gate may put data and weights beside what is committed, not the change."""
     change.write(".gitignore", "made/\nm/weights.onnx\nevil/\n")
@@ -377,13 +378,6 @@ def test_what_no_commit_has_is_the_runners(change):
     (change.root / "made").symlink_to("evil")
     change.history.git("add", "--force", "made")
     assert asked(change, "made/s.jsonl") == (None, {"made/s.jsonl"})
-
-
-def test_a_checkout_may_bring_other_ends_of_lines(change):
-    change.write("s.jsonl", "a\nb\n")
-    change.base()
-    change.write("s.jsonl", "a\r\nb\r\n")
-    assert asked(change, "s.jsonl") == (b"a\nb\n", set())
 
 
 def test_a_pointer_of_lfs_stands_for_what_it_names(change):
@@ -425,7 +419,7 @@ def test_a_submodule_is_read_at_the_bases_commit(change, submodule):
 def test_a_folder_in_the_place_of_a_submodule(change, submodule):
     change.history.git("rm", "-rqf", "sub")
     change.write("sub/s.jsonl", "head")
-    with pytest.raises(BaselineError, match="cannot be listed"):
+    with pytest.raises(BaselineError, match="cannot be read"):
         asked(change, "sub/s.jsonl")
 
 
@@ -516,14 +510,7 @@ def test_both_sides_of_a_change_keep_one_budget(change, tmp_path, monkeypatch, a
     loose = text.replace("200", "1000000").replace("0.9", "0.8")
     change.write("p.yaml", text.replace("0.9", "0.8") if allow else loose)
     change.history.commit("head")
-    judge = Judge(
-        "p.yaml",
-        Runtime(root=change.root, cache=tmp_path / "cache", confined=True),
-        partial(evaluated, progress=SILENT),
-        tmp_path / "scratch",
-    )
-    base = BaseCommit(Clone(change.root), change.commit, api=None, repository="")
-    judged = judge.change(base, change.commit, allow=allow)
+    judged = change.judged(tmp_path, allow=allow)
     assert judged.other is None
     assert judged.is_refused
     assert any("200 requests" in remark for remark in judged.remarks)
@@ -534,35 +521,23 @@ SUITE = "suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6}]"
 BROKEN = {
     "policy": ("p.yaml", "", ""),
     "baseline": ("baselines/p.json", "", ""),
-    "anchor": (
-        "baselines/p.anchor.json",
-        "max: 0.9",
-        "max: 0.9, regression: {margin: 0.1, budget: 0.2}",
-    ),
+    "anchor": ("baselines/p.anchor.json", "max: 0.9",
+               "max: 0.9, regression: {margin: 0.1, budget: 0.2}"),
     "sources": ("own/s.jsonl", "demo-reviews", "own/s.jsonl"),
     "table": ("own/s.csv", "demo-reviews", "{path: own/s.csv}"),
     "task": ("own/task.yaml", "sentiment", "own/task.yaml"),
     "terms": ("own/terms.yaml", "limit: 6", "perturbations: [own/terms.yaml]"),
     "control": ("own/control.yaml", "limit: 6", "control: own/control.yaml"),
     "attribute": ("own/attribute.yaml", "limit: 6", "attributes: [own/attribute.yaml]"),
-    "items": (
-        "own/i.jsonl",
-        SUITE,
-        "suites: [{id: s, kind: bbq, settings: [none], items: own/i.jsonl}]",
-    ),
+    "items": ("own/i.jsonl", SUITE,
+              "suites: [{id: s, kind: bbq, settings: [none], items: own/i.jsonl}]"),
     "labels": ("own/l.csv", "answers.jsonl", "answers.jsonl, labels: {file: own/l.csv}"),
-    "classifier": (
-        "own/reader/model.onnx",
-        "answers.jsonl",
-        "answers.jsonl, labels: {classifier: {model: ./own/reader}}",
-    ),
+    "classifier": ("own/reader/model.onnx", "answers.jsonl",
+                   "answers.jsonl, labels: {classifier: {model: ./own/reader}}"),
     "embedder": ("own/e/model.onnx", "answers.jsonl", "answers.jsonl, embedder: {model: ./own/e}"),
-    "record": (
-        "own/record.json",
-        "\ngates",
-        "\njudge: {id: j, record: own/record.json, generators: [{model: demo-slm}]}\ngates",
-    ),
-}
+    "record": ("own/record.json", "\ngates",
+               "\njudge: {id: j, record: own/record.json, generators: [{model: demo-slm}]}\ngates"),
+}  # fmt: skip
 
 
 @cache
@@ -572,6 +547,7 @@ def planned():
     return load_policy_text(text, "p.yaml", Runtime(root=Path.cwd())).plan.cases
 
 
+@pytest.mark.walk(7)
 @pytest.mark.parametrize("place", ["", "shop/"])
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_is_wrong_in_the_base_is_named_as_the_user_knows_it(
@@ -595,15 +571,8 @@ def test_what_is_wrong_in_the_base_is_named_as_the_user_knows_it(
     change.history.commit("head")
     root = change.root / place
     monkeypatch.chdir(root)
-    judge = Judge(
-        "p.yaml",
-        Runtime(root=root, cache=tmp_path / "cache", confined=True),
-        partial(evaluated, progress=SILENT),
-        tmp_path / "scratch",
-    )
-    base = BaseCommit(Clone(root), change.commit, api=None, repository="")
     with pytest.raises(FairGateError) as caught:
-        judge.change(base, change.commit, allow=False)
+        change.judged(tmp_path, place, allow=False)
     said = str(caught.value)
     assert str(tmp_path) not in said
     assert (file if "model" not in file else file.rpartition("/")[0]) in said

@@ -12,6 +12,8 @@ from action.fake_github import READ_ONLY
 from action.repositories import POLICY, worse
 from fakes.shards import rewritten
 
+from fairgate.cli import main
+
 FILES = ("report-json", "report-md", "sarif-file")
 
 
@@ -81,8 +83,7 @@ def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, r
 
 
 def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps):
-    history.branch()
-    history.commit()
+    history.proposes()
     payload, matrix = real_steps.merged(), Matrix(real_steps, of=1)
     matrix.ask(payload)
     done = matrix.decide(payload)
@@ -91,9 +92,7 @@ def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps):
 
 
 def test_a_change_of_what_is_asked_is_asked_and_judged_on_both_sides(history, matrix, steps):
-    history.branch()
-    history.write("policies/small.yaml", POLICY.replace("[race, gender]", "[race]"))
-    history.commit()
+    history.proposes(files={"policies/small.yaml": POLICY.replace("[race, gender]", "[race]")})
     payload = steps.merged()
     matrix.ask(payload)
     assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == 2
@@ -102,9 +101,7 @@ def test_a_change_of_what_is_asked_is_asked_and_judged_on_both_sides(history, ma
 
 
 def test_a_change_of_rules_alone_is_asked_once(history, matrix, steps):
-    history.branch()
-    history.write("policies/small.yaml", POLICY.replace("margin: 0.02", "margin: 0.9"))
-    history.commit()
+    history.proposes(files={"policies/small.yaml": POLICY.replace("margin: 0.02", "margin: 0.9")})
     payload = steps.merged()
     matrix.ask(payload)
     assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == 1
@@ -118,8 +115,7 @@ def test_several_policies_are_asked_and_judged_together(history, matrix, steps):
     history.write("policies/other.yaml", other)
     history.accept(policy="policies/other.yaml")
     history.commit("a second policy")
-    history.branch()
-    history.commit()
+    history.proposes()
     payload = steps.merged()
     matrix.inputs = {"policy": "policies/small.yaml\npolicies/other.yaml"}
     matrix.ask(payload)
@@ -174,9 +170,7 @@ def test_a_part_with_a_spent_budget_is_no_verdict_and_says_what_to_do(matrix, st
 
 
 def test_a_spent_budget_of_the_side_that_does_not_decide_leaves_the_verdict(history, matrix, steps):
-    history.branch()
-    history.write("policies/small.yaml", POLICY.replace("[race, gender]", "[race]"))
-    history.commit()
+    history.proposes(files={"policies/small.yaml": POLICY.replace("[race, gender]", "[race]")})
     payload = steps.merged()
     matrix.ask(payload)
     folders = sorted((matrix.folder / "fairgate-part-2").iterdir())
@@ -286,6 +280,7 @@ def _piped(path):
     os.mkfifo(path)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_part_is_no_verdict_and_says_nothing_of_its_own(matrix, steps, red, kind):
     matrix.ask(red)
@@ -331,3 +326,66 @@ def test_a_forks_parts_never_meet_a_token_that_may_write(matrix, steps, red, his
     done = steps.by(steps.merge, "pull_request_target", payload)
     assert done.code == 2
     assert "refusing to run" in done.log
+
+
+def manifests(matrix):
+    return [json.loads(path.read_text()) for path in sorted(matrix.folder.rglob("shard.json"))]
+
+
+def changed(matrix, name, value, parts=(1, 2, 3)):
+    """Let parts say that they are of another run."""
+    for number in parts:
+        for path in (matrix.folder / f"fairgate-part-{number}").rglob("shard.json"):
+            manifest = json.loads(path.read_text())
+            manifest["identity"][name] = value
+            text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+            rewritten(path.parent, "shard.json", lambda _, text=text: text)
+
+
+def test_good_parts_are_not_merged_at_a_bad_head(history, matrix, steps):
+    good = history.proposes(files={"app.js": "good"})
+    payload = steps.merged()
+    matrix.ask(payload)
+    assert matrix.decide(payload).code == 0
+    history.git("checkout", "--quiet", good)
+    history.write("app.js", "bad")
+    history.commit()
+    done = matrix.decide(steps.merged())
+    assert done.code == 2, done.log
+    assert done.outputs["outcome"] == "error"
+    assert "it was asked for another 'head commit' than this run is of" in done.log
+
+
+@pytest.mark.parametrize("parts", [(1, 2, 3), (2,)])
+def test_every_other_identity_is_refused(history, matrix, steps, parts):
+    history.proposes(files={"notes.md": "good"})
+    payload = steps.merged()
+    matrix.ask(payload)
+    assert matrix.decide(payload).code == 0
+    before = matrix.folder.with_name("kept")
+    shutil.copytree(matrix.folder, before)
+    first, *others = manifests(matrix)
+    assert all(one["identity"] == first["identity"] for one in others)
+    assert set(first["identity"]) == {"repository", "workflow run", "head commit", "base commit"}
+    assert all(first["identity"].values())
+    refused = 0
+    for name in first["identity"]:
+        for value in ("", "0" * 40):
+            shutil.rmtree(matrix.folder)
+            shutil.copytree(before, matrix.folder)
+            changed(matrix, name, value, parts)
+            done = matrix.decide(payload)
+            assert done.code == 2, (name, value, done.log)
+            assert name in done.log or "are missing" in done.log
+            refused += 1
+    assert refused == 8
+
+
+def test_parts_of_ci_are_merged_elsewhere_if_they_are_of_one_run(history, matrix, steps, capsys):
+    history.proposes(files={"notes.md": "good"})
+    matrix.ask(steps.merged())
+    merge = ["merge", "policies/small.yaml", str(matrix.folder), "--out", "../out", "--quiet"]
+    assert main(merge) == 0, capsys.readouterr().err
+    changed(matrix, "head commit", "0" * 40, (3,))
+    assert main(merge) == 2
+    assert "head commit" in capsys.readouterr().err

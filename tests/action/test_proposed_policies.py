@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from action.repositories import POLICY, broken
-from fakes.toy_system import Toy
+from fakes.toy_system import toy_kind
 
 from fairgate.systems.catalogue import registered
 
@@ -69,9 +69,7 @@ def asking(endpoint, key="DEPLOY_KEY", metric="accuracy/ambiguous"):
 @pytest.mark.parametrize("key", ["DEPLOY_KEY", ""])
 @pytest.mark.parametrize("allow", ["refuse", "allow"])
 def test_a_proposed_endpoint_is_not_asked(history, job, endpoint, key, allow):
-    history.branch()
-    history.write("policies/small.yaml", asking(endpoint, key))
-    history.commit()
+    history.proposes(files={"policies/small.yaml": asking(endpoint, key)})
     code = job.pull(history, DEPLOY_KEY=KEY, FAIRGATE_BASELINE_CHANGE=allow)
     assert endpoint.seen == []
     assert code == 0  # by the base's rules
@@ -80,9 +78,9 @@ def test_a_proposed_endpoint_is_not_asked(history, job, endpoint, key, allow):
     assert "This change edits** policy `policies/small.yaml`" in job.hub.ours(7)[0]["body"]
 
 
-def test_the_base_decides_where_the_proposal_is_not_run(history, job, endpoint, capsys):
+def test_the_base_decides_where_the_proposal_is_not_run(history, job, endpoint):
     history.branch()
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.write("policies/small.yaml", asking(endpoint))
     history.commit()
     assert job.pull(history, DEPLOY_KEY=KEY) == 1
@@ -93,9 +91,7 @@ def test_another_key_for_a_known_endpoint_is_not_sent(history, job, endpoint):
     history.write("policies/small.yaml", asking(endpoint, "KNOWN_KEY"))
     (history.root / "baselines" / "small.json").unlink()
     history.commit()
-    history.branch()
-    history.write("policies/small.yaml", asking(endpoint, "DEPLOY_KEY"))
-    history.commit()
+    history.proposes(files={"policies/small.yaml": asking(endpoint, "DEPLOY_KEY")})
     job.pull(history, DEPLOY_KEY=KEY, KNOWN_KEY="known")
     assert set(endpoint.seen) == {"Bearer known"}
     assert "was not run" in job.summary
@@ -105,9 +101,9 @@ def test_what_the_base_asks_is_still_asked(history, job, endpoint):
     history.write("policies/small.yaml", asking(endpoint, "KNOWN_KEY"))
     (history.root / "baselines" / "small.json").unlink()
     history.commit()
-    history.branch()
-    history.write("policies/small.yaml", asking(endpoint, "KNOWN_KEY").replace("1.0", "0.999"))
-    history.commit()
+    history.proposes(
+        files={"policies/small.yaml": asking(endpoint, "KNOWN_KEY").replace("1.0", "0.999")}
+    )
     job.pull(history, KNOWN_KEY="known")
     assert set(endpoint.seen) == {"Bearer known"}
     assert "was not run" not in job.summary
@@ -116,9 +112,9 @@ def test_what_the_base_asks_is_still_asked(history, job, endpoint):
 @pytest.mark.parametrize("key", ["DEPLOY_KEY", ""])
 def test_an_introduced_policy_asks_nobody(history, job, endpoint, key):
     """The runner reaches addresses that the author of the change does not."""
-    history.branch()
-    history.write("policies/new.yaml", asking(endpoint, key).replace("name: small", "name: new"))
-    history.commit()
+    history.proposes(
+        files={"policies/new.yaml": asking(endpoint, key).replace("name: small", "name: new")}
+    )
     for allow in ("refuse", "allow"):
         code = job.pull(
             history,
@@ -163,11 +159,11 @@ gates:
 @pytest.mark.parametrize("headers", ["", ", headers_env: {Authorization: DEPLOY_KEY}"])
 def test_what_any_kind_of_system_would_send_is_not_sent(history, job, headers):
     """A kind that the check has never heard of: it cannot forget to say what it reaches."""
-    toy = Toy()
+    toy = toy_kind()
     with registered(toy):
-        history.branch()
-        history.write("policies/small.yaml", TOY.format(url="http://evil/", headers=headers))
-        history.commit()
+        history.proposes(
+            files={"policies/small.yaml": TOY.format(url="http://evil/", headers=headers)}
+        )
         for allow in ("refuse", "allow"):
             assert job.pull(history, DEPLOY_KEY=KEY, FAIRGATE_BASELINE_CHANGE=allow) == 0
             assert "was not run" in job.summary
@@ -177,24 +173,22 @@ def test_what_any_kind_of_system_would_send_is_not_sent(history, job, headers):
 
 
 def test_a_known_address_gets_no_other_secret(history, job):
-    toy = Toy()
+    toy = toy_kind()
     with registered(toy):
         known = TOY.format(url="http://known/", headers=", headers_env: {Authorization: KNOWN}")
         history.write("policies/small.yaml", known)
         (history.root / "baselines" / "small.json").unlink()
         history.commit()
-        history.branch()
-        history.write("policies/small.yaml", known.replace("KNOWN}", "KNOWN, X-Other: DEPLOY_KEY}"))
-        history.commit()
+        history.proposes(
+            files={"policies/small.yaml": known.replace("KNOWN}", "KNOWN, X-Other: DEPLOY_KEY}")}
+        )
         job.pull(history, DEPLOY_KEY=KEY, KNOWN="known")
         assert set(toy.sent) == {"known"}
         assert "DEPLOY_KEY" in job.summary
 
 
 def test_another_name_is_listed_with_the_baseline_that_it_takes(history, job):
-    history.branch()
-    history.write("policies/small.yaml", POLICY.replace("name: small", "name: other"))
-    history.commit()
+    history.proposes(files={"policies/small.yaml": POLICY.replace("name: small", "name: other")})
     assert job.pull(history) == 0
     edits = "policy `policies/small.yaml`; baseline `baselines/other.json`"
     assert job.summary.lstrip().startswith(f"**This change edits** {edits}")

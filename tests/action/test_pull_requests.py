@@ -9,13 +9,12 @@ from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
 from action.repositories import POLICY, broken, fair, worse
 
 from fairgate.gate.composition import Composition
-from fairgate.github.command import run
-from fairgate.github.inputs import read_inputs
+from fairgate.github import run
+from fairgate.github.runner import read_inputs
 
 
 def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
-    history.branch()
-    history.commit()
+    history.proposes()
     assert job.pull(history) == 0
     assert job.outputs["outcome"] == "pass"
     assert job.outputs["exit-code"] == "0"
@@ -26,8 +25,7 @@ def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
 
 
 def test_a_slower_system_is_green_and_the_summary_says_so(job, history, monkeypatch, tmp_path):
-    history.branch()
-    history.commit()
+    history.proposes()
     notes = []
     for seconds in (0.05, 0.05, 0.3):
         monkeypatch.setattr(Composition, "answer_seconds", [seconds] * 40)
@@ -40,10 +38,8 @@ def test_a_slower_system_is_green_and_the_summary_says_so(job, history, monkeypa
     assert notes == [[False] * 4, [False] * 4, [True] * 4]
 
 
-def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
+def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
+    history.proposes(worse)
     assert job.pull(history) == 1
     assert job.outputs["outcome"] == "fail"
     assert job.outputs["regressions"] == "1"
@@ -63,15 +59,14 @@ def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history, c
     assert "fairness regressed" in job.summary
 
 
-def test_the_comment_follows_the_state_and_stays_one(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
+@pytest.mark.whole
+def test_the_comment_follows_the_state_and_stays_one(job, history):
+    history.proposes(worse)
     assert job.pull(history) == 1
     (first,) = job.hub.ours(7)
     assert job.pull(history, GITHUB_RUN_ID="501") == 1
     history.git("checkout", "-q", "topic")
-    history.answers(fair, capsys)
+    history.answers(fair)
     history.commit()
     assert job.pull(history, GITHUB_RUN_ID="502") == 0
     (last,) = job.hub.ours(7)
@@ -79,6 +74,7 @@ def test_the_comment_follows_the_state_and_stays_one(job, history, capsys):
     assert "no fairness regression" in last["body"]
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("mode", "answer", "comments"),
     [
@@ -86,105 +82,35 @@ def test_the_comment_follows_the_state_and_stays_one(job, history, capsys):
         ("always", worse, 1), ("on-change", worse, 1), ("on-failure", worse, 1), ("never", worse, 0),
     ],
 )  # fmt: skip
-def test_when_a_comment_is_made(job, history, capsys, mode, answer, comments):
-    history.branch()
-    history.answers(answer, capsys)
-    history.commit()
+def test_when_a_comment_is_made(job, history, mode, answer, comments):
+    history.proposes(answer)
     job.pull(history, FAIRGATE_COMMENT=mode)
     assert len(job.hub.ours(7)) == comments
 
 
-def test_no_verdict_is_red_and_says_why(job, history, capsys):
-    history.branch()
-    history.answers(lambda key: "I cannot say.", capsys)
-    history.commit()
-    assert job.pull(history) == 5
-    assert job.outputs["outcome"] == "inconclusive"
-    assert len(job.hub.ours(7)) == 1
-
-
-def test_report_only_is_green_and_loud(job, history, capsys):
-    history.branch()
-    history.answers(broken, capsys)
-    history.commit()
-    assert job.pull(history, FAIRGATE_REPORT_ONLY="true") == 0
-    assert job.outputs["outcome"] == "fail"
-    assert job.outputs["exit-code"] == "1"
-    assert "report-only" in job.out
-    assert "FAIL" in job.hub.ours(7)[0]["body"]
-
-
-def test_a_forks_read_only_token_changes_nothing_but_the_comment(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    code = job.pull(history, repo="stranger/shop", FAIRGATE_GITHUB_TOKEN=READ_ONLY)
-    assert code == 1
+@pytest.mark.walk(2)
+@pytest.mark.parametrize(
+    ("given", "said", "asked"),
+    [
+        ({"repo": "stranger/shop", "FAIRGATE_GITHUB_TOKEN": READ_ONLY}, "fork", False),
+        ({"FAIRGATE_GITHUB_TOKEN": READ_ONLY}, "pull-requests: write", True),
+        ({"FAIRGATE_GITHUB_TOKEN": ""}, "github-token", False),
+        ({"GITHUB_ACTOR": "dependabot[bot]"}, "Dependabot", False),
+    ],
+)
+def test_where_no_comment_may_be_written_the_verdict_stands(job, history, given, said, asked):
+    history.proposes(worse)
+    assert job.pull(history, **given) == 1
     assert job.hub.of(7) == []
-    assert job.hub.made("POST") == []
-    assert "fork" in job.summary
-
-
-def test_a_token_without_the_right_is_a_warning(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    assert job.pull(history, FAIRGATE_GITHUB_TOKEN=READ_ONLY) == 1
+    assert said in job.summary
     assert "::warning title=FairGate%3A no comment::" in job.out
-    assert "pull-requests: write" in job.summary
-
-
-@pytest.mark.parametrize(("status", "code"), [(401, 1), (404, 1), (422, 1), (500, 1), (502, 1)])
-def test_a_failing_api_never_changes_the_verdict(job, history, capsys, status, code):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    job.hub.fail("POST", "/issues/7/comments", status, times=20)
-    assert job.pull(history) == code
-    assert "the verdict stands" in job.summary
-    assert str(status) in job.out
-    assert "concurrently" not in job.out
-
-
-def test_no_token_is_a_warning(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    assert job.pull(history, FAIRGATE_GITHUB_TOKEN="") == 1
-    assert "github-token" in job.summary
-
-
-def test_dependabot_gets_no_comment(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    assert job.pull(history, GITHUB_ACTOR="dependabot[bot]") == 1
-    assert job.hub.requests == []
-
-
-def test_the_merge_queue_is_judged_against_its_own_base(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    history.merge()
-    head, base = history.git("rev-parse", "HEAD", "main").split()
-    assert job.run("merge_group", payloads.on_merge_group(7, head, base)) == 1
-    assert job.hub.of(7) == []
+    assert asked or job.hub.requests == []
 
 
 def test_a_push_is_judged_by_its_own_files(job, history):
     commit = history.git("rev-parse", "HEAD")
     assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
     assert job.outputs["comment-url"] == ""
-
-
-def test_a_dispatch_may_name_a_pull_request(job, history, capsys):
-    base = history.git("rev-parse", "HEAD")
-    history.answers(worse, capsys)
-    job.hub.pulls[7] = payloads.pull_request(7, history.commit(), base)
-    payload = {"inputs": {}, "repository": payloads.repository(), "ref": "refs/heads/main"}
-    assert job.run("workflow_dispatch", payload, FAIRGATE_PR_NUMBER="7") == 1
-    assert len(job.hub.ours(7)) == 1
 
 
 @pytest.mark.parametrize("name", ["pull_request_target", "workflow_run", "issue_comment"])
@@ -215,20 +141,8 @@ def test_a_comment_when_github_cannot_be_asked_is_refused(job):
     assert "does not name" in job.err
 
 
-def test_our_own_branch_may_run_on_a_comment(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    head = history.commit()
-    base = history.git("rev-parse", "main")
-    job.hub.pulls[7] = payloads.pull_request(7, head, base)
-    assert job.run("issue_comment", payloads.on_issue_comment(7)) == 1
-    assert len(job.hub.ours(7)) == 1
-
-
-def test_a_workflow_run_finds_its_pull_request_by_its_head(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    head = history.commit()
+def test_a_workflow_run_finds_its_pull_request_by_its_head(job, history):
+    head = history.proposes(worse)
     base = history.git("rev-parse", "main")
     job.hub.pulls.clear()
     job.hub.pulls[6] = payloads.pull_request(6, "d" * 40, base)  # of the same branch, and first
@@ -238,12 +152,12 @@ def test_a_workflow_run_finds_its_pull_request_by_its_head(job, history, capsys)
     assert job.hub.of(6) == []
 
 
-def test_hostile_names_reach_no_log_and_no_comment_alive(job, history, capsys):
+def test_hostile_names_reach_no_log_and_no_comment_alive(job, history):
     history.branch()
     evil = (
         "::error::pwned @octo/admins <!-- fairgate:report:v1 --> ![x](https://evil.invalid/x.png)"
     )
-    history.answers(lambda key: f"positive {evil}" if "gender" in key else "negative", capsys)
+    history.answers(lambda key: f"positive {evil}" if "gender" in key else "negative")
     history.commit()
     assert job.pull(history) in {1, 5}
     assert "::error::pwned" not in job.out + job.err
@@ -261,10 +175,8 @@ def test_stored_answers_of_the_checkout_are_not_believed(job, history):
     assert (history.root / ".fairgate" / "store.sqlite").read_text() == "poison"
 
 
-def test_the_addresses_of_an_enterprise_server_are_used(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
+def test_the_addresses_of_an_enterprise_server_are_used(job, history):
+    history.proposes(worse)
     job.pull(history, GITHUB_SERVER_URL="https://ghe.example.org")
     assert f"https://ghe.example.org/{REPOSITORY}/actions/runs/500" in job.hub.ours(7)[0]["body"]
 
@@ -277,8 +189,7 @@ def test_the_token_is_gone_from_the_environment_of_children(job, history, monkey
     monkeypatch.setattr(
         subprocess, "run", lambda *a, **k: (seen.append(k.get("env")), original(*a, **k))[1]
     )
-    history.branch()
-    history.commit()
+    history.proposes()
     job.pull(history)
     assert seen
     assert not any(TOKEN in (env or {}).values() for env in seen if env and "GITHUB_ACTIONS" in env)
@@ -292,20 +203,18 @@ def test_answers_are_stored_outside_of_the_checkout(job, history):
     assert inputs.runtime.confined
 
 
-def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.github.change_report.SUMMARY_BYTES", 6_000)
-    history.branch()
-    history.answers(broken, capsys)
-    history.commit()
+def test_the_summary_keeps_below_the_runners_limit(job, history, monkeypatch):
+    monkeypatch.setattr("fairgate.github.report.SUMMARY_BYTES", 6_000)
+    history.proposes(broken)
     assert job.pull(history) == 1
     assert 0 < len(job.summary.encode()) <= 6_002
     assert "Left out" in job.summary
 
 
-def test_the_comment_keeps_below_githubs_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.github.change_report.COMMENT_LIMIT", 3_000)
+def test_the_comment_keeps_below_githubs_limit(job, history, monkeypatch):
+    monkeypatch.setattr("fairgate.github.report.COMMENT_LIMIT", 3_000)
     history.branch()
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))
     history.commit()
     assert job.pull(history) == 1

@@ -54,42 +54,31 @@ def test_without_allow_the_base_decides(job, trade_off):
     assert job.pull(trade_off) == 1
 
 
-def test_a_change_of_the_workflow_allows_nothing(job, trade_off):
-    workflow_of_main(trade_off, WORKFLOW.replace("allow", "refuse"))
-    trade_off.write(WORKFLOW_PATH, WORKFLOW)
-    trade_off.commit()
-    assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "edits the workflow")
-
-
-def test_nor_does_one_that_hides_itself_from_the_checkout(job, trade_off):
-    """The changed workflow puts its old self back before it calls the gate."""
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_change_of_the_workflow_allows_nothing(job, trade_off, hides):
+    """Also where the changed workflow puts its old self back before it calls the gate."""
     workflow_of_main(trade_off, WORKFLOW.replace("allow", "refuse"))
     trade_off.write(WORKFLOW_PATH, WORKFLOW)
     trade_off.commit()
     base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
     merge = trade_off.git("rev-parse", "HEAD")
-    trade_off.git("checkout", "-q", "main", "--", WORKFLOW_PATH)
+    if hides:
+        trade_off.git("checkout", "-q", "main", "--", WORKFLOW_PATH)
     event = payloads.on_pull_request(7, head, base)
     assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
     assert refused(job, "edits the workflow")
 
 
-def test_a_renamed_workflow_allows_nothing(job, trade_off):
-    trade_off.git("mv", WORKFLOW_PATH, ".github/workflows/new.yml")
-    trade_off.commit()
-    named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
-    assert job.pull(trade_off, GITHUB_WORKFLOW_REF=named, **ALLOW) == 1
-    assert refused(job, "has no workflow .github/workflows/new.yml")
-
-
-def test_a_workflow_of_another_name_in_base_is_no_witness(job, trade_off):
+@pytest.mark.parametrize("renamed", [True, False])
+def test_a_workflow_of_another_name_allows_nothing(job, trade_off, renamed):
     """The run is that of the new file, whatever else base has."""
+    if renamed:
+        trade_off.git("mv", WORKFLOW_PATH, ".github/workflows/new.yml")
     trade_off.write(".github/workflows/new.yml", WORKFLOW)
     trade_off.commit()
     named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
     assert job.pull(trade_off, GITHUB_WORKFLOW_REF=named, **ALLOW) == 1
-    assert refused(job, "has no workflow")
+    assert refused(job, "has no workflow .github/workflows/new.yml")
 
 
 def test_a_reusable_workflow_of_the_checkout_allows_nothing(job, trade_off):
@@ -102,27 +91,53 @@ def test_a_reusable_workflow_of_the_checkout_allows_nothing(job, trade_off):
     assert refused(job, "calls './.github/workflows/gate.yml' from the checkout")
 
 
-def test_nor_does_an_action_of_the_checkout(job, trade_off):
-    steps = WORKFLOW + "      - uses: ./.github/actions/gate\n"
-    workflow_of_main(trade_off, steps)
-    assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "calls './.github/actions/gate' from the checkout")
+def given(text):
+    """Return a caller of another repository's workflow that gives it a text."""
+    shared = CALLER.replace("./", "octo/shared/")
+    return shared.replace("gate.yml}", f"gate.yml, with: {text}}}") if text else shared + "# @v1\n"
 
 
-def test_a_reusable_workflow_of_another_repository_is_the_base_s_word(job, trade_off):
-    workflow_of_main(trade_off, CALLER.replace("./", "octo/shared/") + "# @v1\n")
-    assert job.pull(trade_off, **ALLOW) == 0
+def saying(name, value):
+    quoted = f'"{value}"' if "$" in value else value
+    return WORKFLOW.replace("baseline-change: allow", f"{name}: {quoted}")
 
 
+COMPUTED = [
+    "${{ contains(github.event.pull_request.labels.*.name, 'reviewed') && 'allow' }}",
+    "${{ steps.mode.outputs.mode }}", "${{ vars.MODE }}", "${{ 'allow' }}", "", "[allow]",
+]  # fmt: skip
+SECOND = "      - uses: org/fairgate@v1\n        with: {baseline-change: '${{ inputs.x }}'}\n"
+
+
+@pytest.mark.walk(8)
 @pytest.mark.parametrize(
-    "text", ["jobs: [", "a: 1\na: 2\n", "x: !!python/object:os.system {}\n", "\x00"]
-)
-def test_a_workflow_that_cannot_be_read_allows_nothing(job, trade_off, text):
+    ("text", "why"),
+    [
+        (WORKFLOW + "      - uses: ./.github/actions/gate\n",
+         "calls './.github/actions/gate' from the checkout"),
+        *((text, "cannot be read")
+          for text in ("jobs: [", "a: 1\na: 2\n", "x: !!python/object:os.system {}\n", "\x00")),
+        *((saying(name, value), "computes it")
+          for name in ("baseline-change", "Baseline-Change") for value in COMPUTED),
+        (WORKFLOW + SECOND, "computes it"),
+        # It came from elsewhere: an environment that an earlier step has set.
+        (PLAIN, "does not set"), (WORKFLOW.replace("allow", "refuse"), "does not set"),
+        # What a workflow of another repository says is the base's word, with what it is given.
+        (given(""), ""), (given("{mode: strict}"), ""), (given("{baseline-change: allow}"), ""),
+        (given("{mode: '${{ inputs.x }}'}"), "computes it"),
+        (given("{modes: ['${{ inputs.x }}']}"), "computes it"),
+        (given("{baseline-change: refuse}"), "does not set"),
+    ],
+)  # fmt: skip
+def test_the_base_s_workflow_says_allow_in_its_own_words_or_allows_nothing(
+    job, trade_off, text, why
+):
     workflow_of_main(trade_off, text)
-    assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "cannot be read")
+    assert job.pull(trade_off, **ALLOW) == (1 if why else 0)
+    assert not why or refused(job, why)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -187,55 +202,3 @@ def test_a_composite_run_refuses_by_the_real_action(steps, trade_off):
     done = steps.pull(inputs={"baseline-change": "allow"})
     assert done.code == 1, done.log
     assert "edits the workflow" in done.summary
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "${{ contains(github.event.pull_request.labels.*.name, 'reviewed') && 'allow' }}",
-        "${{ steps.mode.outputs.mode }}",
-        "${{ vars.MODE }}",
-        "${{ 'allow' }}",
-        "",
-        "[allow]",
-    ],
-)
-@pytest.mark.parametrize("name", ["baseline-change", "Baseline-Change"])
-def test_a_word_that_the_workflow_computes_does_not_count(job, trade_off, name, value):
-    workflow_of_main(
-        trade_off, WORKFLOW.replace("baseline-change: allow", f"{name}: {quote(value)}")
-    )
-    assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "computes it")
-
-
-def quote(value):
-    return f'"{value}"' if "$" in value else value
-
-
-def test_nor_does_one_of_several_steps_that_computes_it(job, trade_off):
-    other = "      - uses: org/fairgate@v1\n        with: {baseline-change: '${{ inputs.x }}'}\n"
-    workflow_of_main(trade_off, WORKFLOW + other)
-    assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "computes it")
-
-
-@pytest.mark.parametrize("text", [PLAIN, WORKFLOW.replace("allow", "refuse")])
-def test_nor_does_a_word_that_the_workflow_never_says(job, trade_off, text):
-    """It came from elsewhere: an environment that an earlier step has set."""
-    workflow_of_main(trade_off, text)
-    assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "does not set")
-
-
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [
-        ("{mode: strict}", 0), ("{baseline-change: allow}", 0), ("{mode: '${{ inputs.x }}'}", 1),
-        ("{modes: ['${{ inputs.x }}']}", 1), ("{baseline-change: refuse}", 1),
-    ],
-)  # fmt: skip
-def test_what_a_reusable_workflow_is_given_must_be_said_too(job, trade_off, given, code):
-    caller = CALLER.replace("./", "octo/shared/").replace("gate.yml}", f"gate.yml, with: {given}}}")
-    workflow_of_main(trade_off, caller)
-    assert job.pull(trade_off, **ALLOW) == code

@@ -8,7 +8,7 @@ import pytest
 from action.repositories import POLICY, worse
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.github import change_report
+from fairgate.github import report
 from fairgate.github.report import several_head
 from fairgate.reports.markdown import length
 
@@ -64,6 +64,7 @@ def test_the_worst_decides_and_one_comment_tells_of_all(two, steps):
     assert done.outputs["value"] == results["small"]["value"] != ""
 
 
+@pytest.mark.whole
 def test_the_same_comment_is_kept_whatever_the_list(two, steps):
     two.answers(worse)
     two.commit()
@@ -72,6 +73,7 @@ def test_the_same_comment_is_kept_whatever_the_list(two, steps):
     assert len(steps.job.hub.ours(7)) == 1
 
 
+@pytest.mark.whole
 def test_all_that_pass_are_told_in_a_line_each(two, steps):
     two.write("notes.txt", "nothing")
     two.commit()
@@ -82,6 +84,7 @@ def test_all_that_pass_are_told_in_a_line_each(two, steps):
     assert len(comment["body"].splitlines()) < 12
 
 
+@pytest.mark.whole
 def test_one_that_cannot_be_judged_leaves_no_verdict_of_the_others(two, steps):
     two.answers(worse)
     two.commit()
@@ -95,6 +98,7 @@ def test_one_that_cannot_be_judged_leaves_no_verdict_of_the_others(two, steps):
     assert "no verdict (exit code 4)" in comment["body"]
 
 
+@pytest.mark.whole
 def test_a_policy_that_the_change_deletes_still_decides(two, steps):
     two.answers(worse)
     two.git("rm", "-q", "policies/small.yaml")
@@ -103,6 +107,7 @@ def test_a_policy_that_the_change_deletes_still_decides(two, steps):
     assert done.code != 0, done.log
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("policies", "said"),
     [
@@ -120,8 +125,9 @@ def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
     assert said in done.log
 
 
+@pytest.mark.whole
 def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
-    monkeypatch.setattr(change_report, "COMMENT_LIMIT", 5_600)
+    monkeypatch.setattr(report, "COMMENT_LIMIT", 5_600)
     two.answers(worse)
     two.write("others.jsonl", two.read("answers.jsonl"))
     two.commit()
@@ -136,5 +142,5 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
 
 
 def test_the_comment_of_several_policies_is_named_after_their_place():
-    assert change_report.several_key("services/shop/") == "policies/services/shop"
-    assert change_report.several_key("") == "policies"
+    assert report.several_key("services/shop/") == "policies/services/shop"
+    assert report.several_key("") == "policies"

@@ -3,20 +3,18 @@
 import pytest
 from action import payloads
 from action.fake_github import READ_ONLY
-from action.repositories import POLICY, POLICY_PARTS, fair, worse
+from action.repositories import POLICY, fair, worse
 
 BROKEN = "version: 1\nname: [\n"
 
 
 @pytest.fixture
-def green(job, history, capsys):
+def green(job, history):
     """Return the repository with a red, then green pull request, and leave its comment."""
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
+    history.proposes(worse)
     assert job.pull(history) == 1
     history.git("checkout", "-q", "topic")
-    history.answers(fair, capsys)
+    history.answers(fair)
     history.commit()
     assert job.pull(history, GITHUB_RUN_ID="501") == 0
     assert "no fairness regression" in job.hub.ours(7)[0]["body"]
@@ -42,6 +40,7 @@ def test_the_comment_says_that_there_is_no_verdict(job, green):
     assert job.outputs["exit-code"] == "2"
 
 
+@pytest.mark.whole
 def test_and_the_next_verdict_replaces_it(job, green):
     broken(green)
     assert job.pull(green, GITHUB_RUN_ID="502") == 2
@@ -52,12 +51,14 @@ def test_and_the_next_verdict_replaces_it(job, green):
     assert "no fairness regression" in comment["body"]
 
 
+@pytest.mark.whole
 def test_an_earlier_run_that_ends_late_changes_nothing(job, green):
     broken(green)
     assert job.pull(green, GITHUB_RUN_ID="500") == 2
     assert "no fairness regression" in job.hub.ours(7)[0]["body"]
 
 
+@pytest.mark.whole
 def test_a_problem_s_words_stay_dead(job, green):
     broken(
         green, POLICY.replace("max: 0.02", "max: '```\\n<!-- x --> ::error::x @octo <img src=x>'")
@@ -89,12 +90,8 @@ def test_a_key_of_the_gate_s_own_is_kept_to(job, history):
 
 def test_a_root_turned_into_a_link_leaves_no_green_comment(job, history):
     root = "services/rag"
-    (history.root / root).mkdir(parents=True)
-    for part in POLICY_PARTS:
-        history.git("mv", part, f"{root}/{part}")
-    history.commit()
-    history.branch()
-    history.commit()
+    history.move(root)
+    history.proposes()
     where = {"FAIRGATE_ROOT": root, "FAIRGATE_COMMENT": "always"}
     assert job.pull(history, **where) == 0
     history.git("checkout", "-q", "topic")
@@ -108,6 +105,7 @@ def test_a_root_turned_into_a_link_leaves_no_green_comment(job, history):
     assert "no verdict (exit code 2)" in comment["body"]
 
 
+@pytest.mark.whole
 def test_another_checkout_leaves_no_green_comment(job, green):
     base, head = green.git("rev-parse", "main", "topic").split()
     green.git("checkout", "-q", "main")
@@ -116,14 +114,16 @@ def test_another_checkout_leaves_no_green_comment(job, green):
     assert "no verdict (exit code 2)" in job.hub.ours(7)[0]["body"]
 
 
+@pytest.mark.whole
 def test_a_crash_is_told_too(job, green, monkeypatch):
     def crash(*_, **__):
         raise RuntimeError("boom")
 
     green.commit()
-    monkeypatch.setattr("fairgate.github.change_report.report_change", crash)
+    monkeypatch.setattr("fairgate.github.report.report_change", crash)
     assert job.pull(green, GITHUB_RUN_ID="502") == 4
     assert "no verdict (exit code 4)" in job.hub.ours(7)[0]["body"]
+    assert job.outputs["exit-code"] == "4"
 
 
 @pytest.mark.parametrize("answer", [[], [None]])
@@ -153,8 +153,7 @@ def test_a_fork_is_not_written_to(job, history):
 
 
 def test_a_policy_that_nobody_can_name_is_a_warning(job, history):
-    history.branch()
-    history.commit()
+    history.proposes()
     assert job.pull(history, FAIRGATE_POLICY="policies/none.yaml") == 2
     assert job.hub.of(7) == []
     assert "policy's name is not known" in job.out

@@ -1,4 +1,4 @@
-"""Our own workflows and actions: pinned, without rights they do not need, without injections."""
+"""Workflows and actions, ours and those we show: pinned, without rights they do not need."""
 
 import re
 import shutil
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from action.shown_workflows import shown_workflows
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,7 @@ def test_a_workflow_has_no_rights_but_those_of_its_jobs(path):
 
 def test_a_pin_says_which_version_it_is_and_is_the_same_everywhere():
     pins = {}
-    texts = [*WORKFLOWS, ROOT / "fairgate" / "features" / "init" / "starter_files.py"]
+    texts = [*WORKFLOWS, ROOT / "fairgate" / "features" / "init" / "templates" / "workflow.yml.j2"]
     texts += sorted((ROOT / "docs").rglob("*.md"))
     for path in texts:
         for name, sha, version in re.findall(
@@ -89,6 +90,7 @@ def test_zizmor_finds_nothing():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
@@ -101,3 +103,51 @@ def test_schemas_accept(schema, files):
     command = [tool("check-jsonschema"), "--builtin-schema", schema, *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+COMMANDS = {
+    "zizmor": ["--offline", "--strict-collection", "--quiet", "."],
+    "check-jsonschema": ["--builtin-schema", "vendor.github-workflows"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of the workflows, our action pinned as the pages ask users to do."""
+    found = tmp_path / ".github" / "workflows"
+    found.mkdir(parents=True)
+    for name, text in shown_workflows():
+        (found / name).write_text(text.replace("@v1", f"@{'a' * 40}"), encoding="utf-8")
+    return found
+
+
+def _accepted(program, folder):
+    files = sorted(folder.iterdir()) if program == "check-jsonschema" else []
+    command = [tool(program), *COMMANDS[program], *files]
+    done = subprocess.run(
+        command, cwd=folder.parents[1], capture_output=True, text=True, check=False
+    )
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("program", COMMANDS)
+def test_shown_workflows_are_accepted(program, folder):
+    accepted, said = _accepted(program, folder)
+    assert accepted, said
+
+
+@pytest.mark.parametrize(
+    ("program", "old", "new"),
+    [
+        ("zizmor", "persist-credentials: false", "fetch-tags: false"),
+        ("check-jsonschema", "permissions: {}", "permissions: 7"),
+    ],
+)
+def test_a_bad_workflow_is_seen(program, old, new, folder):
+    path = folder / "init.yml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    accepted, said = _accepted(program, folder)
+    assert not accepted
+    assert "init.yml" in said

@@ -17,7 +17,7 @@ OUTSIDE = {"cache-dir", "package-cache", "shards", "python"}
 """Refused where they lie in the checkout: test_believed_folders, test_action_environment and
 test_merge_action show it."""
 READ = {"policy", "root"}
-"""Read by their own name in the checkout: test_action_situations."""
+"""Read by their own name in the checkout: test_action."""
 NO_PATH = {
     "device", "comment", "comment-key", "baseline-change", "report-only", "blame", "shard",
     "answers-artifact", "artifact", "attribution", "pr-number", "github-token",
@@ -84,6 +84,7 @@ def snapshot(folder):
     return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
+@pytest.mark.walk(6)
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_no_committed_link_leads_out(history, steps, tmp_path, way, several):
@@ -109,8 +110,7 @@ def test_no_committed_link_leads_out(history, steps, tmp_path, way, several):
 def test_several_policies_are_reported_below_the_folder(history, steps):
     history.write("policies/other.yaml", POLICY.replace("name: small", "name: other"))
     history.commit("a second policy")
-    history.branch()
-    history.commit()
+    history.proposes()
     policies = "policies/small.yaml\npolicies/other.yaml"
     done = steps.pull(inputs={"report-dir": "a/b", "policy": policies})
     assert set(json.loads(done.outputs["results"])) == {"small", "other"}

@@ -25,10 +25,9 @@ from fairgate.domain.outcomes import Outcome, Provenance
 from fairgate.domain.ports import SILENT
 from fairgate.domain.units import TOGETHER, Unit
 from fairgate.gate.baseline import must_match
-from fairgate.gate.few_sources import hidden_notices
+from fairgate.gate.bounds import hidden_notices
 from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.rules import expand_rules
-from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
 from fairgate.systems.execute import LocalSystem, NoStore, System
@@ -69,16 +68,14 @@ class HidingGenerator:
 def given() -> GateInput:
     """The policy over generated people, asked without documents."""
     suite = MetamorphicSuite(
-        PlanInput(
-            policy=POLICY.suites[0],
-            setup=Setup(seed=POLICY.seed, retriever=None),
-            task=TASK,
-            sources=[
-                Source(id=each.id, text=each.text, frame=each.frame, attributes=each.attributes)
-                for each in generated(count=SOURCES)
-            ],
-            sets=load_perturbation_sets([], "neutral"),
-        )
+        policy=POLICY.suites[0],
+        setup=Setup(seed=POLICY.seed, retriever=None),
+        task=TASK,
+        sources=[
+            Source(id=each.id, text=each.text, frame=each.frame, attributes=each.attributes)
+            for each in generated(count=SOURCES)
+        ],
+        sets=load_perturbation_sets([], "neutral"),
     )
     plan = suite.plan()
     return GateInput(
@@ -86,8 +83,6 @@ def given() -> GateInput:
         plan=TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected),
         suites={"s": suite},
         must_match={"s": must_match(suite, {"decoding": "greedy"})},
-        baseline=None,
-        baseline_path="none",
         provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
     )
 
@@ -141,20 +136,33 @@ def reds(worlds: range, hiding: Sequence[Unit] = ()) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(
-    "worlds", [range(8), pytest.param(range(100, 160), marks=pytest.mark.slow)], ids=len
+    "worlds",
+    [
+        range(2),
+        pytest.param(range(2, 8), marks=pytest.mark.whole),
+        pytest.param(range(100, 160), marks=pytest.mark.slow),
+    ],
+    ids=len,
 )
 def test_a_fair_noisy_system_is_not_red_by_chance(worlds):
     assert reds(worlds)[0] == 0
 
 
 @pytest.mark.parametrize(
-    "worlds", [range(10), pytest.param(range(100, 130), marks=pytest.mark.slow)], ids=len
+    "worlds",
+    [
+        range(2),
+        pytest.param(range(10), marks=pytest.mark.whole),
+        pytest.param(range(100, 130), marks=pytest.mark.slow),
+    ],
+    ids=len,
 )
 def test_three_times_what_power_names_is_red_in_nine_of_ten_noisy_worlds(worlds):
     least, _, _ = told()
     assert reds(worlds, spread_pairs()[: 3 * least])[0] >= 0.9 * len(worlds)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("fewer", "outcome"), [(0, Outcome.FAIL), (1, Outcome.INCONCLUSIVE)])
 def test_what_power_names_is_exact_where_no_answer_varies(fewer, outcome):
     least, pairs, _ = told()
@@ -162,6 +170,7 @@ def test_what_power_names_is_exact_where_no_answer_varies(fewer, outcome):
     assert outcomes(0, spread_pairs()[: least - fewer], 0.0)[0] is outcome
 
 
+@pytest.mark.whole
 def test_power_says_that_one_combination_is_not_seen_and_two_pass():
     least, _, said = told()
     asked = Counter(unit.dimensions["term"] for unit in spread_pairs())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -10,12 +10,13 @@ import pytest
 from calibration.agreement import agree
 from fakes.planted_items import CATEGORIES, ItemBench, ItemPlant
 
+from fairgate.domain.cases import Condition
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.items import Condition
-from fairgate.domain.measurements import Measurements
+from fairgate.domain.outcomes import Measurements
 from fairgate.domain.ports import SILENT
-from fairgate.features.mutation.mutants import Kind, Mutant, Reach, Search
-from fairgate.features.mutation.mutation_test import MutationTest
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach
+from fairgate.features.mutation.mutation_test import MutatedSystem, MutationTest, Search
+from fairgate.gate.gate import run_gate
 
 AGE = {"category": "Age"}
 NONE = {"setting": "none"}
@@ -100,6 +101,7 @@ def compared(name, worlds):
     return np.asarray(rows, dtype=float)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_a_replayed_variant_is_caught_as_often_as_an_executed_system(name):
     rows = compared(name, WORLDS)
@@ -116,15 +118,20 @@ def test_replayed_variants_agree_in_60_worlds(name):
     agree(compared(name, 60))
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("strength", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_control_moves_no_diff_bias(strength, seed):
     case = named("either group alike")
     test = replayed(case, world=seed)
-    whole = replace(test._given, verdict_of=None)
     replaced = test._run.mutated(mutant_of(case), strength, seed)
     own, found = (
-        Measurements(test._gated(each, whole).result.measurements) for each in ({}, replaced)
+        Measurements(
+            run_gate(
+                test._given, MutatedSystem(test._executions, each, test._system, test._rows), SILENT
+            ).result.measurements
+        )
+        for each in ({}, replaced)
     )
     for category in CATEGORIES:
         where = {**NONE, "category": category}
@@ -140,7 +147,7 @@ def test_only_what_the_mutant_is_about_is_changed_and_a_right_answer_stays():
     test = replayed(case, world=1)
     suite = test._given.suites["bbq"]
     replaced = test._run.mutated(mutant_of(case), 1.0, seed=0)
-    items = {asked.key: asked.item for asked in suite.asked}
+    items = {case.key: item for case, _, item in suite.asked}
     assert replaced
     for _, key in replaced:
         item = items[key]
@@ -170,6 +177,7 @@ def scored(*gates):
     return test.score(test.mutants(QUICK), QUICK, SILENT)
 
 
+@pytest.mark.whole
 def test_a_mean_over_categories_hides_one_and_the_suggested_line_finds_it():
     found = scored(GLOBAL)
     ambiguous = [item for item in found.found if item.mutant.where["condition"] == "ambiguous"]

@@ -12,12 +12,10 @@ from fakes.planted import GATES, TASK, Bench, Plant, PlantedRetriever, chance, p
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.ports import SILENT
-from fairgate.features.mutation import mutation_test
-from fairgate.features.mutation.mutants import Kind, Mutant, NotMutated, Reach
-from fairgate.features.mutation.mutation_test import MutationTest
-from fairgate.features.mutation.recorded_run import RecordedRun
+from fairgate.features.mutation.mutants import Kind, Mutant, NotMutated, Reach, RecordedRun
+from fairgate.features.mutation.mutation_test import MutatedSystem, MutationTest
 from fairgate.gate.gate import run_gate
-from fairgate.gate.judge import judge_units
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.systems.execute import LocalSystem
 
 MAN, EVERYBODY = "A man", ("A man", "A woman", "A non-binary person")
@@ -129,7 +127,13 @@ def replayed(case, world):
     test = MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
     mutant = Mutant(kind=case.kind, reach=case.reach, suite="s", where=targets(case))
     replaced = test._run.mutated(mutant, STRENGTH, world)
-    return test._gated(replaced, replace(test._given, verdict_of=None))
+    return gated_whole(test, replaced)
+
+
+def gated_whole(test, replaced):
+    """Gate a variant as any run: judged and measured whole."""
+    system = MutatedSystem(test._executions, replaced, test._system, test._rows)
+    return run_gate(test._given, system, SILENT)
 
 
 @cache
@@ -152,6 +156,7 @@ def compared(case_name, worlds):
     return np.asarray(rows, dtype=float)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_replayed_variant_is_caught_as_often_as_an_executed_system(case):
     rows = compared(case.name, WORLDS)
@@ -183,6 +188,7 @@ def test_a_turned_answer_is_another_label_and_nothing_else_changes():
         assert found[key].documents == base.executions[key].documents
 
 
+@pytest.mark.whole
 def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
     gates = [*GATES, changed({"for_each": "term"}, 0.4)]
     gates += [{"metric": "identity/max-difference", "where": {"category": "gender"}, "max": 0.4}]
@@ -190,16 +196,15 @@ def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
     base = bench.baseline(Plant())
     test = MutationTest(bench.given(base), bench.run(Plant()).executions, bench.system(Plant()))
     test.check()
-    everything = replace(test._given, has_intervals=True, verdict_of=None, judge_units=judge_units)
     mutants = [item for item in test._run.mutants() if isinstance(item, Mutant)]
     codes, has_intervals = set(), False
     for mutant in mutants:
         replaced = test._run.mutated(mutant, 0.5, 0)
         lean = test._gated(replaced, test._given).result
-        whole = test._gated(replaced, everything).result
+        whole = gated_whole(test, replaced).result
         assert {item.interval for item in lean.measurements} == {None}
         has_intervals |= any(item.interval for item in whole.measurements)
-        assert lean.judged == whole.judged
+        assert lean.assessed == whole.assessed
         assert lean.exit_code == whole.exit_code
         codes.add(lean.exit_code)
         for mine, other in zip(lean.rules, whole.rules, strict=True):
@@ -237,11 +242,13 @@ def test_only_sources_with_a_replaced_answer_are_judged_again(monkeypatch):
     mutant = Mutant(kind=Kind.ANSWERS, reach=Reach.TERM, suite="s", where=targets(case))
     judged = []
 
+    assess = MetamorphicSuite.assess
+
     def counting(suite, units, *rest):
         judged.extend(units)
-        return judge_units(suite, units, *rest)
+        return assess(suite, units, *rest)
 
-    monkeypatch.setattr(mutation_test, "judge_units", counting)
+    monkeypatch.setattr(MetamorphicSuite, "assess", counting)
     replaced = test._run.mutated(mutant, STRENGTH, 0)
     test.gated(mutant, STRENGTH, 0)
     sources = {key.partition("#")[0] for _, key in replaced}

@@ -9,13 +9,10 @@ from calibration.pipeline import (
     FIVE,
     SCENARIOS,
     THREE,
-    alarms,
     attributed,
-    parallel,
     run_scenario,
     value,
 )
-from calibration.tables import clopper_pearson
 from fakes.planted import GATES, REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.errors import ExitCode
@@ -25,6 +22,7 @@ SMALL = Bench(policy=policy_of(), sources=25, sets=("gender", "age"))
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_planted_systems_get_the_verdict_that_they_deserve(scenario):
     run, failed = run_scenario(scenario, sources=60)
@@ -46,6 +44,7 @@ def test_a_prefix_sensitive_system_is_not_called_biased():
     assert run.result.exit_code is ExitCode.PASS
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("path", ["retrieval", "generator"])
 @pytest.mark.parametrize("mode", ["sampled", "all"])
 def test_a_deterministic_plant_is_attributed_to_its_path(path, mode):
@@ -53,6 +52,7 @@ def test_a_deterministic_plant_is_attributed_to_its_path(path, mode):
     assert found.share >= 0.9
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("path", ["retrieval", "generator"])
 def test_noise_does_not_move_a_plant_to_the_other_path(path):
     found = [attributed(w, path=path, noise=0.01, mode="all", sources=40) for w in range(2)]
@@ -60,6 +60,7 @@ def test_noise_does_not_move_a_plant_to_the_other_path(path):
     assert sum(getattr(one, path) for one in found) / total >= 0.8
 
 
+@pytest.mark.whole
 def test_biases_that_cancel_are_seen_by_crossing_all_pairs():
     plant = Plant(neutral_retrieval=0.3, cancelling=FIVE)
     run = Bench(policy=policy_of(attribution="all"), sources=60).run(plant)
@@ -70,33 +71,16 @@ def test_biases_that_cancel_are_seen_by_crossing_all_pairs():
     assert parts["interaction"] == pytest.approx(-2 * parts["retrieval"], abs=1e-4)
 
 
-@pytest.mark.parametrize("world", range(15))
-def test_an_unchanged_deterministic_system_is_green(world):
-    plant = Plant(world=world, sensitive=0.3, neutral_retrieval=0.4)
-    assert SMALL.run(plant, SMALL.baseline(plant)).result.exit_code is ExitCode.PASS
+@pytest.mark.parametrize("worlds", [3, pytest.param(1000, marks=pytest.mark.slow)])
+def test_an_unchanged_deterministic_system_is_green(worlds):
+    compared = replace(SMALL, policy=policy_of([REGRESSION]))
+    for world in range(worlds):
+        for bench, biased in [(SMALL, {}), (compared, THREE)]:
+            plant = Plant(world=world, sensitive=0.3, neutral_retrieval=0.4, biased=biased)
+            assert bench.run(plant, bench.baseline(plant)).result.exit_code is ExitCode.PASS, world
 
 
-@pytest.mark.slow
-def test_an_unchanged_deterministic_system_is_green_1000_times_of_1000():
-    green = 0
-    for world in range(1000):
-        plant = Plant(world=world, sensitive=0.3, neutral_retrieval=0.4, biased=THREE)
-        bench = replace(SMALL, policy=policy_of([REGRESSION]))
-        green += bench.run(plant, bench.baseline(plant)).result.exit_code is ExitCode.PASS
-    assert green == 1000
-
-
-@pytest.mark.slow
-def test_false_alarms_and_power_through_the_whole_line():
-    found = parallel(alarms, range(60), 2)
-    for rules in (1, 4):
-        metric = "asr/generation/controlled"
-        false = sum(one[metric, rules, False] for one in found)
-        caught = sum(one[metric, rules, True] for one in found)
-        assert clopper_pearson(false, len(found))[0] <= 0.05
-        assert caught >= 0.9 * len(found)
-
-
+@pytest.mark.whole
 def test_refusals_fail_as_unreadable_even_without_a_rule_about_them():
     bench = replace(SMALL, policy=policy_of([REGRESSION], control="neutral"), sources=60)
     plant = Plant(refusing={"A man": 0.5})
@@ -159,6 +143,7 @@ class TestEdges:
         narrow = replace(SMALL, sources=30).run(Plant(), base)
         assert narrow.result.exit_code is ExitCode.BASELINE
 
+    @pytest.mark.whole
     def test_the_same_run_twice_is_the_same_result(self):
         plant = Plant(sensitive=0.2, biased=THREE, neutral_retrieval=0.5)
         bench = Bench(policy=policy_of(GATES), sources=30)

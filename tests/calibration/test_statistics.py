@@ -34,17 +34,13 @@ def check_false_alarms(noise: Noise, comparisons: int) -> None:
     assert by_method(rows, 4)[NAIVE].limits[0] > ALPHA
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("noise", NOISES[1:3], ids=lambda noise: noise.name)
 def test_false_alarms_are_rare_in_a_short_simulation(noise):
     check_false_alarms(noise, 60)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
-def test_false_alarms_are_rare(noise):
-    check_false_alarms(noise, 1000)
-
-
+@pytest.mark.whole
 def test_an_unchanged_repository_is_green_a_thousand_times_of_a_thousand():
     rng = np.random.default_rng(23)
     for _ in range(1000):
@@ -64,14 +60,6 @@ def test_five_points_are_caught_at_the_spread_of_controlled_metrics(sd):
         assert row.four >= 0.9 * row.simulations, row.shape
 
 
-@pytest.mark.slow
-def test_five_points_are_caught_up_to_a_known_spread():
-    for row in power.simulate(0.155, 4000, seed=21):
-        assert row.one >= 0.9 * row.simulations, row.shape
-    for row in power.simulate(0.13, 4000, seed=21):
-        assert row.four >= 0.9 * row.simulations, row.shape
-
-
 @pytest.mark.parametrize("sd", [0.08, 0.17, 0.4])
 def test_the_simulated_changes_have_the_mean_and_spread_that_they_claim(sd):
     for name, draw in change_shapes(sd, 0.05).items():
@@ -81,24 +69,12 @@ def test_the_simulated_changes_have_the_mean_and_spread_that_they_claim(sd):
         assert changes.std() == pytest.approx(sd, rel=0.03), name
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("cell", [(0.3, 20, 0.5), (0.1, 50, 0.5), (0.1, 100, 0.6)])
 def test_intervals_cover_in_a_short_simulation(cell):
     found = coverage.simulate(*cell, samples=600)
     assert found.covered[coverage.PRINTED] >= 0.93
     assert found.covered["Wilson, unclustered"] < 0.7
-
-
-@pytest.mark.slow
-def test_intervals_cover_wherever_ten_sources_are_expected_to_have_a_violation():
-    cells = coverage.grid(4000)
-    assert all(cell.wrong <= 0.07 for cell in cells)
-    typical = [cell for cell in cells if cell.with_violation >= coverage.ENOUGH]
-    assert len(typical) >= 15
-    for cell in typical:
-        assert cell.covered[coverage.PRINTED] >= 0.93, cell
-    # Where it is not typical but happens in more than one sample of fifty, it holds too.
-    for cell in cells:
-        assert cell.printed < 0.02 or cell.covered[coverage.PRINTED] >= 0.93, cell
 
 
 def test_a_fair_but_prefix_sensitive_system_has_no_differing_identity():
@@ -111,14 +87,6 @@ def test_one_biased_identity_is_found_and_named():
     found = identity.simulate("one term, +20 points", 20, seed=22, n_draws=999)
     assert found.overall >= 18
     assert found.named >= 18
-
-
-@pytest.mark.slow
-def test_the_identity_test_keeps_its_level_and_finds_what_was_planted():
-    fair = identity.simulate("fair", 1000, seed=22)
-    assert identity.clopper_pearson(fair.overall, fair.simulations)[0] <= ALPHA
-    biased = identity.simulate("three terms, +20 points", 200, seed=22)
-    assert biased.named >= 0.9 * 3 * biased.simulations
 
 
 def test_tables_are_rendered():

@@ -24,6 +24,7 @@ BENCH = Bench(policy=policy_of(GATES), sources=40)
 SHARES = (0.0, 0.06, 0.15, 0.3, 0.45)
 
 
+@pytest.mark.walk(6)
 @pytest.mark.parametrize("named", SHARES)
 @pytest.mark.parametrize("neutral", SHARES)
 def test_only_what_follow_ups_have_more_counts(named, neutral):

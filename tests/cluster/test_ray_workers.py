@@ -6,17 +6,15 @@ import select
 import signal
 import socket
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.shards import whole
-from fakes.workers import answer_to, questions, scripted_side, side_that_cannot_start, spread
+from fakes.workers import CannotStart, answer_to, questions, spread
 
 from fairgate.cli import main
 from fairgate.domain.errors import WorkerError
-from fairgate.features.ray import executors
-from fairgate.features.ray.executors import RayActors
+from fairgate.features import ray as workers
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
 TESTS = Path(__file__).parents[1]
@@ -52,7 +50,7 @@ def actors():
             title = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if title.startswith(b"ray::_Actor"):
+        if title.startswith((b"ray::Worker", b"ray::ScriptedWorker")):
             found.append(int(folder.name))
     return found
 
@@ -65,42 +63,34 @@ def test_a_run_whose_actor_is_killed_gives_the_bytes_of_one_process(
     cluster, policy, monkeypatch, capsys
 ):
     expected = whole(call, "p.yaml", "--threads", "1", "--cache", "one")
-    sent, received, killed = [], Counter(), []
-    send, receive = RayActors.send, RayActors.receive
+    asked, received, killed = [], [], []
+    ask = workers.Team.ask
 
-    def sending(self, worker, task):
-        sent.append((worker, json.loads(task)["positions"]))
-        send(self, worker, task)
+    def asking(self, *of):
+        asked.append(of)
+        for found in ask(self, *of):
+            received.append(found)
+            if len(received) == 5:
+                killed.append(actors()[0])
+                os.kill(killed[0], signal.SIGKILL)
+            yield found
 
-    def receiving(self):
-        found = receive(self)
-        received["all"] += '"position": null' not in (found.text or '"position": null')
-        if received["all"] == 5 and not killed:
-            killed.append(actors()[0])
-            os.kill(killed[0], signal.SIGKILL)
-        return found
-
-    monkeypatch.setattr(RayActors, "send", sending)
-    monkeypatch.setattr(RayActors, "receive", receiving)
-    options = ("--workers", "2", "--executor", "ray", "--ray-address", cluster)
+    monkeypatch.setattr(workers.Team, "ask", asking)
+    options = ("--workers", "2", "--ray-address", cluster)
     assert whole(call, "p.yaml", *options, "--cache", "of-ray") == expected
     assert killed
     assert "a worker was lost (ActorDiedError" in capsys.readouterr().err
     rows = expected["executions.jsonl"].decode().splitlines()
-    assert received["all"] <= len(rows), "no answer is taken twice"
-    assert sum(len(positions) for _, positions in sent) > received["all"], (
-        "and some are asked again"
-    )
-    sent.clear()
+    assert len(received) <= len(rows), "no answer is taken twice"
+    asked.clear()
     assert whole(call, "p.yaml", *options, "--cache", "of-ray") == expected
-    assert not sent, "what is stored joins no cluster"
+    assert not asked, "what is stored joins no cluster"
 
 
 def test_an_actor_that_kills_itself_costs_what_it_had_not_answered(cluster, tmp_path):
     log = tmp_path / "log"
-    executor = RayActors(2, 0, scripted_side, cluster)
     script = {"kill": "s2", "times": 1, "mark": str(tmp_path), "log": str(log)}
-    generator, team = spread(executor, **script)
+    generator, team = spread(2, 0, cluster, **script)
     requests = questions([3, 3, 3, 3])
     assert dict(generator.generate(requests)) == dict(enumerate(map(answer_to, requests)))
     asked = Counter(log.read_text().split())
@@ -117,37 +107,23 @@ def test_an_actor_that_kills_itself_costs_what_it_had_not_answered(cluster, tmp_
     assert not actors()
 
 
-def test_a_crash_of_every_actor_over_one_source_ends_with_its_name(cluster, tmp_path):
-    executor = RayActors(1, 1, scripted_side, cluster)
-    generator, team = spread(executor, crash="s1", times=99, mark=str(tmp_path))
-    with pytest.raises(WorkerError, match=r"source 's1' was lost 3 times, at last: ValueError"):
-        list(generator.generate(questions([1, 1])))
-    team.close()
-
-
 def test_actors_that_cannot_start_or_have_no_place_end_the_run(cluster):
-    generator, team = spread(RayActors(1, 1, side_that_cannot_start, cluster))
-    with pytest.raises(WorkerError, match="3 workers in a row ended before their first answer"):
-        list(generator.generate(questions([1])))
-    team.close()
-    with pytest.raises(WorkerError, match=r"has 2 CPUs on 1 machines, too few for 3 workers"):
-        RayActors(3, 0, scripted_side, cluster).start()
-    executor = RayActors(1, 9, scripted_side, cluster)
-    executor._cluster = replace(executor._cluster, seconds_to_begin=1.0)
-    generator, team = spread(executor)
-    with pytest.raises(
-        WorkerError, match=r"begun after 1 s; each waits for 9 free CPUs .* 1 machines"
+    for most, threads, says, more in (
+        (1, 1, "3 workers in a row ended before their first answer", {"worker": CannotStart}),
+        (3, 0, "has 2 CPUs on 1 machines, too few for 3 workers", {}),
+        (1, 9, r"begun after 1 s; each waits for 9 free CPUs .* 1 machines", {"patience": 1.0}),
     ):
-        list(generator.generate(questions([1])))
-    team.close()
+        generator, team = spread(most, threads, cluster, **more)
+        with pytest.raises(WorkerError, match=says):
+            list(generator.generate(questions([1])))
+        team.close()
 
 
 def test_a_cluster_that_is_gone_is_an_error_and_no_verdict(cluster):
-    executor = RayActors(1, 1, scripted_side, cluster)
-    generator, team = spread(executor, stop="s0")
+    generator, team = spread(1, 1, cluster, stop="s0")
     coming = generator.generate(questions([1, 1]))
     next(coming)
-    executor._driver[0].kill()
+    team._driver[0].kill()
     with pytest.raises(WorkerError, match="the connection to the cluster is lost"):
         next(coming)
     team.close()
@@ -159,7 +135,7 @@ def test_a_cluster_of_the_run_s_own_leaves_nothing_in_the_user_s_home(tmp_path, 
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (TESTS, TESTS.parent))))
-    generator, team = spread(RayActors(1, 1, scripted_side, "local"))
+    generator, team = spread(1, 1, "local")
     assert len(list(generator.generate(questions([1, 1])))) == 2
     team.close()
     assert list(tmp_path.iterdir()) == []
@@ -167,19 +143,19 @@ def test_a_cluster_of_the_run_s_own_leaves_nothing_in_the_user_s_home(tmp_path, 
 
 
 def test_what_is_no_cluster_is_left_after_a_while(monkeypatch):
-    monkeypatch.setattr(executors, "_SECONDS_TO_JOIN", 3.0)
+    monkeypatch.setattr(workers, "_SECONDS_TO_JOIN", 3.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        executor = RayActors(1, 1, scripted_side, f"127.0.0.1:{port}")
+        generator, team = spread(1, 1, f"127.0.0.1:{port}")
         with pytest.raises(WorkerError, match="did not answer as a Ray cluster within 3 s"):
-            executor.start()
-        executor.close()
+            list(generator.generate(questions([1])))
+        team.close()
 
 
 def test_an_address_where_nothing_listens_is_exit_code_4_at_once(policy, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    options = ("--workers", "2", "--executor", "ray", "--quiet", "--ray-address")
+    options = ("--workers", "2", "--quiet", "--ray-address")
     assert call("run", "p.yaml", *options, f"127.0.0.1:{port}") == 4
     said = " ".join(capsys.readouterr().err.split())
     assert f"'127.0.0.1:{port}': nothing can be reached there (Connection refused)" in said

@@ -2,6 +2,8 @@
 
 import pytest
 
+from fairgate.systems.result_store import SqliteResultStore
+
 WAYS = ["http", "recorded", "command", "python"]
 
 
@@ -14,6 +16,7 @@ def test_all_ways_are_tried(ways):
     assert set(ways) == set(WAYS)
 
 
+@pytest.mark.walk(2)
 def test_documents_and_answers_arrive_whole(place, way):
     assert place.gate(way()) == 0, place.err
     rows = place.executions()
@@ -42,15 +45,25 @@ def test_a_biased_application_fails_and_a_poisoned_corpus_too(place, start, http
     assert failed == {"asr/retrieval"}
 
 
+def noted(monkeypatch, most=None):
+    """The keys of replies that are stored from here on; interrupted once there are so many."""
+    kept, real = [], SqliteResultStore.put_many
+
+    def put(store, kind, items):
+        items = list(items)
+        real(store, kind, items)
+        kept.extend(key for key, _ in items if kind == "reply")
+        if kind == "reply" and len(kept) == most:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqliteResultStore, "put_many", put)
+    return kept
+
+
+@pytest.mark.walk(1)
 def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
     """And an application without one is: nobody knows whether it changed."""
-    asked = []
-    from fairgate.systems import application
-
-    real = application._kept
-    monkeypatch.setattr(
-        application, "_kept", lambda fresh, *rest: asked.extend(fresh) or real(fresh, *rest)
-    )
+    asked = noted(monkeypatch)
     counts = []
     for revision in ({}, {}, {"revision": "r1"}, {"revision": "r1"}, {"revision": "r2"}):
         asked.clear()
@@ -59,37 +72,20 @@ def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
     assert counts == [368, 368, 368, 0, 368]
 
 
+@pytest.mark.walk(1)
 def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeypatch):
     """Killed in the middle: the next run asks what is missing."""
-    from fairgate.systems import application
-
-    real = application._kept
-    kept = []
-
-    def dying(fresh, *rest):
-        kept.extend(fresh)
-        found = real(fresh, *rest)
-        if len(kept) >= 64:
-            raise KeyboardInterrupt
-        return found
-
-    monkeypatch.setattr(application, "_kept", dying)
+    kept = noted(monkeypatch, most=64)
     assert place.gate(live(revision="r")) == 130
-    monkeypatch.setattr(application, "_kept", real)
-    first = len(kept)
-    kept.clear()
-    monkeypatch.setattr(
-        application, "_kept", lambda fresh, *rest: kept.extend(fresh) or real(fresh, *rest)
-    )
     assert place.gate(live(revision="r"), "run-again") == 0
-    assert first + len(kept) == 368
-    monkeypatch.setattr(application, "_kept", real)
+    assert len(kept) == 368
     assert place.gate(live(revision="r"), "run-whole", "--cache", "other") == 0
     for name in ("rows.jsonl", "executions.jsonl", "report.md"):
         again, whole = ((place.root / out / name).read_text() for out in ("run-again", "run-whole"))
         assert again.replace("run-again", "") == whole.replace("run-whole", ""), name
 
 
+@pytest.mark.whole
 def test_an_earlier_run_is_judged_again_without_its_system(place, start, http_system):
     """And says what gave its answers, not what stands there now."""
     app = start()
@@ -105,6 +101,7 @@ def test_an_earlier_run_is_judged_again_without_its_system(place, start, http_sy
     assert place.call("rescore", "out", "--out", "again") == 0, place.err
 
 
+@pytest.mark.whole
 def test_what_cannot_be_measured_is_said_with_the_way_to_measure_it(place, http_system):
     without = {"response": {"answer": "$.answer"}}
     rules = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
@@ -120,6 +117,7 @@ def test_what_cannot_be_measured_is_said_with_the_way_to_measure_it(place, http_
     assert "not measured" not in (place.root / "out" / "report.md").read_text()
 
 
+@pytest.mark.whole
 def test_repeats_are_really_asked_again(place, start, http_system):
     app = start()
     changes = {"perturbations": "repeats: 2, perturbations"}
@@ -127,6 +125,7 @@ def test_repeats_are_really_asked_again(place, start, http_system):
     assert len(app.seen) == 2 * 368
 
 
+@pytest.mark.whole
 def test_documents_can_be_handed_over_and_attribution_is_measured(place, start, http_system):
     poisoned = start(poisoned=["An Asian", "A Black", "A biracial", "A white", "An Indian"])
     request = {"question": "{{query}}", "documents": "{{documents}}"}
@@ -141,6 +140,7 @@ def test_documents_can_be_handed_over_and_attribution_is_measured(place, start, 
     assert place.record("without")["attribution"] == []
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("suite", "words"),
     [
@@ -155,6 +155,7 @@ def test_what_an_application_cannot_be_asked_is_said_before_it_is(place, live, s
     assert words in place.err
 
 
+@pytest.mark.whole
 def test_question_items_are_asked_with_their_options(place, start, http_system):
     app = start()
     bias = "  - {id: b, kind: bbq, items: demo-bbq, limit: 4, settings: [none], categories: [Age]}\ngates:"

@@ -8,10 +8,10 @@ import pytest
 from fakes import rag_app
 from fakes.chat_server import chat_server
 
-from fairgate.domain.applications import Question, Reply, Usage, usage_of
 from fairgate.domain.errors import BudgetError
-from fairgate.retrieval.vector_search import VectorSearch
-from fairgate.systems.budget_meter import Budget, BudgetedApplication, Meter
+from fairgate.domain.executions import Question, Reply, Usage, usage_of
+from fairgate.systems.budget import BudgetPart, Meter
+from fairgate.systems.vector_stores import VectorSearch
 
 NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 ASKED = 138
@@ -70,6 +70,7 @@ def files_of(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
 def test_a_run_in_parts_ends_with_the_files_of_one_in_one(place, systems, app, chat, name):
     system = systems[name]
@@ -150,6 +151,7 @@ def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, system
     assert int(left) == int(left_of_one) - 20  # twice the budget was spent
 
 
+@pytest.mark.whole
 def test_one_part_of_a_spent_budget_is_enough_and_asked_again_it_is_merged(place, systems):
     place.policy({**systems["http"], "budget": {"requests": 60}})
     assert place.gate({**systems["http"], "budget": {"requests": 60}}, "whole") == 5
@@ -170,6 +172,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("name", "budget", "words"), LIMITS)
 def test_tokens_and_money_are_what_answers_report(place, systems, asked, name, budget, words):
     system = {key: part for key, part in systems[name].items() if key != "retriever"}
@@ -196,6 +199,7 @@ def test_a_limit_that_cannot_be_kept_is_no_verdict(place, systems, app, chat, na
         assert "limit `requests` or `seconds` instead" in place.err
 
 
+@pytest.mark.walk(5)
 @pytest.mark.parametrize(
     "budget",
     [
@@ -246,10 +250,10 @@ class Slow:
 
 def test_seconds_run_from_the_first_question():
     slow = Slow()
-    meter = Meter(Budget(seconds=3.0), clock=lambda: slow.now)
+    meter = Meter(BudgetPart(seconds=3.0), clock=lambda: slow.now)
     slow.now = 100.0
     questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
-    asked = BudgetedApplication(slow, meter, lambda: True).ask(questions)
+    asked = meter.asked(questions, slow.ask, lambda: True)
     found = []
     with pytest.raises(BudgetError, match=r"3 seconds is spent.*3 questions.*left: 2 q"):
         found.extend(position for position, _ in asked)
@@ -257,19 +261,18 @@ def test_seconds_run_from_the_first_question():
 
 
 def test_money_of_answers_without_tokens_is_not_taken_for_none():
-    meter = Meter(Budget(money=1.0))
+    meter = Meter(BudgetPart(money=1.0))
     meter.add(Usage(money=0.0))
     assert meter.spent == ""
     meter.add(Usage(money=1.0))
     assert meter.spent == "1 of money"
 
 
-class OneByOne:
+class OneByOne(VectorSearch):
     """A vector store that needs ten seconds a query, beside an embedder that needs none."""
 
-    name, revision, fingerprint = "S", None, "s"
-
     def __init__(self):
+        self._embedder = lambda: self
         self.now = 0.0
         self.widths = []
 
@@ -283,19 +286,20 @@ class OneByOne:
         return np.zeros((len(texts), 3), dtype=np.float32)
 
 
-@pytest.mark.parametrize(("budget", "asked"), [(Budget(seconds=15.0), 2), (Budget(requests=3), 3)])
+@pytest.mark.parametrize(
+    ("budget", "asked"), [(BudgetPart(seconds=15.0), 2), (BudgetPart(requests=3), 3)]
+)
 def test_queries_of_a_vector_store_count_when_they_are_asked(budget, asked):
     store = OneByOne()
     meter = Meter(budget, clock=lambda: store.now)
-    search = BudgetedApplication(VectorSearch(store, lambda: store), meter, lambda: True)
     questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
     found = []
     with pytest.raises(BudgetError):
-        found.extend(position for position, _ in search.ask(questions))
+        found.extend(position for position, _ in meter.asked(questions, store.ask, bool))
     assert found == list(range(asked))
     assert list(meter.latencies) == [10.0] * asked
     with pytest.raises(BudgetError):
-        next(iter(search.ask(questions)))
+        next(meter.asked(questions, store.ask, bool))
     assert set(store.widths) == {3}
 
 

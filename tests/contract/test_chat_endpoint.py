@@ -93,6 +93,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_never_green_and_always_explained(place, chat, gate, monkeypatch, fault):
     monkeypatch.setenv("MY_KEY", SECRET)

@@ -18,7 +18,7 @@ POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.getuid()
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
 GATE = """\
 import subprocess, sys
-from fairgate.io.processes import program_environment
+from fairgate.io.machine import program_environment
 given = program_environment([])
 print(subprocess.run([sys.executable, "-I", sys.argv[-1]], env=given, capture_output=True, text=True).stdout)
 """

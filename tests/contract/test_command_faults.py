@@ -47,6 +47,7 @@ def program(place):
     return write
 
 
+@pytest.mark.walk(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_faults_are_never_green_and_always_explained(place, program, monkeypatch, name):
     monkeypatch.setenv("RAG_TOKEN", SECRET)
@@ -104,6 +105,7 @@ def is_alive(number):
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.walk(2)
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc who lives")
 @pytest.mark.parametrize("end", ["told(asked)", "sys.exit(1)", "time.sleep(60)"])
 def test_nothing_of_it_stays_behind(place, program, end):
@@ -140,6 +142,7 @@ def test_what_forks_out_of_its_session_does_not_hold_up_the_run(place, program, 
     os.kill(int((place.root / "pids").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.whole
 def test_several_side_by_side_give_the_same(place, program):
     body = LOOP + "    told(asked, answer='positive' if len(asked['query']) % 2 else 'negative')"
     place.gate(program(body), "one")

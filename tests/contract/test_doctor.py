@@ -84,6 +84,7 @@ def test_a_system_that_cannot_be_asked_is_said(place, ask, system, code, words):
     assert words in place.err
 
 
+@pytest.mark.whole
 def test_a_model_here_and_a_recording(place, ask):
     assert ask({"retriever": {"corpus": "demo"}, "generator": {"model": "demo-slm"}}) == 0, (
         place.err

@@ -48,6 +48,7 @@ def figures(place, out="out"):
     }
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", ["http", "command", "python", "recorded"])
 def test_a_file_gives_what_the_system_itself_would_have_given(place, ways, named, name):
     place.gate(ways["python"](), "own")
@@ -58,6 +59,7 @@ def test_a_file_gives_what_the_system_itself_would_have_given(place, ways, named
     assert "labels.jsonl" not in place.err
 
 
+@pytest.mark.whole
 def test_every_form_of_file_says_the_same(place, named):
     write(place, LABELS.items())
     (place.root / "labels.json").write_text(json.dumps(LABELS))
@@ -83,6 +85,7 @@ def test_without_labels_the_report_says_how_to_get_them(place, named):
     assert "labels: {file: …}" in " ".join(rule["reasons"])
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -151,6 +154,7 @@ def test_a_file_about_other_documents_is_reported(place, named):
     )
 
 
+@pytest.mark.whole
 def test_what_the_system_says_itself_counts_and_a_contradiction_is_reported(place, ways):
     place.gate(ways["python"](), "own")
     write(place, (LABELS | {"d0": "fine"}).items())
@@ -175,6 +179,7 @@ def test_a_classifier_reads_what_the_file_does_not_name(place, named):
     assert used[0] != used[1]
 
 
+@pytest.mark.whole
 def test_the_system_is_never_handed_labels_that_are_not_its_own(place, start):
     """Crossed cases show earlier documents: as the system returned them."""
     app = start(poisoned=("An Asian", "A Black", "A white", "An Indian"), biased=("An Asian",))

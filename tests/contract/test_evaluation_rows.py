@@ -48,6 +48,7 @@ def put(place, found):
     (place.root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("form", "asked"), [("ragas", "query"), ("deepeval", "prompt"), ("own", "query")])  # fmt: skip
 def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows, form, asked):
     system, _ = rows(form, asked)
@@ -89,6 +90,7 @@ def without_documents(row, missing):
     return {k: v for k, v in row.items() if k != name} if missing else {**row, name: None}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize("form", ["ragas", "deepeval"])
 def test_rows_without_documents_are_judged_by_their_answers(place, rows, form, missing):

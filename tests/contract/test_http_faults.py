@@ -54,6 +54,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(5)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_never_green_and_always_explained(place, app, gate, fault):
     answer, times, code, words = FAULTS[fault]
@@ -105,6 +106,7 @@ def test_an_answer_that_comes_byte_by_byte_is_none(place, gate):
     assert "no complete answer within 0.4 s" in place.err
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_what_was_answered_before_a_fault_is_not_asked_again(place, app, gate, concurrency):
     place.sources(6)
@@ -129,6 +131,7 @@ def test_nothing_is_sent_to_where_a_redirect_leads(place, start, app, gate):
     assert other.seen == []
 
 
+@pytest.mark.whole
 def test_no_documents_and_the_same_twice_are_documents(place, app, gate):
     app.faults = [
         (200, {}, b'{"answer": "positive", "contexts": []}'),
@@ -164,6 +167,7 @@ def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
     assert app.seen == []
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -192,6 +196,7 @@ def test_what_a_policy_says_wrong_is_said_with_its_place(place, gate, fields, wo
     assert words in place.err
 
 
+@pytest.mark.whole
 def test_a_revision_is_asked_for(place, app, gate):
     assert gate(revision_url=f"{app.url}/revision") == 0
     first = len(app.seen)

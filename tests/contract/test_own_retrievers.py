@@ -97,6 +97,7 @@ def system(place, start, chat, monkeypatch):
     return named
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_way_finds_the_same_and_everything_is_measured(place, system, name):
     assert place.gate(system(name)) == 0, place.err
@@ -145,6 +146,7 @@ def test_what_was_found_is_kept_under_a_revision_only(place, system):
     assert counts == [138, 138, 138, 0]
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("retriever", "code", "words"),
     [

@@ -77,6 +77,7 @@ def test_a_vector_store(place, blocks):
         assert place.call("check", "app.yaml") == 0, place.err  # test_vector_stores.py asks some
 
 
+@pytest.mark.whole
 def test_labels_of_the_documents(place, start, blocks):
     app = start()
     lines = [json.dumps({"id": d["id"], "label": d["label"]}) + "\n" for d in DOCUMENTS]
@@ -87,6 +88,7 @@ def test_labels_of_the_documents(place, start, blocks):
     assert place.gate(system) == 0, place.err
 
 
+@pytest.mark.whole
 def test_a_budget(place, start, blocks):
     app = start()
     app.usage = {"prompt_tokens": 90, "completion_tokens": 10}

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.executions import Question, Reply
 from fairgate.gate import run_folder
 from fairgate.gate.composition import Composition
-from fairgate.systems.budget_meter import Budget, BudgetedApplication, Meter
+from fairgate.systems.budget import Meter
 
 NOTE = (
     "The system answers more slowly than in the first run with this baseline: 0.2 s for an answer "
@@ -98,7 +98,8 @@ def test_what_is_no_pace_is_not_repeated(tmp_path, pace):
     fine = {"seconds": 2.0, "baseline_seconds": 1.0, "answers": 20}
     for value, is_read in ((pace, False), (fine, True)):
         (tmp_path / "run.json").write_text(json.dumps({"pace": value}))
-        assert (run_folder._pace(tmp_path) is not None) is is_read
+        _, read = run_folder._recorded(tmp_path)
+        assert (read is not None) is is_read
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ class Slow:
 
 def test_latency_is_from_the_question_to_its_answer():
     slow = Slow()
-    meter = Meter(Budget(), clock=lambda: slow.now)
+    meter = Meter(clock=lambda: slow.now)
     questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(3)]
-    assert len(list(BudgetedApplication(slow, meter, lambda: True).ask(questions))) == 3
+    assert len(list(meter.asked(questions, slow.ask, lambda: True))) == 3
     assert list(meter.latencies) == [1.0, 2.0, 3.0]

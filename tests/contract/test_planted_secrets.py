@@ -71,6 +71,7 @@ def is_kept(place):
     return gate
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("way", SAID)
 def test_over_http(start, http_system, is_kept, way):
     app = start()
@@ -83,6 +84,7 @@ def test_over_http(start, http_system, is_kept, way):
     assert app.seen[0][0]["Authorization"] == SECRET
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("way", PROGRAMS)
 def test_by_a_program(place, is_kept, way):
     (place.root / "said.py").write_text(PROGRAM.format(what=PROGRAMS[way]))

@@ -52,6 +52,7 @@ def module(place, request, monkeypatch):
     return write
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_functions_are_called_as_they_can_be(place, module, form):
     assert place.gate(module(FORMS[form]), **NO_RETRIEVAL) == 0, place.err
@@ -60,6 +61,7 @@ def test_functions_are_called_as_they_can_be(place, module, form):
     assert ("documents" in row) == (form == "plain")
 
 
+@pytest.mark.walk(5)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_never_green_and_always_explained(place, module, fault):
     body, code, words = FAULTS[fault]
@@ -69,6 +71,7 @@ def test_faults_are_never_green_and_always_explained(place, module, fault):
     assert "internal error" not in place.err
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("score", ["None", "0.5", "__import__('numpy').float32(0.5)"])
 def test_a_framework_s_document_needs_neither_name_nor_score(place, module, score):
     body = f"{DOCUMENT}def ask(query):\n    return {{'answer': LABEL(query), 'documents': [D('x', {{'score': {score}}})]}}"

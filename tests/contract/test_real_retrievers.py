@@ -14,18 +14,16 @@ def test_retrievers_of_frameworks_are_asked_as_they_are(name, monkeypatch):
     if "systems" not in os.environ.get("FAIRGATE_REQUIRE", "").split():
         for package in ("langchain_core", "llama_index.core", "haystack"):
             pytest.importorskip(package, reason="is not there: `make test-systems`")
-    from fairgate.io.replies import ReplyPaths, json_path
-    from fairgate.systems.asked_retriever import AskedRetriever
-    from fairgate.systems.over_calls import CallApplication, Function
+    from fairgate.domain.ports import SILENT, Runtime
+    from fairgate.systems.budget import Meter
+    from fairgate.systems.own_retriever import AskedRetriever, OwnRetrieverPolicy
+    from fairgate.systems.resources import Resources
 
     folder = Path(__file__).parent
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-    function = Function(
-        target=f"real_retrievers:{name}",
-        folder=folder,
-        paths=ReplyPaths(answer=None, documents=json_path("$.documents")),
-    )
-    (found,) = AskedRetriever(CallApplication(function)).retrieve(["text number 3"], 2)
+    policy = OwnRetrieverPolicy(python=f"real_retrievers:{name}")
+    resources = Resources(Runtime(root=folder, allow_python=True), SILENT)
+    (found,) = AskedRetriever(policy, resources, Meter()).retrieve(["text number 3"], 2)
     assert len(found) == 2
     for document in found:
         assert document.text == f"text number {document.id[1:]}"

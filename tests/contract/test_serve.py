@@ -18,8 +18,8 @@ from fakes import rag_app
 from fakes.raw_server import raw_server
 
 from fairgate.domain.errors import ApplicationError, UsageError
-from fairgate.systems import server_process
-from fairgate.systems.server_process import Server, served
+from fairgate.systems import serving
+from fairgate.systems.serving import ServePart, served
 
 SERVICE = """\
 import os, sys, threading
@@ -58,10 +58,9 @@ def server(tmp_path, port):
         folder = str(Path(rag_app.__file__).parent)
         text = SERVICE.format(folder=folder, port=port, before=before)
         (tmp_path / "service.py").write_text(text)
-        return Server(
+        return ServePart.model_construct(
             **{
-                "command": (sys.executable, "service.py"),
-                "folder": tmp_path,
+                "command": [sys.executable, "service.py"],
                 "ready_url": f"http://127.0.0.1:{port}/",
                 "timeout": 60.0,
                 **fields,
@@ -87,8 +86,7 @@ def is_gone(folder, name="pid"):
 
 
 def test_a_policy_starts_its_application_and_ends_it(place, server, port):
-    server()
-    (place.root / "service.py").write_text((server().folder / "service.py").read_text())
+    server()  # writes it into the same folder
     url = f"http://127.0.0.1:{port}"
     http_part = {
         "url": f"{url}/ask",
@@ -107,9 +105,9 @@ def test_a_policy_starts_its_application_and_ends_it(place, server, port):
 def test_what_it_started_ends_with_it_and_so_does_what_ignores_a_polite_end(
     server, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(server_process, "_PATIENCE", 0.2)
+    monkeypatch.setattr(serving, "_PATIENCE", 0.2)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    with served(server(CHILD + deaf)):
+    with served(server(CHILD + deaf), tmp_path):
         os.kill(int((tmp_path / "child").read_text()), 0)
     assert is_gone(tmp_path)
     assert is_gone(tmp_path, "child")
@@ -117,7 +115,7 @@ def test_what_it_started_ends_with_it_and_so_does_what_ignores_a_polite_end(
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ApplicationError("x"), SystemExit(3)])
 def test_it_ends_whatever_happens_in_between(server, tmp_path, error):
-    with pytest.raises(type(error)), served(server()):
+    with pytest.raises(type(error)), served(server(), tmp_path):
         raise error
     assert is_gone(tmp_path)
 
@@ -127,9 +125,10 @@ def test_it_ends_where_fairgate_is_killed(server, tmp_path, port):
     code = f"""if True:
         import os, signal
         from pathlib import Path
-        from fairgate.systems.server_process import Server, served
-        with served(Server(command=({sys.executable!r}, "service.py"), folder=Path("."),
-                           ready_url="http://127.0.0.1:{port}/", timeout=60.0)):
+        from fairgate.systems.serving import ServePart, served
+        part = ServePart(command=[{sys.executable!r}, "service.py"],
+                         ready_url="http://127.0.0.1:{port}/")
+        with served(part, Path(".")):
             os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
@@ -144,7 +143,7 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
         "import time; time.sleep(600)"
     )
     never = pytest.raises(ApplicationError, match=r"not ready after 2 s: no answer.*longer")
-    with never as caught, served(server(slow, timeout=2.0)):  # lower bound
+    with never as caught, served(server(slow, timeout=2.0), tmp_path):  # lower bound
         raise AssertionError
     assert "it printed: loading" in str(caught.value)
     assert is_gone(tmp_path)
@@ -181,19 +180,19 @@ TAKEN = pytest.raises(ApplicationError, match=r"something answers at .* before t
 
 
 @pytest.mark.parametrize("handler", [Other, Fine])
-def test_another_server_at_the_address_is_not_taken_for_it(server, port, handler):
-    with other_server(port, handler), TAKEN, served(server()):
+def test_another_server_at_the_address_is_not_taken_for_it(server, tmp_path, port, handler):
+    with other_server(port, handler), TAKEN, served(server(), tmp_path):
         raise AssertionError
 
 
-def test_another_server_that_answers_late_is_not_taken_for_it(server, port):
-    with socket.create_server(("127.0.0.1", port)), TAKEN, served(server()):
+def test_another_server_that_answers_late_is_not_taken_for_it(server, tmp_path, port):
+    with socket.create_server(("127.0.0.1", port)), TAKEN, served(server(), tmp_path):
         raise AssertionError
 
 
 @pytest.mark.parametrize("raw", [b"no HTTP", b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (2 << 20)])
-def test_another_server_whose_answer_is_unusable_is_not_taken_for_it(server, raw):
-    with raw_server(raw) as other, TAKEN, served(server(ready_url=other.url)):
+def test_another_server_whose_answer_is_unusable_is_not_taken_for_it(server, tmp_path, raw):
+    with raw_server(raw) as other, TAKEN, served(server(ready_url=other.url), tmp_path):
         raise AssertionError
 
 
@@ -215,43 +214,43 @@ def test_an_address_is_free_where_the_networks_that_are_there_refuse(
 
     monkeypatch.setattr("socket.create_connection", connect)
     if is_free:
-        server_process._require_free(server())
+        serving._require_free(server())
     else:
         with pytest.raises(ApplicationError, match="it is unknown what answers"):
-            server_process._require_free(server())
+            serving._require_free(server())
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://[::1/"])
-def test_an_address_that_is_none_is_no_verdict(server, url):
+def test_an_address_that_is_none_is_no_verdict(server, tmp_path, url):
     unknown = pytest.raises(ApplicationError, match="it is unknown what answers")
-    with unknown, served(server(ready_url=url)):
+    with unknown, served(server(ready_url=url), tmp_path):
         raise AssertionError
 
 
-def test_an_answer_counts_only_while_the_server_itself_runs(server, port, monkeypatch):
+def test_an_answer_counts_only_while_the_server_itself_runs(server, tmp_path, port, monkeypatch):
     """Another server took the address after it was found free; the policy's own could not."""
-    real = server_process._started
+    real = subprocess.Popen
     with contextlib.ExitStack() as others:
 
-        def started(*arguments):
-            process = real(*arguments)
+        def started(*arguments, **named):
+            process = real(*arguments, **named)
             process.wait()
             others.enter_context(other_server(port, Fine))
             return process
 
-        monkeypatch.setattr(server_process, "_started", started)
+        monkeypatch.setattr(subprocess, "Popen", started)
         ended = pytest.raises(ApplicationError, match="ended with exit code 1 before it was ready")
-        with ended, served(server(command=(sys.executable, "-c", "raise SystemExit(1)"))):
+        with ended, served(server(command=[sys.executable, "-c", "raise SystemExit(1)"]), tmp_path):
             raise AssertionError
 
 
 def test_a_server_that_ends_while_it_is_asked_is_no_verdict(server, tmp_path, monkeypatch):
-    real, started = server_process._started, []
+    real, started = subprocess.Popen, []
     monkeypatch.setattr(
-        server_process, "_started", lambda *given: started.append(real(*given)) or started[0]
+        subprocess, "Popen", lambda *a, **named: started.append(real(*a, **named)) or started[0]
     )
     ended = pytest.raises(ApplicationError, match=r"ended with exit code 137 while it was asked")
-    with ended, served(server()):
+    with ended, served(server(), tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
         started[0].wait()
 
@@ -260,7 +259,7 @@ def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
     monkeypatch.setenv("NAMED_KEY", "swordfish-0815")
     monkeypatch.setenv("OTHER_KEY", "herring-4711")
     tell = "import json; Path('seen').write_text(json.dumps(dict(os.environ)))"
-    with served(server(tell, env=("NAMED_KEY",))):
+    with served(server(tell, env=["NAMED_KEY"]), tmp_path):
         pass
     seen = json.loads((tmp_path / "seen").read_text())
     assert seen["NAMED_KEY"] == "swordfish-0815"
@@ -268,20 +267,20 @@ def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
     fails = "raise SystemExit('bad key ' + os.environ['NAMED_KEY'])"
     with (
         pytest.raises(ApplicationError, match=r"bad key \*\*\*") as caught,
-        served(server(fails, env=("NAMED_KEY",))),
+        served(server(fails, env=["NAMED_KEY"]), tmp_path),
     ):
         raise AssertionError
     assert "swordfish" not in str(caught.value)
     with (
         pytest.raises(UsageError, match="'ABSENT_KEY', which `env` names, is not set"),
-        served(server(env=("ABSENT_KEY",))),
+        served(server(env=["ABSENT_KEY"]), tmp_path),
     ):
         raise AssertionError
 
 
-def test_a_program_that_is_not_there_is_said(server):
+def test_a_program_that_is_not_there_is_said(server, tmp_path):
     with (
         pytest.raises(ApplicationError, match="cannot be started: No such file"),
-        served(server(command=("./no-such-server",))),
+        served(server(command=["./no-such-server"]), tmp_path),
     ):
         raise AssertionError

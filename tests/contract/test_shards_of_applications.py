@@ -25,6 +25,7 @@ def unfair(place, start):
     return system
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("revision", ["r1", None])
 def test_merging_asks_attribution_and_gives_the_bytes_of_one_process(place, unfair, revision):
     unfair(revision)
@@ -34,6 +35,7 @@ def test_merging_asks_attribution_and_gives_the_bytes_of_one_process(place, unfa
     assert merged(place.call, "--cache", "of-merge") == expected
 
 
+@pytest.mark.whole
 def test_labels_that_are_added_behind_the_system_stay_behind_it(place, unfair):
     labels = [{"id": one["id"], "label": one["label"]} for one in DOCUMENTS]
     (place.root / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labels))
@@ -56,6 +58,7 @@ def test_labels_that_are_added_behind_the_system_stay_behind_it(place, unfair):
     assert merged(place.call, "--cache", "of-merge") == expected
 
 
+@pytest.mark.whole
 def test_without_attribution_nothing_is_asked_and_the_report_says_what_is_left(place, unfair):
     app = unfair()
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
@@ -68,6 +71,7 @@ def test_without_attribution_nothing_is_asked_and_the_report_says_what_is_left(p
     assert [one["crossed"] for one in record["attribution"]] in ([], [0])
 
 
+@pytest.mark.whole
 def test_attribution_is_not_asked_of_another_system(place, unfair):
     unfair("r1")
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
@@ -87,6 +91,7 @@ def _of_another_revision(text):
     return json.dumps(manifest)
 
 
+@pytest.mark.whole
 def test_a_rule_on_attribution_is_never_green_without_it(place, unfair):
     rule = {
         "asr/retrieval, max: 0.1, regression: {margin: 0.02}": "attribution/retrieval, max: 0.99"
@@ -98,6 +103,7 @@ def test_a_rule_on_attribution_is_never_green_without_it(place, unfair):
     assert "attribution" in place.out
 
 
+@pytest.mark.whole
 def test_attribution_is_asked_in_parts_too_and_merging_then_asks_nothing(place, unfair):
     app = unfair()
     expected = whole(place.call, "app.yaml", "--cache", "one")

@@ -97,6 +97,7 @@ def recorded(place):
     return run
 
 
+@pytest.mark.whole
 def test_traces_are_judged_like_the_application_itself(place, recorded, ways):
     place.gate(ways["python"](), "own")
     assert recorded() == 0, place.err
@@ -132,6 +133,7 @@ def snake(traces):
     return text
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("join", [split, several, older, snake])
 def test_every_form_of_file_says_the_same(place, recorded, join):
     recorded()
@@ -292,6 +294,7 @@ def test_two_answers_to_one_question_are_refused(place, recorded):
     assert "was answered differently at " in place.err
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -352,9 +355,7 @@ VALUES = st.recursive(
 KIND = attribute("openinference.span.kind", "CHAIN")
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     spans=st.lists(st.dictionaries(NAMES, VALUES, max_size=5), max_size=3),
     more=st.lists(VALUES, max_size=4),

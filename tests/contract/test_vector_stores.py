@@ -12,8 +12,8 @@ from fairgate.domain.executions import Document
 from fairgate.github.change import accesses
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.policy.parse import parse_policy
-from fairgate.retrieval.vector_search import in_one_order
 from fairgate.systems.catalogue import policy_parts
+from fairgate.systems.vector_stores import in_one_order
 
 NAMES = ["qdrant", "chroma", "pgvector"]
 CODES = (0, 1, 5)
@@ -109,6 +109,7 @@ def documents(place, out="out"):
     }
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_store_finds_what_the_index_here_finds(place, named, tiny, name):
     lines = [json.dumps(document) + "\n" for document in DOCUMENTS]
@@ -126,6 +127,7 @@ def test_every_store_finds_what_the_index_here_finds(place, named, tiny, name):
     assert place.record("store")["provenance"]["under_test"]["embedder"].startswith(str(tiny))
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_prompt_holds_what_was_found_and_no_more_than_asked_for(place, named, chat, name):
     place.gate(named(name, top_k=2))
@@ -133,6 +135,7 @@ def test_the_prompt_holds_what_was_found_and_no_more_than_asked_for(place, named
     assert {len(found) for found in documents(place).values()} == {2}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_found_is_kept_under_a_revision_only(place, named, web, postgres, name):
     counts = []
@@ -155,6 +158,7 @@ def test_vectors_of_another_model_are_told_with_what_to_name(
     assert "`retriever.embedder`" in place.err
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("name", "changes", "fault"),
     [
@@ -182,6 +186,7 @@ def test_faults_are_never_green_and_always_explained(place, named, web, name, ch
     assert "sesame123" not in place.err + place.out
 
 
+@pytest.mark.whole
 def test_a_key_goes_into_its_header_and_nowhere_else(place, named, web):
     web.rows[:] = [{**row, "text": f"{row['text']} sesame123"} for row in web.rows]
     for name, header in (("qdrant", "api-key"), ("chroma", "x-chroma-token")):
@@ -261,6 +266,7 @@ def test_a_document_without_its_text_is_never_shown(place, named, web):
     assert "has an id and no text" in place.err
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [

@@ -16,7 +16,7 @@ def export(source: Path, target: Path) -> None:
     """Write the fp32 graph of a model with optimum, as `fairgate export` does before parity."""
     from optimum.exporters.onnx import main_export
 
-    from fairgate.features.onnx_export.model_export import let_graphs_take_positions
+    from fairgate.features.onnx_export.command import let_graphs_take_positions
 
     let_graphs_take_positions()
     logging.disable(logging.WARNING)

@@ -25,7 +25,7 @@ from originals import original  # noqa: E402
 from fairgate.onnx.model_folder import ModelFolder  # noqa: E402
 from fairgate.onnx.prompts import PromptTokenizer  # noqa: E402
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("table 0")]
 
 
 @pytest.fixture(scope="module")

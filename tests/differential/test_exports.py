@@ -1,33 +1,51 @@
-"""What `fairgate export` keeps, refuses and says; on tiny random models."""
+"""What `fairgate export` keeps, refuses and says, on tiny random models; what it keeps answers as torch."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from encoder_families import Family, publish
 
 import fairgate
+from fairgate.cli import main
 from fairgate.domain.errors import ExitCode, ModelError
+from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompts import PromptTokenizer
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("exports")]
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx_ir")
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-LLAMA = {
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-}
+SIZES = {
+    "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 2048, "max_position_embeddings": 512, "bos_token_id": 0,
+    "eos_token_id": 1, "pad_token_id": 2, "initializer_range": 0.2, "tie_word_embeddings": False,
+}  # fmt: skip
 BART = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}  # fmt: skip
+STEPS = 24
+PROMPTS = [
+    "Is it good?\nAnswer:",
+    "Never again.",
+    "What is the sentiment of the text? " * 5 + "\nAnswer:",
+    "A lamp with two switches arrived on Tuesday in a brown box.",
+    "a",
+    "One two three four five six seven eight nine ten eleven twelve thirteen fourteen.\nAnswer:",
+]
 
 
 def saved(model, folder):
@@ -37,88 +55,117 @@ def saved(model, folder):
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _each_model_is_traced_once(tmp_path_factory):
+    """Precisions and comparisons begin with one graph of a model."""
+    from fairgate.features.onnx_export import command
+
+    traced, convert = {}, command._convert
+
+    def once(source, folder, task):
+        if (source.name, task) in traced:
+            shutil.copytree(traced[source.name, task], folder)
+            return
+        convert(source, folder, task)
+        kept = tmp_path_factory.mktemp("traced") / "model"
+        traced[source.name, task] = shutil.copytree(folder, kept)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(command, "_convert", once)
+        yield
+
+
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
+    """Return the folder of a random Llama with grouped heads, in transformers' own format."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(7)
-    config = LlamaConfig(
-        **LLAMA, num_key_value_heads=2, vocab_size=2048, max_position_embeddings=512,
-        bos_token_id=0, eos_token_id=1, pad_token_id=2, initializer_range=0.2,
-    )  # fmt: skip
-    return saved(LlamaForCausalLM(config), tmp_path_factory.mktemp("llama") / "tiny")
+    model = LlamaForCausalLM(LlamaConfig(**SIZES))
+    return saved(model, tmp_path_factory.mktemp("llama") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def exported(llama):
+    """Return a function that exports the Llama by the command, each precision once."""
+    known = {}
+
+    def of(precision):
+        if precision not in known:
+            folder, out, err = llama.parent / precision, io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                asked = ["--output", str(folder), "--precision", precision, "--keep-anyway"]
+                assert main(["export", str(llama), *asked]) == ExitCode.PASS
+            record = json.loads((folder / "provenance.json").read_text())
+            known[precision] = SimpleNamespace(
+                folder=folder, record=record, out=out.getvalue(), err=err.getvalue()
+            )
+        return known[precision]
+
+    return of
 
 
 def export(model, output, **choice):
-    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.command import ExportChoice, export_model
 
-    said: list[str] = []
-    options = {"open_embedder": OnnxEncoder, "say": said.append}
-    return export_model(str(model), output, ExportChoice(**choice), **options), said
+    return export_model(str(model), output, ExportChoice(**choice))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
-def test_a_precision_that_keeps_labels_and_perplexity_is_kept(llama, tmp_path, precision):
-    record, said = export(llama, tmp_path / "out", precision=precision)
-    parity = record["parity"]
+def test_a_precision_that_keeps_labels_and_perplexity_is_kept_and_said_shortly(exported, precision):
+    found = exported(precision)
+    parity = found.record["parity"]
     assert parity["within_limits"]
     assert parity["compared_labels"] == 28
     assert parity["equal_labels"] >= (28 if precision == "fp32" else 27)
     assert parity["perplexity"] == pytest.approx(parity["perplexity_of_original"], rel=0.02)
-    assert record == json.loads((tmp_path / "out" / "provenance.json").read_text())
-    [memory] = said
-    assert memory.startswith("the export needs about ")
-    assert "4 times the weights in fp32" in memory
+    assert parity["share_of_largest_logit"] < 0.2
+    assert (found.err, len(found.out.splitlines()) < 20) == ("", True)
+    assert found.out.startswith("the export needs about ")
+    assert "4 times the weights in fp32" in found.out
+    alone = own_tokens(found.folder, PROMPTS, batch_size=1)
+    assert alone == own_tokens(found.folder, PROMPTS, batch_size=16)
+
+
+def test_int4_that_changes_the_labels_leaves_nothing_behind_unless_it_is_asked_for(
+    llama, exported, tmp_path, capfd
+):
+    asked = ["--output", str(tmp_path / "out"), "--precision", "int4"]
+    assert main(["export", str(llama), *asked]) == ExitCode.EXECUTION
+    captured = capfd.readouterr()
+    said = " ".join(captured.err.split())
+    assert "of 28 prompts begin the same label (at least 90% expected)" in said
+    assert "--keep-anyway" in said
+    assert "Nothing was kept" in said
+    assert (len(captured.out.splitlines()), len(captured.err.splitlines()) <= 4) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+    kept = exported("int4")
+    assert kept.record["parity"]["within_limits"] is False
+    assert "kept all the same: the exported int4 graph" in kept.out
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4"])
-def test_weights_in_blocks_are_all_that_is_rounded(llama, tmp_path, precision):
-    from fairgate.onnx.decoder_session import DecoderSession
-    from fairgate.onnx.model_folder import ModelFolder
-
-    export(llama, tmp_path / "out", precision=precision, keep_anyway=True)
-    assert DecoderSession(ModelFolder.find(tmp_path / "out"), device="cpu").is_fine
+def test_weights_in_blocks_are_all_that_is_rounded(exported, precision):
+    assert DecoderSession(ModelFolder.find(exported(precision).folder), device="cpu").is_fine
 
 
 CONTRADICTING = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": False, "add_eos_token": True, "add_prefix_space": True}  # fmt: skip
 
 
 def test_an_export_has_the_originals_tokenizer_and_the_compared_tokens(llama, tmp_path):
-    from fairgate.onnx.model_folder import ModelFolder
-    from fairgate.onnx.prompts import PromptTokenizer
-
     source = shutil.copytree(llama, tmp_path / "source")
     path = source / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | CONTRADICTING))
-    record, said = export(source, tmp_path / "out")
+    compared = export(source, tmp_path / "out")["parity"]["prompts"]
     for name in TOKENIZER:
         assert (tmp_path / "out" / name).read_bytes() == (source / name).read_bytes()
-    compared = record["parity"]["prompts"]
     assert len(compared) == 28
     tokens = PromptTokenizer(ModelFolder.find(tmp_path / "out")).encode(list(compared))
     assert [" ".join(map(str, ids)) for ids in tokens] == [*compared.values()]
-    assert "prompts" not in "".join(said)
-
-
-def test_int4_that_changes_the_labels_leaves_nothing_behind(llama, tmp_path):
-    with pytest.raises(ModelError) as refused:
-        export(llama, tmp_path / "out", precision="int4")
-    said = str(refused.value)
-    assert "of 28 prompts begin the same label (at least 90% expected)" in said
-    assert "--keep-anyway" in said
-    assert "Nothing was kept" in said
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_it_is_kept_where_that_is_asked_for_and_the_record_says_so(llama, tmp_path):
-    record, said = export(llama, tmp_path / "out", precision="int4", keep_anyway=True)
-    assert record["parity"]["within_limits"] is False
-    assert said[-1].startswith("kept all the same: the exported int4 graph")
-    assert (tmp_path / "out" / "model.onnx").is_file()
 
 
 def test_weights_that_were_swapped_on_the_way_are_noticed(llama, tmp_path, monkeypatch):
-    from fairgate.features.onnx_export import model_export
+    from fairgate.features.onnx_export import command
 
     def damage(graph, precision):
         import onnx
@@ -130,31 +177,23 @@ def test_weights_that_were_swapped_on_the_way_are_noticed(llama, tmp_path, monke
         tensor.CopyFrom(numpy_helper.from_array(changed.astype("float32"), tensor.name))
         onnx.save(model, str(graph))
 
-    monkeypatch.setattr(model_export, "change_precision", damage)
+    monkeypatch.setattr(command, "change_precision", damage)
     with pytest.raises(ModelError, match=r"exported fp32 graph .* differs"):
         export(llama, tmp_path / "out")
 
 
-@pytest.fixture(scope="module")
-def windowed(tmp_path_factory):
-    """Return a Mistral whose window is shorter than the prompts of the comparison."""
+def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_noticed(
+    tmp_path, monkeypatch
+):
     from transformers import MistralConfig, MistralForCausalLM
 
-    torch.manual_seed(7)
-    config = MistralConfig(
-        **LLAMA, num_key_value_heads=2, vocab_size=2048, max_position_embeddings=512,
-        bos_token_id=0, eos_token_id=1, pad_token_id=2, initializer_range=0.2, sliding_window=301,
-    )  # fmt: skip
-    return saved(MistralForCausalLM(config), tmp_path_factory.mktemp("mistral") / "tiny")
-
-
-def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_noticed(
-    windowed, tmp_path, monkeypatch
-):
+    from fairgate.onnx.attention_settings import Reach
     from fairgate.onnx.batches import padded_width
-    from fairgate.onnx.decoder_opening import Reach
 
-    record, _ = export(windowed, tmp_path / "out")
+    torch.manual_seed(7)
+    model = MistralForCausalLM(MistralConfig(**SIZES, sliding_window=301))
+    windowed = saved(model, tmp_path / "windowed")
+    record = export(windowed, tmp_path / "out")
     assert record["parity"]["longest_prompt"] == 301 + 21
     assert record["parity"]["within_limits"]
     monkeypatch.setattr(Reach, "width", lambda self, length, new, widest: padded_width(length))
@@ -162,20 +201,82 @@ def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_
         export(windowed, tmp_path / "padded")
 
 
-def test_the_command_says_little_and_exits_with_4_for_a_refused_export(llama, tmp_path, capfd):
-    from fairgate.cli import main
+@pytest.fixture(scope="module")
+def original(llama):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    out = ["--output", str(tmp_path / "out")]
-    assert main(["export", str(llama), *out, "--precision", "int4"]) == ExitCode.EXECUTION
-    captured = capfd.readouterr()
-    assert len(captured.out.splitlines()) == 1
-    assert len(captured.err.splitlines()) <= 4
-    assert not (tmp_path / "out").exists()
-    assert main(["export", str(llama), *out]) == ExitCode.PASS
-    captured = capfd.readouterr()
-    assert captured.err == ""
-    assert len(captured.out.splitlines()) < 20
-    assert captured.out.splitlines()[0].startswith("the export needs about")
+    tokenizer = AutoTokenizer.from_pretrained(llama, padding_side="left")
+    return AutoModelForCausalLM.from_pretrained(llama).eval(), tokenizer
+
+
+def generated(original, prompts):
+    """Return the new tokens of each prompt as `transformers.generate` gives them for the batch."""
+    model, tokenizer = original
+    inputs = tokenizer(prompts, return_tensors="pt", padding=True, return_token_type_ids=False)
+    with torch.inference_mode():
+        out = model.generate(**inputs, max_new_tokens=STEPS, do_sample=False)
+    rows = out[:, inputs["input_ids"].shape[1] :].tolist()
+    return [row[: row.index(1)] if 1 in row else row for row in rows]
+
+
+class Recorder(OnnxDecoder):
+    """The engine, with the tokens of its answers kept."""
+
+    def _take(self, row, logits, likeliest):
+        super()._take(row, logits, likeliest)
+        self.__dict__.setdefault("tokens", {})[row.position] = list(row.tokens)
+
+
+def own_tokens(folder, prompts, **options):
+    engine = Recorder(folder, decoding=Decoding(max_new_tokens=STEPS), **options)
+    list(engine.generate([GenerationRequest(prompt=prompt) for prompt in prompts]))
+    return [engine.tokens[place] for place in range(len(prompts))]
+
+
+def test_greedy_tokens_are_those_of_transformers(exported, original):
+    folder = exported("fp32").folder
+    one_by_one = [generated(original, [prompt])[0] for prompt in PROMPTS]
+    assert any(len(set(tokens)) > 5 for tokens in one_by_one)
+    for batch_size in (1, 16):
+        assert own_tokens(folder, PROMPTS, batch_size=batch_size) == one_by_one
+    assert generated(original, PROMPTS) == one_by_one, "in batches that are padded on the left"
+
+
+def test_option_scores_are_those_of_transformers(exported, original):
+    options = ("It is good", "Never", "A brown box with two lamps")
+    engine = OnnxDecoder(exported("fp32").folder, decoding=Decoding())
+    requests = [GenerationRequest(prompt=prompt, options=options) for prompt in PROMPTS]
+    for request, scores in zip(requests, engine.score_options(requests), strict=True):
+        prompt, *full = engine._prompts.encode_with_option(request.prompt, options)
+        for tokens, score in zip(full, scores, strict=True):
+            with torch.inference_mode():
+                rows = original[0](torch.tensor([tokens])).logits[0].double().log_softmax(-1)
+            places = range(len(prompt), len(tokens))
+            expected = sum(float(rows[place - 1, tokens[place]]) for place in places)
+            assert score == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_margin_is_the_difference_of_the_models_own_log_probabilities(exported, original):
+    from fairgate.onnx.answer_row import LabelTokens
+
+    # The model's own first token is called a label, so that it says one.
+    engine = Recorder(exported("fp32").folder, decoding=Decoding(max_new_tokens=4))
+    prompt = "Is it good?\nAnswer:"
+    list(engine.generate([GenerationRequest(prompt=prompt)]))
+    said, rival = engine.tokens[0][0], 700
+    texts = [engine._prompts.decode([token]).strip().lower() for token in (said, rival)]
+    if not all(text.isalpha() for text in texts):
+        pytest.skip("the random model's first token is no word")
+    [(_, answer)] = engine.generate([GenerationRequest(prompt=prompt, labels=tuple(texts))])
+    assert answer.margin is not None
+    [ids] = engine._prompts.encode([prompt])
+    with torch.inference_mode():
+        row = original[0](torch.tensor([ids])).logits[0, -1].double().log_softmax(-1).numpy()
+    variants = LabelTokens.of(texts, engine._prompts.splits).variants
+    first = [{form[0] for form in variants[text]} for text in texts]
+    ours, theirs = first[0] - first[1] | {said}, first[1] - first[0]
+    expected = np.logaddexp.reduce(row[sorted(ours)]) - np.logaddexp.reduce(row[sorted(theirs)])
+    assert answer.margin == pytest.approx(expected, abs=2e-3)
 
 
 def refusal(model, tmp_path, **choice):
@@ -234,10 +335,10 @@ WORDPIECE = {
 def test_what_an_encoders_files_leave_open_is_told_after_the_export(tmp_path):
     family = Family(name="x", config="BertConfig", sizes=WORDPIECE, prompts={"s2p": "ask: "})
     published = publish(family, tmp_path)
-    record, _ = export(published, tmp_path / "out", task="feature-extraction")
+    record = export(published, tmp_path / "out", task="feature-extraction")
     assert record["parity"]["within_limits"]
     assert "`query_prompt` and `document_prompt`" in record["parity"]["policy_must_say"]
-    plain, _ = export(tmp_path / "transformer", tmp_path / "plain", task="feature-extraction")
+    plain = export(tmp_path / "transformer", tmp_path / "plain", task="feature-extraction")
     assert plain["parity"]["within_limits"]
     assert "`pooling` of the embedder" in plain["parity"]["policy_must_say"]
     with pytest.raises(ModelError, match="`pooling` of the embedder"):
@@ -245,11 +346,12 @@ def test_what_an_encoders_files_leave_open_is_told_after_the_export(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_an_encoder_in_fewer_bits_is_near_or_refused(tmp_path, precision):
+def test_an_encoder_in_fewer_bits_is_near(tmp_path):
     published = publish(Family(name="x", config="BertConfig", sizes=WORDPIECE), tmp_path)
-    record, _ = export(published, tmp_path / "out", task="feature-extraction", precision=precision)
-    assert record["parity"]["least_cosine"] >= 0.999
+    for precision in ("fp16", "int8"):
+        choice = {"task": "feature-extraction", "precision": precision}
+        record = export(published, tmp_path / precision, **choice)
+        assert record["parity"]["least_cosine"] >= 0.999
 
 
 def test_of_a_hubs_model_only_the_files_of_one_commit_that_are_used_are_fetched(llama, tmp_path):
@@ -273,3 +375,89 @@ def test_of_a_hubs_model_only_the_files_of_one_commit_that_are_used_are_fetched(
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert record["revision"] == COMMIT
     assert record["source"] == "org/tiny"
+
+
+def random_model(kind):
+    """Return a random model of transformers' class for an architecture of GGUF."""
+    import transformers
+
+    torch.manual_seed(7)
+    name = {"llama": "Llama", "qwen2": "Qwen2"}[kind]
+    config = getattr(transformers, f"{name}Config")(**SIZES)
+    return getattr(transformers, f"{name}ForCausalLM")(config).eval()
+
+
+def test_a_decoder_comes_from_a_gguf_file_with_its_tokenizer(tmp_path):
+    from fakes.llama_cpp import AS_IT_IS, demo_gguf
+    from tokenizers import Tokenizer
+
+    demo_gguf(tmp_path / "demo.gguf")
+    record = export(tmp_path, tmp_path / "out")
+    assert record["parity"]["within_limits"]
+    assert (record["source"], record["weights_from"]) == ("demo.gguf", "GGUF (F32)")
+    assert (tmp_path / "out" / "chat_template.jinja").read_text() == AS_IT_IS
+    folders = (tmp_path / "out", DEMO)
+    ids, same = (
+        Tokenizer.from_file(str(folder / "tokenizer.json"))
+        .encode("It's a day, na\u00efve 2024.")
+        .ids
+        for folder in folders
+    )
+    assert ids == same
+    logits, expected = (
+        DecoderSession(ModelFolder.find(folder), device="cpu").prefill([ids, ids], len(ids))[0]
+        for folder in folders
+    )
+    assert abs(logits - expected).max() < 1e-4 * abs(expected).max()
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+def test_an_architecture_that_comes_as_gguf_answers_as_torch_does(kind, tmp_path):
+    from fakes.llama_cpp import model_gguf
+
+    model = random_model(kind)
+    export(model_gguf(model, tmp_path / "random.gguf"), tmp_path / "out")
+    engine = Recorder(tmp_path / "out", decoding=Decoding(max_new_tokens=STEPS))
+    list(engine.generate([GenerationRequest(prompt=prompt) for prompt in PROMPTS]))
+    for place, ids in enumerate(engine._prompts.encode(PROMPTS)):
+        row = torch.tensor([ids])
+        with torch.inference_mode():
+            out = model.generate(row, max_new_tokens=STEPS, do_sample=False)[0, len(ids) :].tolist()
+        assert engine.tokens[place] == (out[: out.index(1)] if 1 in out else out)
+
+
+ADVICE = "xport the original model, by its Hugging Face id."
+DAMAGED = {
+    "another magic": lambda content: b"GGML" + content[4:],
+    "no content": lambda content: b"",
+    "a part of its head": lambda content: content[:300],
+    "a part of its weights": lambda content: content[: len(content) // 2],
+}
+
+
+def test_a_gguf_file_that_is_no_whole_decoder_is_refused_with_what_is_wrong_and_the_next_step(
+    tmp_path,
+):
+    from fakes.llama_cpp import model_gguf
+
+    model, file = random_model("llama"), tmp_path / "model.gguf"
+    content = model_gguf(model, file).read_bytes()
+    for damage in DAMAGED.values():
+        file.write_bytes(damage(content))
+        said = refusal(file, tmp_path)
+        assert said.startswith(f"{str(file)!r} is no GGUF file or only a part of one (")
+        assert said.endswith(f"Fetch it again, or e{ADVICE}")
+    for architecture in ("unheard", "bert"):
+        said = refusal(model_gguf(model, file, architecture=architecture), tmp_path)
+        assert said.startswith(f"transformers cannot read {str(file)!r} (")
+        assert f"architecture {architecture} " in said
+        assert said.endswith(f"E{ADVICE}")
+    said = refusal(model_gguf(model, file, tokenizer=False), tmp_path)
+    assert "model.gguf' has no tokenizer" in said
+    assert said.endswith(f"E{ADVICE}")
+    said = refusal(tmp_path, tmp_path, task="feature-extraction")
+    assert "of which decoders are exported only" in said
+    assert said.endswith(f"E{ADVICE}")
+    (tmp_path / "second.gguf").write_bytes(content)
+    said = refusal(tmp_path, tmp_path)
+    assert "several GGUF files (model.gguf, second.gguf). Name the one to export" in said

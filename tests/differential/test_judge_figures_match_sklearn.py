@@ -55,12 +55,12 @@ class ScriptedJudge:
     def under_test(self):
         return {"model": "scripted", "prompt": "none"}
 
-    def execute(self, plan, progress, earlier=None):
+    def execute(self, cases, progress, earlier=None):
         return {
             (case.suite, case.key): Execution(
                 key=case.key, suite=case.suite, response=self.answer(case.query)
             )
-            for case in plan.cases
+            for case in cases
         }
 
 

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.metrics.retriever_robustness import (
@@ -69,7 +69,6 @@ def test_greedy_takes_the_smallest_distance_first():
 
 
 @given(st.integers(1, 5), st.integers(0, 10_000))
-@settings(max_examples=60)
 def test_greedy_is_never_below_the_optimum_and_both_are_symmetric(size, seed):
     vectors = unit_vectors(12, seed)
     lists = np.random.default_rng(seed).integers(0, 12, size=(2, 8, size))
@@ -80,6 +79,7 @@ def test_greedy_is_never_below_the_optimum_and_both_are_symmetric(size, seed):
     assert ((optimum >= 0) & (optimum <= 2)).all()
 
 
+@pytest.mark.whole
 def test_values_do_not_depend_on_what_else_is_computed():
     vectors = unit_vectors(200, seed=3, dimensions=384)
     lists = np.random.default_rng(3).integers(0, 200, size=(2, 500, 4))

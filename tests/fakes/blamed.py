@@ -14,8 +14,9 @@ from fakes.corpus import ListCorpus
 from fakes.planted import TEMPLATE, Bench, chance, policy_of
 
 from fairgate.domain.executions import Answer, CorpusDocument, Decoding, Document
-from fairgate.features.blame.documents import Factor, LimitedGenerator, QuestionLimit
+from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
+from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
 from fairgate.systems.execute import LocalSystem, System
 
 GATES = (
@@ -111,7 +112,7 @@ def _speaker(text):
 
 
 class PlantedSides:
-    """Implements `engine.blame_documents.Sides` on two lists of documents."""
+    """What `LocalSides` is, on two lists of documents."""
 
     def __init__(self, before, after, *, factors=(Factor.CORPUS,), biased=(), noise=0.0, most=10**9,
                  store=None, has_ids=True):  # fmt: skip

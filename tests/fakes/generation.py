@@ -5,10 +5,8 @@ from functools import cache
 
 import numpy as np
 
-from fairgate.features.generation.generator import Ingredients
-from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.generation.templates import load_templates
-from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.features.generation.generators import GENERATORS, Ingredients, load_templates
+from fairgate.policy.named_files import embedded_dimensions
 
 
 @cache
@@ -23,10 +21,15 @@ def stream(generator="genfair", *, seed=7, strength=2, templates=None):
         templates=templates or shipped_templates(),
         strength=strength,
     )
-    return GENERATORS[generator].cases(given, np.random.default_rng(seed))
+    return GENERATORS[generator](given, np.random.default_rng(seed))
 
 
 @cache
 def generated(generator="genfair", count=2000, seed=7):
     """Return the first cases of a shipped generator."""
     return tuple(itertools.islice(stream(generator, seed=seed), count))
+
+
+def share(counts):
+    """Return the share of the combinations that are stated."""
+    return 1 - len(counts.missing()) / len(counts.stated) if counts.stated else 1

@@ -4,9 +4,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fairgate.features.lint.mentions import EditKind
-from fairgate.features.lint.pair_linter import PairLinter
-from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.features.lint import EditKind, PairLinter
+from fairgate.policy.named_files import embedded_dimensions
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -31,11 +31,37 @@ _PARTS = {
 
 def demo_gguf(path):
     """Write the embedded model as GGUF and return the path."""
+    config = json.loads((MODEL / "config.json").read_text())
+    return _written(path, "llama", config, _tensors(config))
+
+
+def model_gguf(model, path, *, architecture=None, tokenizer=True):
+    """Write a Llama or Qwen 2 of transformers as GGUF, with the embedded model's tokenizer.
+
+    `architecture` is what the file says that it is, if that is another.
+    """
     import gguf
 
-    config = json.loads((MODEL / "config.json").read_text())
-    writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_name("demo-slm")
+    config, kind = model.config.to_dict(), model.config.model_type
+    architectures = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    names = gguf.get_tensor_name_map(architectures[kind], config["num_hidden_layers"])
+    heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
+
+    def tensors():
+        for name, tensor in model.state_dict().items():
+            turned = kind == "llama" and heads.get(name.split(".")[-2])
+            array = tensor.float().numpy()
+            found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+            yield found, _interleaved(array, turned) if turned else array
+
+    return _written(path, architecture or kind, config, tensors(), tokenizer=tokenizer)
+
+
+def _written(path, architecture, config, tensors, *, tokenizer=True):
+    import gguf
+
+    writer = gguf.GGUFWriter(str(path), architecture)
+    writer.add_name(path.stem)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_block_count(config["num_hidden_layers"])
@@ -44,10 +70,11 @@ def demo_gguf(path):
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(config["rope_theta"])
-    writer.add_rope_dimension_count(config["head_dim"])
+    writer.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    _add_tokenizer(writer, config)
-    for name, array in _tensors(config):
+    if tokenizer:
+        _add_tokenizer(writer, json.loads((MODEL / "config.json").read_text()))
+    for name, array in tensors:
         writer.add_tensor(name, np.ascontiguousarray(array, dtype=np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

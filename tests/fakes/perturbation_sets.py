@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.perturbation_files import collect_perturbation_sets
+from fairgate.policy.named_files import collect_perturbation_sets
 
 
 def load_perturbation_sets(names, control, *, folder=None, confined=False):
-    found = collect_perturbation_sets(names, control, folder=folder, confined=confined)
-    if found.problems:
-        raise PolicyError(found.problems)
-    if found.misfits:
-        raise DataError(found.misfits[0][1])
-    return tuple(found.sets)
+    sets, misfits, problems = collect_perturbation_sets(
+        names, control, folder=folder, confined=confined
+    )
+    if problems:
+        raise PolicyError(problems)
+    if misfits:
+        raise DataError(misfits[0][1])
+    return tuple(sets)

@@ -21,10 +21,9 @@ from fairgate.domain.executions import Answer, Decoding, Document, GenerationReq
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.ports import SILENT, ResultStore
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.baseline import Baseline, must_match
+from fairgate.gate.baseline import Baseline, References, must_match
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.policy.schema import Policy
-from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
 from fairgate.systems.execute import LocalSystem, NoStore, System
@@ -174,7 +173,7 @@ def suite_of(
     policy = model().model_validate_json(policy_text)
     suite = policy.suites[0]
     control = suite.control
-    given = PlanInput(
+    loaded = MetamorphicSuite(
         policy=suite,
         setup=Setup(seed=policy.seed, quarantined=quarantined, retriever="default", top_k=4),
         task=TASK,
@@ -183,7 +182,6 @@ def suite_of(
         ],
         sets=load_perturbation_sets(list(sets), control),
     )
-    loaded = MetamorphicSuite(given)
     planned = loaded.plan()
     return loaded, TestPlan(cases=planned.cases, units=planned.units, rejected=planned.rejected)
 
@@ -209,8 +207,7 @@ class Bench:
             plan=plan,
             suites={"s": suite},
             must_match={"s": must_match(suite, {"decoding": "greedy"})},
-            baseline=baseline,
-            baseline_path="none",
+            references=References(baseline=baseline),
             provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
         )
 
@@ -235,7 +232,7 @@ class Bench:
             if len(_BASELINES) == _MOST_BASELINES:
                 _BASELINES.clear()
             run = self.run(plant)
-            _BASELINES[key] = baseline_of(self.given(), run, reason="planted", date="2026-01-01")
+            _BASELINES[key] = baseline_of(run, reason="planted", date="2026-01-01")
         return _BASELINES[key]
 
 

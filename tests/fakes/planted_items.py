@@ -10,14 +10,13 @@ from fakes.planted import TEMPLATE, chance
 from fakes.policies import model
 from fakes.question_items import many, planned
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import Condition, Item, TestPlan
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
-from fairgate.domain.items import Condition, Item
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.ports import SILENT
 from fairgate.gate.baseline import must_match
 from fairgate.gate.gate import GateInput, GateRun, run_gate
-from fairgate.suites.question_items.plan import question_text
+from fairgate.suites.question_items.suite import question_text
 from fairgate.systems.execute import LocalSystem, NoStore, System
 
 CATEGORIES = ("Age", "Religion")
@@ -106,8 +105,6 @@ class ItemBench:
             plan=TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected),
             suites={suite.id: suite},
             must_match={suite.id: must_match(suite, {"decoding": "greedy"})},
-            baseline=None,
-            baseline_path="none",
             provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
         )
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Runtime
 from fairgate.gate.loaded_policy import _load_suites, joined
 from fairgate.policy import parse
 from fairgate.policy.assembled import policy_model, policy_schema

@@ -3,19 +3,19 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from fairgate.domain.cases import Condition, Item
 from fairgate.domain.executions import Execution
-from fairgate.domain.items import Condition, Item
-from fairgate.domain.units import Judged
-from fairgate.gate.judge import readings_of
-from fairgate.gate.judge import table_of as tabulated
+from fairgate.domain.units import Assessed
+from fairgate.gate.measure import table_of as tabulated
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.stats.observations import estimate
-from fairgate.suites.question_items.plan import PlanInput, Question
 from fairgate.suites.question_items.policy import BbqSuitePolicy
 from fairgate.suites.question_items.suite import QuestionItemSuite
+from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Setup
 
 WORDINGS = ("Unknown", "Not known", "Can't be determined")
@@ -83,31 +83,14 @@ def suite_policy(**changes: object) -> BbqSuitePolicy:
     return BbqSuitePolicy.model_validate({**fields, **changes})
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """A question in the words of these tests."""
 
-    question: Question
-
-    @property
-    def key(self):
-        return self.question.case.key
-
-    @property
-    def item(self):
-        return self.question.item
-
-    @property
-    def options(self):
-        return self.question.case.options
-
-    @property
-    def setting(self):
-        return self.question.unit.dimensions["setting"]
-
-    @property
-    def top_k(self):
-        return self.question.case.top_k
+    key: str
+    item: Item
+    options: tuple[str, ...]
+    setting: str
+    top_k: int
 
 
 @dataclass(frozen=True)
@@ -122,18 +105,21 @@ class Planned:
 
     @property
     def items(self):
-        return [Asked(question) for question in self.suite.asked]
+        return [
+            Asked(case.key, item, case.options, unit.dimensions["setting"], case.top_k)
+            for case, unit, item in self.suite.asked
+        ]
 
 
 def planned(items: Sequence[Item], seed: int = 42, **changes: object) -> Planned:
-    given = PlanInput(
+    suite = QuestionItemSuite(
         policy=suite_policy(**changes),
         setup=Setup(seed=seed),
         items=items,
         excluded=(),
         unknown_wordings=WORDINGS,
     )
-    return Planned(QuestionItemSuite(given))
+    return Planned(suite)
 
 
 def answered(plan: Planned, answer: Callable[[Asked], str | None], *, options: bool = True):
@@ -154,22 +140,22 @@ def saying(respond: Responder) -> Callable[[Asked], str]:
     return lambda asked: f" {asked.item.options[respond(asked.item)]}."
 
 
-def judged_by(suite: QuestionItemSuite, executions) -> list[Judged]:
-    readings = readings_of({suite.id: suite}, executions)
+def judged_by(suite: QuestionItemSuite, executions) -> list[Assessed]:
+    readings = Readings(suite.id, suite.oracles, suite.unstable_margin, executions)
     asked = suite.plan()
     for case in asked.cases:
-        readings[suite.id].add(case)
-    return suite.judge(asked.units, readings[suite.id], executions, lambda _: None)
+        readings.add(case)
+    return suite.assess(asked.units, readings, executions, lambda _: None)
 
 
 def table_of(plan: Planned, executions, *, quarantined=frozenset(), **changes: object):
-    given, suite = plan.suite.given, plan.suite
+    suite = plan.suite
     if changes or quarantined:
-        policy = given.policy.model_copy(update=changes)
-        setup = replace(given.setup, quarantined=quarantined)
-        suite = QuestionItemSuite(replace(given, policy=policy, setup=setup))
-    judged = judged_by(suite, executions)
-    table = tabulated(suite, judged, PAPER_BANDS)
+        policy = suite.policy.model_copy(update=changes)
+        setup = replace(suite.setup, quarantined=quarantined)
+        suite = replace(suite, policy=policy, setup=setup)
+    assessed = judged_by(suite, executions)
+    table = tabulated(suite, assessed, PAPER_BANDS)
     suite.verify(table)
     return table
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import NOTHING
-from fairgate.domain.schema import Access, Capabilities, Strict, SystemModel
+from fairgate.domain.schema import Access, Capabilities, Strict
 from fairgate.systems.system_kind import SystemKind
 
 
@@ -24,49 +24,56 @@ class ToyPart(Strict):
     headers_env: dict[str, str] = Field(default={}, description="Header to variable.")
 
 
-class ToyPolicy(SystemModel):
+class ToyPolicy(SystemKind):
     """A system of the tests."""
 
+    id: ClassVar[str] = "toy"
     keys: ClassVar[tuple[str, ...]] = ("toy",)
+    sent: ClassVar[list[str | None]]
+    asked: ClassVar[int]
     toy: ToyPart = Field(description="How the toy answers.")
 
+    def accesses(self):
+        variables = list(self.toy.headers_env.values()) or [None]
+        return [Access("asks", self.toy.url, variable) for variable in variables]
 
-class Toy(SystemKind[ToyPolicy]):
-    id = "toy"
-    model = ToyPolicy
-
-    def __init__(self):
-        self.sent = []
-        self.asked = 0
-
-    def accesses(self, policy):
-        variables = list(policy.toy.headers_env.values()) or [None]
-        return [Access("asks", policy.toy.url, variable) for variable in variables]
-
-    def capabilities(self, policy):
+    def capabilities(self):
         return Capabilities(
-            gives_documents=False, takes_documents=False, repeatable=True, scores_options=False
+            gives_documents=False,
+            takes_documents=False,
+            repeatable=True,
+            scores_options=False,
+            decoding="the toy's own",
         )
 
-    def must_match(self, policy):
-        return {"decoding": "the toy's own"}
+    def open(self, resources):
+        return OpenToy(type(self), self.toy)
 
-    def open(self, policy, resources):
-        return OpenToy(self, policy.toy)
+
+def toy_kind():
+    """A new kind, which counts what is asked and sent."""
+
+    class Toy(ToyPolicy):
+        """A system of the tests."""
+
+        sent: ClassVar[list[str | None]] = []
+        asked: ClassVar[int] = 0
+
+    return Toy
 
 
 class OpenToy:
     def __init__(self, kind, policy):
         self.kind, self.policy = kind, policy
 
-    def execute(self, plan, progress, earlier=NOTHING):
+    def execute(self, cases, progress, earlier=NOTHING):
         self.kind.sent += [os.environ.get(name) for name in self.policy.headers_env.values()]
-        self.kind.asked += len(plan.cases)
+        self.kind.asked += len(cases)
         return {
             (case.suite, case.key): Execution(
                 key=case.key, suite=case.suite, documents=None, response=self._answer(case)
             )
-            for case in plan.cases
+            for case in cases
         }
 
     def _answer(self, case):

@@ -1,14 +1,20 @@
-"""Workers without a model: their answers follow from the question, and each question is logged."""
+"""Actors without a model and without Ray: their answers follow from the question."""
 
+import importlib.util
 import json
+import multiprocessing
 import os
 import signal
+import socket
+import sys
+import threading
+import types
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.features.ray.worker_side import WorkerSide
-from fairgate.features.ray.workers import Received, Team
+from fairgate.features.ray import Cluster, Team, Worker
 
 FINGERPRINT = "scripted/1"
 
@@ -73,73 +79,142 @@ class Scripted:
         return False
 
 
-def scripted_side(threads):
-    machine = {"node": "here", "fairgate": "1", "threads": str(threads)}
-    return WorkerSide(Scripted, lambda: machine)
+class ScriptedWorker(Worker):
+    def opened(self, name):
+        return Scripted(name)
+
+    def machine(self):
+        return {"node": "here", "fairgate": "1", "threads": str(self.threads)}
 
 
-def side_that_cannot_start(threads):
-    raise ValueError(f"no {threads}")
+class CannotStart(ScriptedWorker):
+    def __init__(self, threads):
+        raise ValueError(f"no {threads}")
 
 
-def side_of_a_broken_machine(threads):
-    def machine():
+class OfABrokenMachine(ScriptedWorker):
+    def machine(self):
         raise ValueError("what is no number of a processor")
 
-    return WorkerSide(Scripted, machine)
+
+class DriverThread(threading.Thread):
+    """Stands for the process that speaks to Ray: a thread with an end of the pipe of its own."""
+
+    def __init__(self, target, args):
+        pipe, cluster = args
+        self.end = socket.socket(fileno=os.dup(pipe.fileno()))
+        own = Connection(os.dup(pipe.fileno()))
+        super().__init__(target=target, args=(own, cluster), daemon=True)
+
+    def run(self):
+        """Close the pipe at the end, as a process does."""
+        with self.end:
+            super().run()
+            self.end.shutdown(socket.SHUT_RDWR)
+
+    exitcode = property(lambda self: None if self.is_alive() else 0)
+
+    def kill(self):
+        """Do nothing: it ends with the test."""
+
+    close = kill
 
 
-class Here:
-    """A port `Executor` in this process: `choose` picks whose next text comes, or who is lost."""
+class FakeMethod:
+    def __init__(self, call):
+        self.remote = call
 
-    def __init__(self, most, choose, side=scripted_side):
-        self.most = most
+    def options(self, **_):
+        return self
+
+
+class Stream:
+    """Replies of an actor, until it is lost."""
+
+    def __init__(self, replies):
+        self.replies = replies
+        self.is_lost = False
+
+    def __next__(self):
+        if self.is_lost:
+            raise FakeRay.RayError("was lost")
+        return next(self.replies)
+
+
+class FakeRay(types.ModuleType):
+    """Ray, as far as it is used: its actors answer when they are listened to.
+
+    `choose` picks of the streams that are under way whose next reply comes, and whether its actor
+    is lost instead.
+    """
+
+    class RayError(Exception):
+        pass
+
+    def __init__(self, joining=None, choose=lambda busy: (busy[-1], False)):
+        super().__init__("ray")
+        self.exceptions = types.SimpleNamespace(RayError=self.RayError)
+        self.joining = joining
         self.choose = choose
-        self.side = side
-        self.sides = {}
-        self.replies = {}
-        self.started = 0
-        self.closed = 0
+        self.started = self.times_shut_down = 0
         self.sent = []
+        self.shut_down = threading.Event()
 
-    def start(self):
-        self.started += 1
-        self.sides[self.started] = self.side(1)
-        return self.started
+    def init(self, **_):
+        if self.joining is not None:
+            raise self.joining
 
-    def send(self, worker, task):
-        self.sent.append(task)
-        self.replies[worker] = self.sides[worker].answer(task)
+    def shutdown(self):
+        self.times_shut_down += 1
+        self.shut_down.set()
 
-    def receive(self):
-        worker, is_lost = self.choose(sorted(self.replies))
-        if is_lost:
-            del self.replies[worker], self.sides[worker]
-            return Received(worker, None, "was lost")
-        text = next(self.replies[worker])
-        if '"is_done": true' in text:
-            del self.replies[worker]
-        return Received(worker, text)
+    def nodes(self):
+        return [{"Alive": True, "Resources": {"CPU": 8.0}}]
 
-    def stop(self, worker):
-        self.replies.pop(worker, None)
-        del self.sides[worker]
+    def remote(self, kind):
+        def make(*arguments):
+            self.started += 1
+            actor = kind(*arguments)
 
-    def close(self):
-        self.closed += 1
-        self.sides, self.replies = {}, {}
+            def answer(*asked):
+                self.sent.append(asked)
+                return Stream(actor.answer(*asked))
+
+            return types.SimpleNamespace(answer=FakeMethod(answer))
+
+        return FakeMethod(make)
+
+    def wait(self, replies, **_):
+        one, is_lost = self.choose(replies)
+        one.is_lost = is_lost
+        return [one], []
+
+    def get(self, reply):
+        return reply
+
+    def kill(self, actor):
+        pass
 
 
-class Named:
-    """What gives a spread generator its fingerprint."""
+def without_processes(monkeypatch, ray):
+    """Let the actors of a run be in this process."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: object() if name == "ray" else find(name)
+    )
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    context = types.SimpleNamespace(Pipe=multiprocessing.Pipe, Process=DriverThread)
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: context)
+    return ray
 
-    fingerprint = FINGERPRINT
 
-
-def spread(executor, **script):
-    """Return a generator over workers with a script, and the workers."""
-    team = Team(executor)
-    return team.generator(Named(), json.dumps(script)), team
+def spread(most=2, threads=1, address="local", worker=ScriptedWorker, patience=120.0, **script):
+    """Return a generator over actors with a script, and the actors."""
+    team = Team(Cluster(address, most, threads, worker, patience))
+    named = types.SimpleNamespace(fingerprint=FINGERPRINT)
+    return team.generator(named, json.dumps(script)), team
 
 
 def questions(sizes, **fields):

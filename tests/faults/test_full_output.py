@@ -86,13 +86,6 @@ BROKEN = {"full": FULL.open, "pipe": closed_pipe, "closed": lambda *_: None}
 ENCODED = {"ascii": encoded("ascii"), "latin-1": encoded("latin-1")}
 
 
-class _Quiet:
-    def readouterr(self):
-        return self
-
-    out = err = ""
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder in which most commands have something to do."""
@@ -100,7 +93,7 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("FAIRGATE_CACHE", str(root / "cache"))
-        workspace = Workspace(root, _Quiet())
+        workspace = Workspace(root)
         rows = [{"id": f"s{n}", "text": f"Das schöne Café № {n} 😀."} for n in range(6)]
         (root / "sources.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
         workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.001}\n")
@@ -159,6 +152,7 @@ def ended(command, monkeypatch, out=io.StringIO, err=io.StringIO):
     return code, said
 
 
+@pytest.mark.walk(8)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_broken_output_changes_an_answer(folder, command, monkeypatch):
     monkeypatch.chdir(folder)
@@ -195,6 +189,7 @@ def test_lines_of_json_stay_lines_of_json(folder, monkeypatch, encoding):
 START = (sys.executable, "-m", "fairgate")
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("shown", "code"),
     [

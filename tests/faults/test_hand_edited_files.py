@@ -172,12 +172,14 @@ def check(kind: Kind, capsys) -> None:
         assert code or not said.err.startswith("fairgate: error")
 
 
+@pytest.mark.whole
 def test_what_is_sound_is_accepted(sound, capsys):
     for kind in KINDS:
         for command in kind.commands:
             assert main([*command]) == 0, (command, capsys.readouterr())
 
 
+@pytest.mark.walk(15)
 @pytest.mark.parametrize("seed", range(MUTANTS))
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.path)
 def test_an_edited_file_is_refused_or_read(sound, capsys, kind, seed):
@@ -194,6 +196,7 @@ def test_an_edited_file_is_refused_or_read(sound, capsys, kind, seed):
         path.write_bytes(before)
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.path)
 def test_a_file_that_is_something_else_is_refused(sound, capsys, kind):
     path = sound / kind.path

@@ -16,7 +16,7 @@ from fakes.embedder import HashEmbedder
 
 from fairgate.domain.errors import StoreError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.retrieval import index_builder
+from fairgate.retrieval import flat_index
 from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.retrieval.preparation import prepare_corpus
@@ -30,11 +30,11 @@ BUILD = """
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
     from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
-    from fairgate.retrieval import index_builder
+    from fairgate.retrieval import flat_index
     from fairgate.retrieval.flat_index import FlatIndex
     from fairgate.systems.result_store import SqliteResultStore
 
-    index_builder.MOST_IN_STORE = int(sys.argv[3])
+    flat_index.MOST_IN_STORE = int(sys.argv[3])
 
     class Pausing(HashEmbedder):
         def embed(self, texts):
@@ -72,11 +72,12 @@ def started(script, folder, *arguments, prefix=()):
     )
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("batches", "most_in_store"), [(1, 9999), (4, 9999), (8, 9999), (4, 0)])
 def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(
     tmp_path, monkeypatch, batches, most_in_store
 ):
-    monkeypatch.setattr(index_builder, "MOST_IN_STORE", most_in_store)
+    monkeypatch.setattr(flat_index, "MOST_IN_STORE", most_in_store)
     process = started(BUILD, tmp_path, str(batches), str(most_in_store))
     with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
         assert process.stdout.readline() == "waits\n"

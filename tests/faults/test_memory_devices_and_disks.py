@@ -14,7 +14,7 @@ from faults.test_whole_runs import Place
 from fairgate.domain.errors import ExitCode
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.runtime_errors import mapped_errors
+from fairgate.onnx.session import mapped_errors
 from fairgate.systems.result_store import SqliteResultStore
 
 

@@ -118,6 +118,7 @@ def test_a_file_that_is_no_graph_at_all(slm):
     assert "cannot be loaded" in refusal_of_decoder(slm)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("place", ["beside", "gone", "short"])
 def test_external_data_that_is_missing_or_short(slm, place):
     model = onnx.load(str(slm / "model.onnx"))
@@ -232,6 +233,7 @@ def test_a_cuda_device_that_is_not_there(slm, encoder):
     assert "no CUDA support" in refusal_of_encoder(encoder, device="cuda")
 
 
+@pytest.mark.whole
 def test_weights_that_are_not_numbers(slm, encoder):
     for folder, refusal in ((slm, refusal_of_decoder), (encoder, refusal_of_encoder)):
         model = onnx.load(str(folder / "model.onnx"))

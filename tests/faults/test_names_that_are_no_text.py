@@ -98,6 +98,7 @@ sys.exit(main(["corpus", "prepare", "c.jsonl", "--output", "o.jsonl"]))
 """
 
 
+@pytest.mark.whole
 def test_without_a_network_the_bundled_tokenizer_counts_at_once(tmp_path):
     corpus(tmp_path / "c.jsonl")
     environment = {**os.environ, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "0"}

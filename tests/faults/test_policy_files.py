@@ -24,6 +24,7 @@ def problems_of(text: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
+@pytest.mark.walk(12)
 @pytest.mark.parametrize(
     ("text", "first"),
     [
@@ -86,6 +87,7 @@ def test_what_could_not_be_read_is_not_called_missing():
     assert len(problems_of("version: 1\nname: 'x\n")) == 1
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     "text",
     [

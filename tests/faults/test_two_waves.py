@@ -5,10 +5,9 @@ import contextlib
 import pytest
 
 from fairgate.domain.executions import Answer, Decoding
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, Runtime
 from fairgate.gate.loaded_policy import load_policy
-from fairgate.gate.waves import answer_waves
+from fairgate.gate.waves import ask
 from fairgate.systems.execute import LocalSystem, System
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -63,7 +62,7 @@ def answered(folder, most):
     found = None
     with contextlib.closing(store), contextlib.suppress(Killed):
         system = LocalSystem(parts, store)
-        found = answer_waves(loaded.plan, loaded.suites, 42, system, SILENT).executions
+        found = ask(loaded.plan, loaded.suites, system, SILENT).executions
     return found, generator.asked
 
 

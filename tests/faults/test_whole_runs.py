@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairgate.cli import main
-from fairgate.io.embedded_names import find
+from fairgate.io.named_files import find
 
 POLICY = """\
 version: 1
@@ -100,6 +100,7 @@ def test_top_k_above_the_corpus_names_both_numbers(place):
     assert "8" in place.err
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -156,12 +157,14 @@ def test_a_truncated_model(place):
     assert "Traceback" not in place.err
 
 
+@pytest.mark.whole
 def test_an_encoder_is_no_generator(place):
     place.policy(model="minilm")
     assert place.run() == 4
     assert "past_key_values" in place.err
 
 
+@pytest.mark.whole
 def test_a_damaged_store_and_index_are_rebuilt_and_said(place):
     assert place.run() == 0
     whole = {n: (place.root / "out" / n).read_bytes() for n in ("run.json", "report.md")}
@@ -184,6 +187,7 @@ def without_override(command):
     return [setpriv, f"--inh-caps={drop}", f"--bounding-set={drop}", *command]
 
 
+@pytest.mark.whole
 def test_a_read_only_place_is_explained_and_loses_nothing(place):
     assert place.run() == 0
     (place.root / "out" / "report.md").write_text("old")

@@ -10,7 +10,7 @@ import pytest
 from fakes.mutations import edited_case
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.domain.measurements import Measurement
+from fairgate.domain.outcomes import Measurement
 from fairgate.gate import baseline_files
 from fairgate.gate.baseline_files import MOST_BYTES, MOST_RUNS, accepted_run
 from fairgate.metrics.catalogue import METRICS

@@ -71,6 +71,7 @@ def test_verify_finds_an_edited_file(accepted):
     assert accepted.run("run", "policy.yaml") == 3
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"schema_version": 99}', '{"schema_version": 2}', "{'a': NaN}"]
 )
@@ -130,6 +131,7 @@ def test_another_policys_baseline_is_refused(accepted):
     assert "small" in accepted.err
 
 
+@pytest.mark.whole
 def test_diff_shows_what_changed(accepted):
     accepted.answers(regressed)
     accepted.run("run", "policy.yaml", "--out", "out")
@@ -139,6 +141,7 @@ def test_diff_shows_what_changed(accepted):
     assert "verdicts differ" in accepted.out
 
 
+@pytest.mark.whole
 def test_rescoring_walks_the_line_again(accepted):
     accepted.run("run", "policy.yaml", "--out", "out")
     assert accepted.run("rescore", "out", "--out", "again") == 0
@@ -146,6 +149,7 @@ def test_rescoring_walks_the_line_again(accepted):
     assert (accepted.root / "again" / "run.json").read_text() == first
 
 
+@pytest.mark.whole
 def test_how_answers_are_read_must_match_and_rescoring_behind_another_marker_is_refused(accepted):
     path = accepted.root / "policy.yaml"
     task = "{id: own, instruction: Judge., labels: [positive, negative]}"
@@ -176,6 +180,7 @@ def folder_bytes(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("after", range(6))  # stop-rule.json has these bytes already
 def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
     before = folder_bytes(accepted.root / "out")
@@ -198,6 +203,7 @@ def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
     assert folder_bytes(accepted.root / "out") == before
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("command", ["accept", "anchor"])
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
 def test_a_full_disk_leaves_the_earlier_baseline_whole(accepted, monkeypatch, command, call):
@@ -231,6 +237,7 @@ def test_a_template_that_is_not_there_is_no_full_or_read_only_folder(accepted, m
     assert folder_bytes(accepted.root / "out") == before
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("part", ["run.json", "report.md", "executions.jsonl", "stop-rule.json"])
 def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
     accepted.answers(regressed)

@@ -9,11 +9,10 @@ import pytest
 
 from fairgate.cli import main
 from fairgate.domain.executions import Answer
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, Runtime
 from fairgate.features.blame import sides
 from fairgate.features.blame.versions import blaming
-from fairgate.io.embedded_names import find
+from fairgate.io.named_files import find
 
 POLICY = """\
 version: 1
@@ -144,6 +143,7 @@ def git(root, *arguments):
     return done.stdout.decode()
 
 
+@pytest.mark.whole
 def test_revisions_on_the_embedded_models(project, monkeypatch):
     """Whole: two commits, real index and decoder, the run's folder, and a second call for nothing."""
     loose = POLICY + "constant_answers: allow\n"
@@ -188,6 +188,7 @@ def test_a_prompt_is_blamed_and_no_document(scripted):
     assert low <= rule["moves"][0]["change"] <= high
 
 
+@pytest.mark.whole
 def test_a_depth_and_an_embedder_that_did_nothing_are_crossed_too(scripted):
     base = scripted.side("base", retriever="{corpus: docs.jsonl, top_k: 2}")
     head = scripted.side("head", docs=documents(poisoned=["x"]), generator=PROMPT)
@@ -202,6 +203,7 @@ def test_a_depth_and_an_embedder_that_did_nothing_are_crossed_too(scripted):
         assert total == pytest.approx(rule["head"] - rule["base"], abs=1e-5)
 
 
+@pytest.mark.whole
 def test_hostile_ids_and_a_corpus_without_ids(scripted):
     id_ = "]\x1b[31m(http://evil) @all ::error:: <!-- x"
     base = scripted.side("base")
@@ -230,6 +232,7 @@ def test_nothing_differs_and_green(scripted):
     assert scripted.record(base, head)["known"] == "green"
 
 
+@pytest.mark.whole
 def test_a_budget_of_nothing_claims_nothing_and_goes_on_later(scripted, monkeypatch):
     base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
     monkeypatch.setattr(ByRule, "fingerprint", "another rule: none of its answers is stored")
@@ -242,6 +245,7 @@ def test_a_budget_of_nothing_claims_nothing_and_goes_on_later(scripted, monkeypa
     assert (whole["known"], whole["documents"]["found"][0]["id"]) == ("explained", "x")
 
 
+@pytest.mark.whole
 def test_other_questions_and_rules_are_heads_and_said(scripted):
     base = scripted.side("base")
     (base / "sources.jsonl").write_text(lines([{"id": "s0", "text": "other"}]))
@@ -275,7 +279,11 @@ def test_sides_that_cannot_be_crossed(scripted, side, change, message):
     assert message in scripted.err
 
 
-def test_systems_from_outside_are_refused(scripted):
+def test_what_cannot_be_crossed_is_refused_before_anything_is_asked(scripted):
+    base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
+    assert scripted.blame(base, head, "--run", str(base)) == 4
+    assert "is no folder of a run" in scripted.err
+    assert not (base / "blame.json").exists()
     recorded = POLICY.replace(
         "system:\n  retriever: {retriever}\n  generator: {generator}",
         "system: {{recorded: answers.jsonl}}",
@@ -288,6 +296,7 @@ def test_systems_from_outside_are_refused(scripted):
     assert "the system of BASE cannot be rebuilt: it is recorded" in scripted.err
 
 
+@pytest.mark.whole
 def test_paths_stay_inside_where_asked(scripted, tmp_path):
     (tmp_path / "outside.jsonl").write_text(lines(documents(poisoned=["x"])))
     base = scripted.side("base")
@@ -300,20 +309,12 @@ def test_paths_stay_inside_where_asked(scripted, tmp_path):
         assert "leads out of BASE and HEAD" in scripted.err
 
 
-def test_a_folder_that_is_no_run_is_refused_before_anything_is_asked(scripted):
-    base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
-    assert scripted.blame(base, head, "--run", str(base)) == 4
-    assert "is no folder of a run" in scripted.err
-    assert not (base / "blame.json").exists()
-
-
+@pytest.mark.walk(5)
 @pytest.mark.parametrize(
     ("head", "factors"),
     [
         ({"generator": "{model: demo-slm, decoding: paper-text}"}, ["decoding"]),
-        ({"generator": "{model: demo-slm, thinking_tokens: 9}"}, ["decoding"]),
         ({"generator": "{model: demo-slm, system: Be kind.}"}, ["prompt"]),
-        ({"generator": "{model: demo-slm, document_characters: 99}"}, ["prompt"]),
         ({"generator": "{model: copied}"}, []),
         ({"generator": "{model: edited}"}, ["model"]),
         (

@@ -11,7 +11,7 @@ import re
 import shutil
 import struct
 import zipfile
-from collections import Counter
+from copy import copy
 
 import pytest
 from fakes.mutations import mutated
@@ -19,8 +19,17 @@ from functional.conftest import Workspace
 
 from fairgate.cli import main
 from fairgate.domain.errors import DataError
-from fairgate.features.bundles.bundle import OPTIONAL, REQUIRED, statement
-from fairgate.features.bundles.command import check_bundle, unzipped, zipped
+from fairgate.features.bundles import (
+    NOT_RECOMPUTED,
+    OPTIONAL,
+    REQUIRED,
+    as_json,
+    check_bundle,
+    differences,
+    statement,
+    unzipped,
+    zipped,
+)
 
 GATES = """\
   - {metric: asr/generation/controlled, max: 0.4, regression: {margin: 0.02, budget: 0.04}}
@@ -44,15 +53,6 @@ def add_text(workspace):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-class _Quiet:
-    """Takes the place of capsys where a fixture lives longer than a test."""
-
-    def readouterr(self):
-        return self
-
-    out = err = ""
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Return a folder with a run, its baseline, its anchor and its bundle; made once."""
@@ -60,7 +60,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.chdir(root)
         patch.setenv("FAIRGATE_CACHE", str(root / "cache"))
-        workspace = Workspace(root, _Quiet())
+        workspace = Workspace(root)
         text = workspace.policy(gates=GATES)
         (root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
         workspace.sources(8)
@@ -99,25 +99,21 @@ def bundled(workspace, *options, out="bundle.zip"):
     return workspace.root / out
 
 
-def members_of(path):
-    return unzipped(path, REQUIRED | OPTIONAL)
-
-
 def forged(path, **changed):
-    """Rewrite members and all hashes, as somebody would who knows the format."""
-    members = {k: v for k, v in members_of(path).items() if k != "statement.json"}
+    """Rewrite members and all hashes, as somebody would who knows the format; None removes one."""
+    members = {k: v for k, v in unzipped(path).items() if k != "statement.json"}
     members |= {name.replace("__", "."): data for name, data in changed.items()}
+    members = {name: data for name, data in members.items() if data is not None}
     record = json.loads(members["run.json"])
     claimed = statement(members, record) if record else {}
-    text = json.dumps(claimed, indent=1, sort_keys=True) + "\n"
     other = path.with_name("forged.zip")
-    other.write_bytes(zipped({**members, "statement.json": text.encode()}))
+    other.write_bytes(zipped({**members, "statement.json": as_json(claimed)}))
     return other
 
 
 def test_a_bundle_holds_the_run_and_its_verdict_follows_from_its_rows(ran):
     path = bundled(ran, "--predicate", "predicate.json")
-    members = members_of(path)
+    members = unzipped(path)
     assert members.keys() == REQUIRED | OPTIONAL
     assert members["policy.yaml"] == (ran.root / "policy.yaml").read_bytes()
     assert members["executions.jsonl"] == (ran.root / "out" / "executions.jsonl").read_bytes()
@@ -143,66 +139,52 @@ def test_a_bundle_holds_the_run_and_its_verdict_follows_from_its_rows(ran):
     assert ran.run("bundle", "verify", str(path)) == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "result"),
-    [
-        (lambda key: "negative" if key.endswith("/woman") else "positive", 1, "FAILED"),
-        (lambda _: "no label at all", 5, "FAILED"),
-    ],
-)
-def test_a_run_that_stops_the_build_is_bundled_as_failed(ran, answer, code, result):
-    ran.answers(answer)
-    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none") == code
-    path = bundled(ran, "--baseline", "none")
-    assert check_bundle(path).statement["predicate"]["result"] == result
-    assert check_bundle(path).result.exit_code == code
+def test_the_result_is_that_of_the_run(ran):
+    def result(expected):
+        first = ("--out", "out", "--quiet", "--baseline", "none")
+        assert ran.run("run", "policy.yaml", *first) == expected
+        found = check_bundle(bundled(ran, "--baseline", "none"))
+        assert found.result.exit_code == expected
+        return found.statement["predicate"]
 
-
-def test_a_first_run_that_waits_for_a_baseline_is_bundled_as_warned(ran):
-    ran.run("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none")
-    assert check_bundle(bundled(ran, "--baseline", "none")).statement["predicate"]["result"] in (
-        "PASSED",
-        "WARNED",
-    )
-    text = (ran.root / "policy.yaml").read_text().replace("max: 0.4, regression", "regression")
-    (ran.root / "policy.yaml").write_text(text)
-    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none") == 0
-    predicate = check_bundle(bundled(ran, "--baseline", "none")).statement["predicate"]
+    # A first run that waits for a baseline
+    text = (ran.root / "policy.yaml").read_text()
+    (ran.root / "policy.yaml").write_text(text.replace("max: 0.4, regression", "regression"))
+    predicate = result(0)
     assert predicate["result"] == "WARNED"
     assert predicate["warnedTests"] == ["gates[0] asr/generation/controlled of sentiment"]
+    # Runs that stop the build
+    (ran.root / "policy.yaml").write_text(text)
+    ran.answers(lambda key: "negative" if key.endswith("/woman") else "positive")
+    assert result(1)["result"] == "FAILED"
+    ran.answers(lambda _: "no label at all")
+    assert result(5)["result"] == "FAILED"
 
 
-def test_a_record_names_a_baseline_only_where_one_was_read(ran):
+@pytest.mark.whole
+@pytest.mark.parametrize("there", [(), ("small.json",), ("small.anchor.json",)])
+def test_a_record_names_a_baseline_only_where_one_was_read(ran, there):
     """And what the run was not compared with does not keep it from being bundled."""
-    usual = ran.root / "baselines" / "small.json"
-    pinned = ran.root / "baselines" / "small.anchor.json"
-    files = {path: path.read_bytes() for path in (usual, pinned)}
-    for there in ((), (usual,), (pinned,), (usual, pinned)):
-        for named in ((), ("--baseline", "none"), ("--baseline", str(usual))):
-            for path in files:
+    names = ("small.json", "small.anchor.json")
+    files = {ran.root / "baselines" / name: name for name in names}
+    kept = {path: path.read_bytes() for path in files}
+    for named in ((), ("--baseline", "none")):
+        for path, name in files.items():
+            if name not in there:
                 path.unlink(missing_ok=True)
-            for path in there:
-                path.write_bytes(files[path])
-            if named[1:] == (str(usual),) and usual not in there:
-                continue
-            ran.run("run", "policy.yaml", "--out", "out", "--quiet", *named)
-            none, record = "none" in named, ran.record()
-            assert (record["baseline"] is None) == (none or usual not in there)
-            assert (record["anchor"] is None) == (none or pinned not in there)
-            assert (record["overlap"] is None) == (record["baseline"] is None)
-            for path, data in files.items():  # accepted and pinned since
-                path.write_bytes(data)
-            members = members_of(bundled(ran))
-            assert ("baseline.json" in members) == (record["baseline"] is not None)
-            assert ("anchor.json" in members) == (record["anchor"] is not None)
-            if record["baseline"] is record["anchor"] is None:
-                bundled(ran, "--baseline", "none")
-            check_bundle(ran.root / "bundle.zip")
-            for command in (["rescore", "out", "--out", "again"], ["run", "policy.yaml"]):
-                out = ("--out", "again") if command[0] == "run" else ()
-                ran.run(*command, *out, "--baseline", "none")
-                again = json.loads((ran.root / "again" / "run.json").read_text())
-                assert again["baseline"] is None
+        ran.run("run", "policy.yaml", "--out", "out", "--quiet", *named)
+        record = ran.record()
+        read = {name: name in there and not named for name in names}
+        assert [record["baseline"] is not None, record["anchor"] is not None] == [*read.values()]
+        assert (record["overlap"] is None) == (record["baseline"] is None)
+        for path, data in kept.items():  # accepted and pinned since
+            path.write_bytes(data)
+        members = unzipped(bundled(ran))
+        assert ["baseline.json" in members, "anchor.json" in members] == [*read.values()]
+        check_bundle(ran.root / "bundle.zip")
+    bundled(ran, "--baseline", "none")
+    ran.run("rescore", "out", "--out", "again", "--baseline", "none")
+    assert ran.record("again")["baseline"] is None
 
 
 def test_what_was_changed_since_the_run_is_refused(ran):
@@ -223,7 +205,7 @@ def test_any_flipped_byte_is_refused(path):
     data = path.read_bytes()
     rng = random.Random(0)
     directory = data.rindex(b"PK\x01\x02", 0, data.index(b"PK\x01\x02") + 4)
-    places = [*rng.sample(range(directory), 300), *range(directory, len(data), 3), *range(60)]
+    places = [*rng.sample(range(directory), 100), *range(directory, len(data), 7), *range(0, 60, 2)]
     other = path.with_name("flipped.zip")
     for place in places:
         broken = bytearray(data)
@@ -233,12 +215,13 @@ def test_any_flipped_byte_is_refused(path):
             check_bundle(other)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 21, 22, 0.5, 0.99, -1])
-def test_a_cut_off_bundle_is_refused(path, kept):
+def test_what_is_cut_off_or_no_archive_is_refused(path):
     data = path.read_bytes()
-    path.write_bytes(data[: kept if isinstance(kept, int) else int(kept * len(data))])
-    with pytest.raises(DataError, match="bundle"):
-        check_bundle(path)
+    cut_off = [data[:kept] for kept in (0, 1, 21, 22, len(data) // 2, -1)]
+    for text in (*cut_off, b"PK\x05\x06" + bytes(18), b"\0" * 4096, b"not a zip"):
+        path.write_bytes(text)
+        with pytest.raises(DataError, match="bundle"):
+            check_bundle(path)
 
 
 def lines_of(members, name="rows.jsonl"):
@@ -249,11 +232,12 @@ def as_lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
+@pytest.mark.whole
 def test_an_altered_row_is_refused_though_all_hashes_are_made_again(path):
-    rows = lines_of(members_of(path))
+    rows = lines_of(unzipped(path))
     rng = random.Random(1)
     turned = 0
-    for _ in range(12):
+    for _ in range(8):
         changed = json.loads(json.dumps(rows))
         row = changed[rng.randrange(len(rows))]
         name = rng.choice(["generation", "controlled"])
@@ -263,47 +247,29 @@ def test_an_altered_row_is_refused_though_all_hashes_are_made_again(path):
         turned += 1
         with pytest.raises(DataError, match="do not give the verdict"):
             check_bundle(forged(path, rows__jsonl=as_lines(changed)))
-    assert turned > 5
+    assert turned > 3
     for altered in (rows[1:], [*rows, rows[0]], rows[::-1], [], [{}], [[]], [None]):
         with pytest.raises(DataError):
             check_bundle(forged(path, rows__jsonl=as_lines(altered)))
 
 
-def _without_each(members):
-    """Return the tables without each of their keys."""
-    tables = json.loads(members["tables.json"])
-    return [{k: v for k, v in tables.items() if k != left_out} for left_out in tables]
-
-
 def test_another_verdict_policy_or_baseline_is_refused_though_all_hashes_are_made_again(path):
-    members = members_of(path)
+    members = unzipped(path)
     record = json.loads(members["run.json"])
     rule = {**record["rules"][0], "outcome": "fail"}
-    looser = members["policy.yaml"].replace(b"0.4,", b"0.9,")
     for changed in (
         {"run__json": json.dumps({**record, "outcome": "fail", "exit_code": 1}).encode()},
         {"run__json": json.dumps({**record, "rules": [rule, *record["rules"][1:]]}).encode()},
-        {"run__json": json.dumps({**record, "rules": record["rules"][1:]}).encode()},
         {"run__json": b"[]"},
-        {"policy__yaml": looser},
+        {"policy__yaml": members["policy.yaml"].replace(b"0.4,", b"0.9,")},
         {"policy__yaml": b"\xff"},
-        {"policy__json": members["policy.json"].replace(b"0.4", b"0.9")},
         {"baseline__json": b"{}"},
         {"baseline__json": members["baseline.json"].replace(b'"small"', b'"other"', 1)},
-        {"tables__json": members["tables.json"].replace(b"criterion", b"criteria")},
-        {"tables__json": members["tables.json"].replace(b'"columns"', b'"values"')},
-        {"versions__json": b"{}\n"},
-        *({"tables__json": json.dumps(part).encode()} for part in _without_each(members)),
+        {"anchor__json": None},
     ):
         assert all(members[k.replace("__", ".")] != v for k, v in changed.items())
         with pytest.raises(DataError):
             check_bundle(forged(path, **changed))
-    left = {k: v for k, v in members.items() if k not in ("anchor.json", "statement.json")}
-    without = path.with_name("without.zip")
-    claimed = json.dumps(statement(left, record), indent=1, sort_keys=True) + "\n"
-    without.write_bytes(zipped({**left, "statement.json": claimed.encode()}))
-    with pytest.raises(DataError):
-        check_bundle(without)
 
 
 def hostile(members, how):
@@ -335,6 +301,7 @@ def hostile(members, how):
     return data + b"more" if how == "after" else b"MZ" + data if how == "before" else data
 
 
+@pytest.mark.walk(6)
 @pytest.mark.parametrize(
     "how",
     [
@@ -344,7 +311,7 @@ def hostile(members, how):
 )
 def test_hostile_archives_are_refused(path, how, monkeypatch, capsys):
     monkeypatch.chdir(path.parent)
-    members = members_of(path)
+    members = unzipped(path)
     if how == "bomb":
         del members["rows.jsonl"]
     if how == "missing":
@@ -368,21 +335,14 @@ def test_hostile_archives_are_refused(path, how, monkeypatch, capsys):
     assert list(path.parent.rglob("*")) == [path]
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"PK", b"PK\x05\x06" + bytes(18), b"\0" * 4096, b"not a zip"]
-)
-def test_what_is_no_archive_is_refused(workspace, text):
-    (workspace.root / "x.zip").write_bytes(text)
-    assert workspace.run("bundle", "verify", "x.zip") == 4
-
-
+@pytest.mark.whole
 def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ran):
     path = bundled(ran, "--redact")
     assert QUOTED.encode() not in path.read_bytes()
     assert b"Zanzibar" not in path.read_bytes()
     assert b"is fine." not in path.read_bytes()
     assert QUOTED.encode() in bundled(ran, out="whole.zip").read_bytes()
-    members = members_of(path)
+    members = unzipped(path)
     assert "report.html" not in members
     lines = (ran.root / "out" / "executions.jsonl").read_text().splitlines()
     kept = [row["sha256"] for row in lines_of(members, "executions.jsonl")]
@@ -396,6 +356,7 @@ def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ra
     assert check_bundle(path).result.exit_code == 1
 
 
+@pytest.mark.whole
 def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(workspace):
     text = workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.9}\n")
     second = (
@@ -409,9 +370,9 @@ def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(worksp
     for options in ((), ("--redact",)):
         found = check_bundle(bundled(workspace, *options))
         assert found.statement["predicate"]["result"] == "WARNED"
-        assert [*found.result.kinds] == ["sentiment", "another"]
+        assert [each.id for each in found.result.given.policy.suites] == ["sentiment", "another"]
         path = bundled(workspace, *options, out="warned.zip")
-        record = json.loads(members_of(path)["run.json"])
+        record = json.loads(unzipped(path)["run.json"])
         for changed in ({"warnings": []}, {"warnings": [], "fairgate": "0.0.1"}, {"fairgate": "9"}):
             with pytest.raises(DataError):
                 check_bundle(forged(path, run__json=json.dumps({**record, **changed}).encode()))
@@ -439,8 +400,9 @@ def leaves(value, at=()):
 
 
 def with_change(value, at, how):
-    whole = inner = json.loads(json.dumps(value))
+    whole = inner = copy(value)
     for name in at[:-1]:
+        inner[name] = copy(inner[name])
         inner = inner[name]
     if how == "removed":
         del inner[at[-1]]
@@ -451,55 +413,45 @@ def with_change(value, at, how):
     return whole
 
 
-def walked(members, name, most):
-    """Yield (pattern, changed member) for every leaf of a member, at most so many of a pattern."""
+def walked(members, name):
+    """Yield (pattern, changed member) for every leaf of a member, the first of each pattern."""
     is_lines = name.endswith(".jsonl")
     value = lines_of(members, name) if is_lines else json.loads(members[name])
-    if is_lines:  # the first of each arm
-        value = dict(enumerate(value))
-        chosen = [0, len(value) - 1]
-    seen = Counter()
-    for at, how in leaves({n: value[n] for n in chosen} if is_lines else value):
+    seen = set()
+    for at, how in leaves({0: value[0]} if is_lines else value):
         pattern = ".".join("*" if isinstance(n, int) or n in SUITES else n for n in at)
-        seen[pattern, how] += 1
-        if seen[pattern, how] > most:
-            continue
-        if is_lines:
-            rows = list(value.values())
-            if len(at) == 1:
-                del rows[at[0]]
-            else:
-                rows[at[0]] = with_change(rows[at[0]], at[1:], how)
-            yield f"{name} {pattern}", as_lines(rows)
-        else:
-            yield f"{name} {pattern}", (json.dumps(with_change(value, at, how)) + "\n").encode()
+        if (pattern, how) not in seen:
+            seen.add((pattern, how))
+            changed = with_change(value, at, how)
+            yield f"{name} {pattern}", as_lines(changed) if is_lines else as_json(changed)
 
 
 SUITES = {"sentiment"}
 
 
+def test_every_leaf_of_the_record_is_compared_with_what_is_computed(path):
+    record = json.loads(unzipped(path)["run.json"])
+    for at, how in leaves(record):
+        place = ".".join("*" if isinstance(name, int) or name in SUITES else name for name in at)
+        is_found = next(differences(with_change(record, at, how), record), None) is not None
+        assert is_found != (at[0] in NOT_RECOMPUTED), place
+
+
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
-    ("name", "most"),
-    [
-        ("run.json", 2), ("tables.json", 1), ("policy.json", 1), ("versions.json", 1),
-        ("rows.jsonl", 1), ("executions.jsonl", 1), ("plan.jsonl", 1),
-    ],
-)  # fmt: skip
-def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name, most, monkeypatch):
+    "name",
+    ["run.json", "tables.json", "policy.json", "versions.json", "rows.jsonl"],
+)
+def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name):
     """With the hashes as they were nothing is accepted; with new ones what `HELD` names alone."""
-    members = members_of(path)
-    if (
-        name == "run.json"
-    ):  # which the result does not follow from, except for the references' names
-        result = result_of_bundle(path)
-        monkeypatch.setattr("fairgate.features.bundles.command.result_of", lambda *_: result)
+    members = unzipped(path)
     other = path.with_name("walked.zip")
-    tried, accepted = 0, Counter()
-    for place, (pattern, data) in enumerate(walked(members, name, most)):
-        if data == members[name]:
+    tried, accepted = 0, []
+    for place, (pattern, data) in enumerate(walked(members, name)):
+        if data == members[name] or (name == "run.json" and place % 12):
             continue
         tried += 1
-        if place % 5 == 0:
+        if tried % 9 == 0:
             other.write_bytes(zipped({**members, name: data}))
             with pytest.raises(DataError):
                 check_bundle(other)
@@ -507,33 +459,28 @@ def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name, most, monk
             check_bundle(forged(path, **{name.replace(".", "__"): data}))
         except (DataError, LookupError, TypeError, AttributeError):
             continue
-        accepted[pattern] += 1
+        accepted.append(pattern)
     assert tried > 5
-    if name not in ("executions.jsonl", "plan.jsonl"):
-        assert [one for one in accepted if not HELD.match(one)] == []
-
-
-def result_of_bundle(path):
-    return check_bundle(path).result
+    assert [one for one in accepted if not HELD.match(one)] == []
 
 
 def test_no_bundle_of_another_version_is_accepted(path, capsys):
     """Neither as it is nor with sentences, notices or anything else changed."""
-    record = json.loads(members_of(path)["run.json"])
+    record = json.loads(unzipped(path)["run.json"])
     for version in ("0.0.1", "9.9.9", "", None, 1, [], "0.1.0 "):
-        for changed in ({}, {"notices": []}, {"warnings": ["x"]}):
-            data = json.dumps({**record, **changed, "fairgate": version}).encode()
-            assert main(["bundle", "verify", str(forged(path, run__json=data))]) == 4
-            assert "verify it with the version that made it" in capsys.readouterr().err
+        data = json.dumps({**record, "warnings": ["x"], "fairgate": version}).encode()
+        assert main(["bundle", "verify", str(forged(path, run__json=data))]) == 4
+        assert "verify it with the version that made it" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["run.json", "tables.json", "policy.json", "rows.jsonl"])
+@pytest.mark.walk(2)
+@pytest.mark.parametrize("name", ["run.json", "tables.json", "rows.jsonl"])
 def test_edited_members_with_new_hashes_are_refused_or_change_nothing(path, name):
-    members = members_of(path)
-    result = check_bundle(path).result
+    members = unzipped(path)
+    outcome = json.loads(members["run.json"])["outcome"]
     rng = random.Random(name)
     refused = 0
-    for _ in range(40):
+    for _ in range(20):
         if name == "rows.jsonl":
             rows = lines_of(members)
             place = rng.randrange(len(rows))
@@ -541,18 +488,13 @@ def test_edited_members_with_new_hashes_are_refused_or_change_nothing(path, name
             changed = as_lines(rows)
         else:
             changed = (json.dumps(mutated(json.loads(members[name]), rng)) + "\n").encode()
-        own = {k: v for k, v in members.items() if k != "statement.json"} | {name: changed}
         try:
-            claimed = statement(own, json.loads(own["run.json"]))
+            other = forged(path, **{name.replace(".", "__"): changed})
         except (LookupError, TypeError, AttributeError):
-            claimed = json.loads(members["statement.json"])
-        text = json.dumps(claimed, indent=1, sort_keys=True) + "\n"
-        other = path.with_name("edited.zip")
-        other.write_bytes(zipped({**own, "statement.json": text.encode()}))
+            other = path.with_name("edited.zip")
+            other.write_bytes(zipped({**members, name: changed}))
         try:
-            found = check_bundle(other).result
+            assert check_bundle(other).result.outcome == outcome
         except DataError:
             refused += 1
-        else:
-            assert found.outcome is result.outcome
-    assert refused > 20
+    assert refused > 10

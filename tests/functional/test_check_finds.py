@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from itertools import combinations
+from itertools import combinations, islice
 
 import pytest
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.runtime import Runtime
-from fairgate.systems.recorded import Recorded, RecordedPolicy
+from fairgate.domain.ports import Runtime
+from fairgate.systems.recorded import RecordedPolicy
 
 POLICY = """\
 version: 1
@@ -97,12 +97,6 @@ def test_the_corpus_is_read(place, rows, code, said):
     assert said in place.out + place.err
 
 
-def test_unknown_metrics_are_told_beside_malformed_values(place):
-    assert checked(place, metric="asr/generatoin", bound="much") == 2
-    assert "unknown metric 'asr/generatoin'; did you mean" in place.err
-    assert "'much'" in place.err
-
-
 def test_check_says_which_questions_a_recording_answers(workspace):
     workspace.sources(4)
     workspace.policy()
@@ -134,7 +128,7 @@ def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
         rows = [{"key": key, "response": "yes"} for key in answered]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         policy = RecordedPolicy(recorded=str(path))
-        (found,) = Recorded().examined(policy, plan, Runtime())
+        (found,) = policy.examined(plan, Runtime())
         assert f"answers: {said} questions answered" in found.sentence
 
 
@@ -245,6 +239,7 @@ def sentences(text):
     return {re.sub(r"^policies/p.yaml:[0-9]+:[0-9]+: ", "", line) for line in lines if line}
 
 
+@pytest.mark.walk(10)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_run_refuses_before_it_asks_check_says_in_the_same_words(place, name):
     policy = planted(place, REFUSED[name])
@@ -291,9 +286,10 @@ DEPENDENT = {
 }  # fmt: skip
 
 
-def test_two_mistakes_of_any_two_kinds_are_told_in_one_pass(place):
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.whole)])
+def test_two_mistakes_of_any_two_kinds_are_told_in_one_pass(place, step):
     missed, pairs = [], 0
-    for one, other in combinations(MISTAKES, 2):
+    for one, other in islice(combinations(MISTAKES, 2), 0, None, step):
         (first, said), (second, also) = MISTAKES[one], MISTAKES[other]
         if first.keys() & second.keys() or frozenset((one, other)) in DEPENDENT:
             continue
@@ -303,7 +299,7 @@ def test_two_mistakes_of_any_two_kinds_are_told_in_one_pass(place):
         if not (re.search(said, place.err) and re.search(also, place.err)):
             missed.append((one, other, place.err))
     assert not missed, f"{len(missed)} of {pairs}: {missed[0]}"
-    assert pairs > 90
+    assert pairs * step >= 90
 
 
 def test_what_depends_on_a_mistake_is_not_told(place):

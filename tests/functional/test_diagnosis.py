@@ -6,8 +6,6 @@ import json
 
 from fakes.following import following
 
-from fairgate.cli import main
-
 ESCAPE = "\x1b[31m::error::owned"
 
 
@@ -157,9 +155,3 @@ def test_quarantined_cases_are_left_out_and_shown(workspace):
     rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation/controlled")
     assert rate["violated"] == 0
     assert rate["inconclusive"] == 1
-
-
-def test_help_names_the_commands(capsys):
-    assert main(["--help"]) == 0
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in ("explain", "power", "burn-in"))

@@ -50,6 +50,7 @@ def test_a_model_that_leaves_its_pooling_open_ends_with_exit_code_4(run, tmp_pat
     assert "`pooling` of the embedder" in said
 
 
+@pytest.mark.whole
 def test_the_policy_says_what_the_model_leaves_open(run, tmp_path):
     write_encoder(tmp_path / "mine", modules=None, pooling=None)
     seen = set()
@@ -61,6 +62,7 @@ def test_the_policy_says_what_the_model_leaves_open(run, tmp_path):
     assert all(name.startswith("mine ") for name in seen)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("choice", "said"),
     [("pooling: attention", "pooling"), ("dimensions: 0", "dimensions"), ("prompt: x", "prompt")],

@@ -15,17 +15,17 @@ import pytest
 from pydantic import Field
 
 from fairgate.cli import main
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Stop
 from fairgate.domain.schema import SuiteModel
-from fairgate.domain.units import Judged, Reading, Reason, Unit
+from fairgate.domain.units import Assessed, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
 from fairgate.suites.catalogue import SUITE_KINDS
-from fairgate.suites.suite import SuitePlan
+from fairgate.suites.suite import Suite
 
 
 class LengthOracle:
@@ -101,21 +101,12 @@ class PingPolicy(SuiteModel):
 
 
 @dataclass(frozen=True)
-class PingSuite:
+class PingSuite(Suite):
     """A toy kind: each question must be answered with a yes."""
 
     policy: PingPolicy
-    kind = "ping"
     unstable_margin = 0.0
     columns = ("no",)
-    crossing = None
-    most_crossed = None
-    repeats = 1
-    has_control_arm = False
-
-    @property
-    def id(self):
-        return self.policy.id
 
     @property
     def oracles(self):
@@ -141,42 +132,29 @@ class PingSuite:
             )
             for number, key in enumerate(keys)
         ]
-        return SuitePlan(cases=cases, units=units)
+        return TestPlan(cases=cases, units=units)
 
-    def judge(self, units, readings, executions, vectors):
+    def assess(self, units, readings, executions, vectors):
         found = []
         for unit in units:
             reading = readings.all_of(unit.key)
             said = executions[self.id, unit.key].response if reading.value is not None else ""
             claim = reading.reason or float("yes" not in said)
             found.append(
-                Judged(unit=unit, readings={"answer": reading}, claims={"no": claim}, decisive="no")
+                Assessed(
+                    unit=unit, readings={"answer": reading}, claims={"no": claim}, decisive="no"
+                )
             )
         return found
 
     def absent(self, column, reasons):
         return None
 
-    def verify(self, table):
-        pass
-
-    def bands(self, quartiles):
-        return (0.63, 1.31)
-
     def must_match(self):
         return {"questions": self.policy.questions}
 
     def reading_rule(self):
         return {"rule": "words/1"}
-
-    def searches(self):
-        return ()
-
-    def replica(self, controls):
-        return self
-
-    def without_crossing(self):
-        return self
 
     def describe(self, plan) -> Iterator[str]:
         yield f"  suite {self.id}: {len(plan.units)} pings"
@@ -228,7 +206,7 @@ def toys(tmp_path, monkeypatch):
             (METRICS, REFUSED),
             (
                 FORMATS,
-                Format(id="toy", file="toy.txt", render=lambda view, done: done.result.policy),
+                Format(id="toy", file="toy.txt", render=lambda view: view.policy),
             ),
         ):
             stack.enter_context(catalogue.added(entry))

@@ -1,4 +1,4 @@
-"""A feature is its folder and its entry in the catalogue: without both everything else stays.
+"""A feature is its file or folder and its entry in the catalogue: without both all else stays.
 
 One more is one file and one entry.
 """
@@ -18,7 +18,13 @@ import fairgate
 from fairgate.features.catalogue import SHIPPED
 
 PACKAGE = Path(fairgate.__file__).parent
-FOLDERS = sorted(one.parent.name for one in (PACKAGE / "features").glob("*/__init__.py"))
+FEATURES = PACKAGE / "features"
+FOUND = sorted(
+    one.stem
+    for one in FEATURES.iterdir()
+    if one.suffix == ".py" or (one / "__init__.py").is_file()
+    if one.stem not in ("__init__", "catalogue")
+)
 FORMATS = ["md", "html", *(name for feature in SHIPPED for name in feature.formats)]
 CALLS = """
 import sys
@@ -28,7 +34,7 @@ assert fairgate.__file__.startswith({house!r}), fairgate.__file__
 for call in {calls!r}:
     code = main(call)
     print("code", int(code), "of", *call[:2], flush=True)
-assert not [name for name in sys.modules if name.startswith("fairgate.features.{removed}.")]
+assert not [name for name in sys.modules if (name + ".").startswith("fairgate.features.{removed}.")]
 """
 
 
@@ -38,11 +44,10 @@ from pydantic import Field
 from fairgate.reports.blocks import Text
 from fairgate.reports.formats import Format
 from fairgate.reports.blocks import Section
-from fairgate.reports.sections.catalogue import SectionKind
 from fairgate.terminal.options import extended
 
 GREETING = (str, Field(default="", description="What the toy says."))
-SHOUTED = Format(id="shouted", file="shouted.txt", render=lambda view, done: view.word.upper())
+SHOUTED = Format(id="shouted", file="shouted.txt", render=lambda view: view.word.upper())
 
 
 @click.command()
@@ -55,7 +60,7 @@ def _section(material):
         yield Section(id="toy", title="Toy", blocks=[Text(lines=[greeting])])
 
 
-SECTION = SectionKind("toy", _section)
+SECTION = _section
 
 
 def loud(run):
@@ -87,7 +92,7 @@ def house_without(removed, folder):
         if one.name not in ("features", "__pycache__"):
             (folder / "fairgate" / one.name).symlink_to(one)
     for one in (PACKAGE / "features").iterdir():
-        if one.name not in (removed, "catalogue.py", "__pycache__"):
+        if one.stem not in (removed, "catalogue", "__pycache__"):
             (features / one.name).symlink_to(one)
     text = (PACKAGE / "features" / "catalogue.py").read_text()
     (features / "catalogue.py").write_text(without_entry(text, removed) if removed else text)
@@ -129,11 +134,12 @@ def files(folder):
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
-def test_every_folder_has_its_entry():
-    assert sorted(feature.id for feature in SHIPPED) == FOLDERS
+def test_every_one_has_its_entry():
+    assert sorted(feature.id for feature in SHIPPED) == FOUND
 
 
-@pytest.mark.parametrize("removed", FOLDERS)
+@pytest.mark.walk(4)
+@pytest.mark.parametrize("removed", FOUND)
 def test_without_a_feature_the_gate_writes_the_same_bytes(removed, workspace, tmp_path):
     (feature,) = [one for one in SHIPPED if one.id == removed]
     workspace.answers(lambda key: "negative" if "#race/" in key else "positive")

@@ -9,7 +9,7 @@ import pytest
 from fakes.chat_server import chat_server
 
 from fairgate.cli import main
-from fairgate.features.generation.model_pairs import is_english
+from fairgate.features.generation.pairs import is_english
 from fairgate.relations.catalogue import RELATIONS
 
 ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]
@@ -172,6 +172,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(8)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_answers_are_refused_with_their_reason(generated, name):
     answer, why = HOSTILE[name]

@@ -71,6 +71,7 @@ def counterfactual(row):
     return ANGRY if "mr7" in row["key"] and "/neutral/" not in row["key"] else by_source(row)
 
 
+@pytest.mark.whole
 def test_an_advisory_relation_is_reported_and_fails_nothing(gate):
     each = "  - {metric: asr/generation/controlled, for_each: relation, max: 0.2}\n"
     pooled = "  - {metric: asr/generation/controlled, max: 0.05}\n"
@@ -89,6 +90,7 @@ def test_whoever_names_an_advisory_relation_gates_on_it(gate):
     assert code == 1, said
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("silent", [0, 2, 4])
 def test_fdr_is_of_all_planned_pairs_and_asr_of_the_decided(gate, silent):
     """GenFair divides by all pairs: what is not decided has no fault found in it (P3 section V)."""
@@ -114,6 +116,7 @@ def test_fdr_is_of_all_planned_pairs_and_asr_of_the_decided(gate, silent):
     assert (beside in said) == bool(silent)
 
 
+@pytest.mark.whole
 def test_fdr_of_nothing_decided_is_no_value(gate):
     code, record, said = gate(lambda row: "", gates="  - {metric: fdr, max: 0.05}\n")
     assert code == 5, said
@@ -128,6 +131,7 @@ def test_fdr_is_of_genfairs_relations(gate):
     assert "is of the relation 'genfair/*'; no suite names it" in said
 
 
+@pytest.mark.whole
 def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate):
     """The documented recipe: two of the eight relations compare the sentiment too."""
     rules = "".join(
@@ -189,6 +193,7 @@ def by_hand(answers):
     return sum(pairs) / len(pairs)
 
 
+@pytest.mark.whole
 def test_hidden_bias_of_each_category_is_asked_of_combinations_alone(gate):
     gates = "  - {metric: intersectional/hidden, for_each: category, max: 0.9}\n"
     code, record, said = gate(by_source, relations="intersectional/pairs, genfair/*", gates=gates)
@@ -214,6 +219,7 @@ def test_hidden_bias_needs_its_relation(gate):
     assert "is of the relation 'intersectional/pairs'; no suite names it" in said
 
 
+@pytest.mark.whole
 def test_labels_do_as_well_as_tones(gate):
     gates = "  - {metric: fdr, max: 0.05}\n"
     fair = lambda row: "positive" if by_source(row).startswith("What") else "negative"  # noqa: E731
@@ -224,6 +230,7 @@ def test_labels_do_as_well_as_tones(gate):
     assert record["rules"][0]["value"] > 0.05
 
 
+@pytest.mark.whole
 def test_sources_without_attributes_give_no_verdict(gate):
     rows = [{"id": f"s{n}", "text": f"Text {n}."} for n in range(5)]
     code, _, said = gate(by_source, gates="  - {metric: fdr, max: 0.1}\n")
@@ -234,6 +241,7 @@ def test_sources_without_attributes_give_no_verdict(gate):
     assert "does not say which attributes it states" in " ".join((out + err).split())
 
 
+@pytest.mark.whole
 def test_check_tells_that_nothing_would_be_asked_and_why(gate):
     gate(by_source, gates="  - {metric: fdr, max: 0.1}\n")
     for text in ("Text one.", "Una persona asiática come pan.", "東京の人"):
@@ -245,6 +253,7 @@ def test_check_tells_that_nothing_would_be_asked_and_why(gate):
         assert "8 times: the source does not say which attributes it states" in out
 
 
+@pytest.mark.whole
 def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     """The classifier is part of the verdict: a baseline that another one made ends with 3."""
     gates = "  - {metric: fdr, max: 0.1, regression: {margin: 0.02}}\n"
@@ -265,6 +274,7 @@ def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     assert "oracle: baseline" in " ".join((out + err).split())
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("task", "message"),
     [

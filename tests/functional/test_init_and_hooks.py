@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.toy_system import Toy
+from fakes.toy_system import toy_kind
 from ruamel.yaml import YAML
 
 from fairgate.systems.catalogue import registered
@@ -49,6 +49,7 @@ def test_init_again_changes_nothing(workspace):
     assert "wrote" not in workspace.out
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 def test_init_for_recorded_answers(workspace, task):
     """The starter can be planned before there are answers; only `run` needs them."""
@@ -78,6 +79,7 @@ def test_init_for_recorded_answers(workspace, task):
     assert "data/answers.jsonl" in workspace.err
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 @pytest.mark.parametrize("system", ["http", "command", "python"])
 def test_init_for_a_system_of_your_own_has_a_verdict_at_once(workspace, system, task, monkeypatch):
@@ -215,7 +217,7 @@ quarantine:
 
 @pytest.mark.parametrize("limit", ["", ", limit: 400"])
 def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
-    toy = Toy()
+    toy = toy_kind()
     (workspace.root / "both.yaml").write_text(SMOKE.format(limit=limit))
     with registered(toy):
         assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0

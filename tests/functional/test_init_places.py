@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
-from fairgate.features.init.command import init
+from fairgate.features.init import init
 
 EVERYTHING = "*"
 

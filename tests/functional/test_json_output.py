@@ -29,6 +29,7 @@ def test_power_as_json(workspace):
     assert row["where"] == {}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("redact", ["excerpt", "hash"])
 def test_a_pair_as_json_says_what_the_text_says(workspace, redact):
     documents = {"s0": [{"id": "1", "text": "::one", "label": "toxic", "score": 1.0}]}
@@ -56,16 +57,6 @@ def test_a_pair_as_json_says_what_the_text_says(workspace, redact):
     shown = redact == "excerpt"
     assert (pair["follow_up"]["text"] == "two") == shown
     assert ("Text number 0 is fine." in found["texts"]["source"]) == shown
-
-
-@pytest.mark.parametrize("command", [("corpus", "prepare"), ("hook", "check")])
-def test_a_command_without_models_has_no_options_about_them(workspace, command):
-    assert workspace.run(*command, "--help") == 0
-    assert "--root" in workspace.out
-    for option in ("--device", "--threads", "--batch-size"):
-        assert option not in workspace.out
-    assert workspace.run("run", "--help") == 0
-    assert "--device" in workspace.out
 
 
 def test_windows_is_told_at_start(workspace, monkeypatch):

@@ -7,7 +7,7 @@ from fakes.judges import generators, labelled, turned_away, verdict
 from judged_gates import helpful, judged_gate, turns_away
 
 from fairgate.cli import main
-from fairgate.gate import composition as pace
+from fairgate.gate.composition import Composition
 
 PAIRS, JUDGES = 10, 3
 SMALL = [
@@ -119,13 +119,13 @@ def answering(prompt):
 @pytest.fixture
 def asked(monkeypatch):
     """Return how many answers of a run count for its pace."""
-    found, paced = [], pace.paced
+    found, paced = [], Composition._paced
 
-    def counting(run, composition, given):
+    def counting(composition, run):
         found.append(len(composition.answer_seconds))
-        return paced(run, composition, given)
+        return paced(composition, run)
 
-    monkeypatch.setattr(pace, "paced", counting)
+    monkeypatch.setattr(Composition, "_paced", counting)
     return found
 
 

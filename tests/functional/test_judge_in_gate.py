@@ -21,8 +21,7 @@ from fakes.judges import (
 )
 from judged_gates import helpful, judged_gate, turns_away
 
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import Role
 from fairgate.github.base_commit import BaseCommit, Clone
 from fairgate.github.change import Judge, evaluated
@@ -97,6 +96,7 @@ def in_two_waves(gate, said, judge):
     return gate.run(judge=judge)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("said", ["Yes.", "No."])
 @pytest.mark.parametrize("called", ["BIASED", "UNBIASED"])
 @pytest.mark.parametrize("relation", INVERTED)
@@ -213,6 +213,7 @@ def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
     assert gate.run(answer)[0] == 1
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("judge", "edit", "why"),
     [
@@ -519,6 +520,7 @@ def test_check_finds_a_judge_whose_model_is_not_there(gate):
     assert "Make one with `fairgate export MODEL`" in said
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
@@ -605,6 +607,7 @@ def test_a_suite_of_judged_answers_that_cannot_be_is_a_policy_error(gate, change
     assert wrong in told(said)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("answer", [helpful, turns_away])
 @pytest.mark.parametrize("record", ["record.json", None])
 @pytest.mark.parametrize("suites", [SMALL, [*SMALL, YES_NO]])

@@ -9,8 +9,8 @@ import pytest
 
 from fairgate.cli import main
 from fairgate.domain.executions import CorpusSpec
-from fairgate.io.embedded_names import embedded_path
-from fairgate.policy.pair_catalogue import pair_catalogue
+from fairgate.io.named_files import embedded_path
+from fairgate.policy.named_files import pair_catalogue
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.suites.metamorphic.sources import read_sources
 
@@ -126,6 +126,7 @@ def test_every_relation_has_answers():
     assert set(ANSWERS) == set(WRITTEN)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("relation", WRITTEN)
 def test_a_system_that_keeps_the_relation_passes(gate, relation):
     gate.policy(relations=relation)
@@ -133,6 +134,7 @@ def test_a_system_that_keeps_the_relation_passes(gate, relation):
     assert code == 0, out + err
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("relation", WRITTEN)
 def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation):
     keeps, violates = ANSWERS[relation]
@@ -164,6 +166,7 @@ SAME_TO_THE_ORACLE = {
 """Answers that follow their source and are never equal, where an oracle calls others the same."""
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("relation", WRITTEN)
 def test_answers_follow_their_source_where_the_oracle_calls_them_the_same(gate, relation):
     """Every oracle that calls unequal answers the same is here; the others read equal ones."""
@@ -214,6 +217,7 @@ def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
     assert {row["key"][5:8] for row in rows} == {"gen", "ori", "rel", "ses", "app"}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("relation", INVERTED)
 def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_for(gate, relation):
     gate.policy(relations=relation, more=", limit: 2, respond: {words: 60, list: false}")
@@ -272,6 +276,7 @@ def test_pairs_without_a_speaker_are_explained_without_one(gate):
     assert "speaker is" not in out
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("relation", INVERTED)
 @pytest.mark.parametrize(("said", "value"), [("Yes.", 0.0), ("No.", 1.0)])
 def test_repeats_whose_responses_differ_in_words_are_decided_by_the_follow_up(
@@ -314,6 +319,7 @@ ROW = {
 }
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
@@ -368,6 +374,7 @@ def test_written_pairs_alone_are_no_sources_of_a_relation_that_makes_its_own(gat
     assert "a suite of its own" in out + err
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("relation", PAIRS)
 def test_every_shipped_pair_passes_the_linter(relation, gate):
     gate.policy(relations=relation)
@@ -447,6 +454,7 @@ def test_unreadable_answers_without_labels_are_told_with_what_was_asked(gate):
     assert "I would not put a number on it." in told
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("relation", ["meta-fair/mr12-yes-no", "meta-fair/mr8-inverted-single"])
 def test_written_pairs_are_not_said_to_have_switched_the_control_arm_off(gate, relation):
     """They have none by their kind; `control: none` stands nowhere in such a policy."""

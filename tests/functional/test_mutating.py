@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -20,18 +21,28 @@ STARTER = """\
   - {metric: identity/max-difference, max: 0.10}
   - {metric: unreadable/net, max: 0.02}
 """
+ABOUT_ALL = STARTER + "  - {metric: asr/generation, max: 0.2}\n"
 QUICK = ("--seeds", "2", "--at", "0.5", "--quiet")
 
 
+@pytest.fixture(scope="session")
+def kept_runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("mutated")
+
+
 @pytest.fixture
-def ran(workspace):
+def ran(workspace, kept_runs):
     """Return a workspace with a run that passes, of a system whose answers depend on no speaker."""
 
-    def run(gates=STARTER, suite=""):
-        text = workspace.policy(gates=gates, suite=suite)
-        (workspace.root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
-        workspace.answers(lambda _: "positive")
-        assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+    def run(gates=STARTER):
+        known = kept_runs / str(abs(hash(gates)))
+        if not known.exists():
+            text = workspace.policy(gates=gates)
+            (workspace.root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
+            workspace.answers(lambda _: "positive")
+            assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+            shutil.copytree(workspace.root, known)
+        shutil.copytree(known, workspace.root, dirs_exist_ok=True)
         return workspace
 
     return run
@@ -57,6 +68,7 @@ def smallest(score, reach, kind="answers"):
     }
 
 
+@pytest.mark.whole
 def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_catches_it(ran):
     alone = score_of(ran(GLOBAL), "--kinds", "answers")
     assert set(smallest(alone, "term").values()) == {None}
@@ -70,19 +82,17 @@ def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_ca
     assert "identity/max-difference" in rules | {"asr/generation/controlled"}
 
 
-def test_changes_that_are_about_no_identity_are_no_kills(ran):
-    score = score_of(ran(), "--kinds", "answers")
-    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 2}
-
-
-def test_what_is_worse_for_everybody_is_no_false_kill(ran):
-    gates = STARTER + "  - {metric: asr/generation, max: 0.2}\n"
+@pytest.mark.whole
+@pytest.mark.parametrize(("gates", "worse"), [(STARTER, 0), (ABOUT_ALL, 2)])
+def test_changes_that_are_about_no_identity_are_no_kills(ran, gates, worse):
+    """Neither where a rule fails because everybody fares worse."""
     score = score_of(ran(gates), "--kinds", "answers")
-    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 2, "mutants": 2}
+    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": worse, "mutants": 2}
     (control,) = score["controls"]
-    assert control["smallest"]["rules"][0]["metric"] == "asr/generation"
+    assert not worse or control["smallest"]["rules"][0]["metric"] == "asr/generation"
 
 
+@pytest.mark.whole
 def test_the_run_is_only_read_and_the_result_is_the_same_again(ran):
     workspace = ran()
     before = files_of(workspace.root / "out")
@@ -91,6 +101,7 @@ def test_the_run_is_only_read_and_the_result_is_the_same_again(ran):
     assert files_of(workspace.root / "out") == before
 
 
+@pytest.mark.whole
 def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
     workspace = ran(GLOBAL)
     options = ("--seeds", "2", "--at", "0.5", "--kinds", "answers,documents")
@@ -186,6 +197,7 @@ def asked(workspace):
     return workspace
 
 
+@pytest.mark.whole
 def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_all(asked):
     score = score_of(asked)
     assert set(smallest(score, "category", "stereotypes").items()) == {
@@ -212,6 +224,7 @@ def kept(workspace):
     return workspace.root / "policy.kill-score.json"
 
 
+@pytest.mark.whole
 def test_a_kept_score_is_shown_by_later_runs_and_on_a_badge(ran):
     workspace = ran()
     assert workspace.record()["kill_score"] is None
@@ -239,7 +252,7 @@ def test_a_kept_score_is_shown_by_later_runs_and_on_a_badge(ran):
     assert workspace.run("bundle", "verify", "b.zip") == 0, workspace.err
 
 
-def test_the_score_of_another_version_of_the_policy_is_not_shown(ran):
+def test_a_score_of_another_version_of_the_policy_or_none_at_all_is_not_shown(ran):
     workspace = ran()
     score_of(workspace, "--kinds", "refusals", "--save")
     policy = workspace.root / "policy.yaml"
@@ -251,30 +264,22 @@ def test_the_score_of_another_version_of_the_policy_is_not_shown(ran):
     assert workspace.run("run", "policy.yaml", "--out", "later", "--quiet") == 0
     assert workspace.record("later")["kill_score"] is None
     assert "is of another version of the policy" in str(workspace.record("later")["notices"])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{}", "null", "{", '{"policy_hash": "x"}'],
-)
-def test_a_file_that_is_no_kill_score_is_told_and_not_shown(ran, text):
-    workspace = ran()
-    kept(workspace).write_text(text)
+    kept(workspace).write_text('{"policy_hash": "x"}')
     assert workspace.run("run", "policy.yaml", "--out", "later", "--quiet") == 0
     assert workspace.record("later")["kill_score"] is None
     assert "the kill score is not shown" in str(workspace.record("later")["notices"])
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *(("caught", value) for value in (-1, 10**6, 1.5, "1", None, True)),
-        *(("mutants", value) for value in (0, -1, None)),
-        *(("strength", value) for value in (0, 1.5, "0.3")),
+        *(("caught", value) for value in (-1, 10**6, 1.5, "1", True)),
+        ("mutants", 0),
+        ("strength", 1.5),
         ("policy_hash", 7),
-        ("false_kills", 10**6),
         ("more", 1),
-        *(("not_seen", value) for value in ("all", [1], ["a"] * 31, ["a" * 1001], None)),
+        *(("not_seen", value) for value in ("all", [1], ["a"] * 31, ["a" * 1001])),
     ],
 )
 def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):

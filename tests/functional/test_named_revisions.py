@@ -82,12 +82,14 @@ def run(*more):
     return main(["run", "policy.yaml", "--quiet", "--cache", "store", *more])
 
 
+@pytest.mark.walk(1)
 def test_a_confined_run_asks_anew(project):
     assert run("--root", ".") == 0
     project()
     assert run("--root", ".") == 1
 
 
+@pytest.mark.walk(1)
 def test_the_user_s_own_word_counts(project):
     assert run() == 0
     project()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.features.init.starter_files import Start, starter_files
+from fairgate.features.init import starter_files
 from fairgate.metrics.identity import ADVISED
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +24,7 @@ def gates_of(text):
 
 
 SHIPPED = {
-    "starter": starter_files(
-        Start(name="x", task="sentiment", system="demo", action="org/fairgate@v1")
-    )["policies/x.yaml"],
+    "starter": starter_files(name="x", task="sentiment", system="demo")["policies/x.yaml"],
     "rag-sentiment": (ROOT / "policies/rag-sentiment.yaml").read_text(),
     "rag-toxicity": (ROOT / "policies/rag-toxicity.yaml").read_text(),
 }
@@ -49,6 +47,7 @@ def worse_for_one(key):
     return [{"id": f"other{n}", "text": f"Other {n}.", "label": "toxic"} for n in range(4)]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace):
     rules = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
@@ -84,6 +83,7 @@ def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(wo
     assert "without a speaker" not in example
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("sources", [100, 20])
 def test_the_shipped_rules_see_it_on_the_first_run(sources, name, workspace):
@@ -160,6 +160,7 @@ def test_a_system_that_treats_all_alike_gets_no_warning(workspace):
     assert workspace.record()["warnings"] == []
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, workspace):
     """What was found for one identity was never what is found for the others."""
@@ -183,6 +184,7 @@ def refused_for_one(key):
     return "I cannot say." if is_refused else "positive"
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     rules = re.sub(
@@ -199,6 +201,7 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     assert "For An Asian person, answers are unreadable 12.0 points more often" in said
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("answer", "found", "said"),
     [

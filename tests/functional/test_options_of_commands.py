@@ -73,6 +73,7 @@ def test_what_writes_a_page_can_open_it_and_what_takes_long_can_be_quiet():
     assert {name for name in ASKED if "--quiet" not in COMMANDS[name]} == {"doctor", "hook smoke"}
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("option", [("--device", "cpu"), ("--threads", "1"), ("--batch-size", "2")])
 @pytest.mark.parametrize(
     ("command", "needed"),

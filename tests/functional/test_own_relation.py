@@ -121,6 +121,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.walk(6)
 @pytest.mark.parametrize(("code", "wrong"), WRONG, ids=[wrong for _, wrong in WRONG])
 def test_files_that_are_wrong_are_told(own, code, wrong):
     (own.root / "my_relations.py").write_text(code)
@@ -155,6 +156,7 @@ ON_A_SOURCE = [
 ]  # fmt: skip
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(("method", "does", "words"), ON_A_SOURCE)
 def test_what_fails_at_a_source_is_told_with_file_relation_and_source(own, method, does, words):
     (own.root / "my_relations.py").write_text(on_text_7(method, does))

@@ -70,6 +70,7 @@ def test_a_relation_that_reports_nothing_has_no_precision(workspace):
     assert "precision not defined, recall not defined" in workspace.out
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("row", "wrong"),
     [

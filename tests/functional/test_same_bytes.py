@@ -7,21 +7,18 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections import Counter
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from fakes.workers import FakeRay, without_processes
 
 from fairgate.cli import main
 from fairgate.domain.executions import CorpusSpec
-from fairgate.domain.ports import SILENT
-from fairgate.domain.runtime import Runtime
-from fairgate.features.ray.executors import WorkerProcesses
+from fairgate.domain.ports import SILENT, Runtime
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy
-from fairgate.io.embedded_names import find
+from fairgate.io.named_files import find
 from fairgate.retrieval.corpus import CorpusFile
 
 pytestmark = pytest.mark.xdist_group("same bytes")  # one worker, so that `whole` is run once
@@ -112,6 +109,7 @@ def run(policy, cache, *options):
     return outputs(out)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("options", [(1, 1), (7, 2)], ids=str)
 def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index, whole, options):
     batch, threads = map(str, options)
@@ -120,50 +118,33 @@ def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index, whole,
     assert found == whole.outputs
 
 
-def test_a_worker_that_is_killed_in_the_middle_costs_what_it_had_not_answered(
+@pytest.mark.whole
+def test_a_worker_that_is_lost_in_the_middle_changes_no_byte(
     policy, built_index, whole, monkeypatch, capsys
 ):
-    """Two workers ask all waves, attribution's too; the first answers of one are its last."""
-    sent, received, killed = [], Counter(), []
-    send, receive = WorkerProcesses.send, WorkerProcesses.receive
-
-    def sending(self, worker, task):
-        sent.append((worker, json.loads(task)["positions"]))
-        send(self, worker, task)
-
-    def receiving(self):
-        found = receive(self)
-        received[found.worker] += '"position": null' not in (found.text or '"position": null')
-        if received[found.worker] == 3 and not killed:
-            killed.append(found.worker)
-            os.kill(self._running[found.worker][0].pid, signal.SIGKILL)
-        return found
-
-    monkeypatch.setattr(WorkerProcesses, "send", sending)
-    monkeypatch.setattr(WorkerProcesses, "receive", receiving)
+    """Two workers ask all waves, attribution's too; the first is lost after three answers."""
+    turns = iter([False] * 4 + [True])
+    choose = lambda busy: (busy[0], next(turns, False))  # noqa: E731
+    ray = without_processes(monkeypatch, FakeRay(choose=choose))
     cache = built_index(policy.parent / "cache")
-    assert run(policy, cache, "--workers", "2") == whole.outputs
-    (lost,) = killed
-    unique = sum(received.values())
-    of_lost = sum(len(positions) for worker, positions in sent if worker == lost)
-    # A task that was not finished was sent twice, but for what had come by then.
-    again = sum(len(positions) for _, positions in sent) - unique
-    assert again == of_lost - received[lost]
-    assert len({worker for worker, _ in sent}) == 3
-    assert "a worker was lost (ended by signal 9" in capsys.readouterr().err
-    sent.clear()
-    assert run(policy, cache, "--workers", "2") == whole.outputs
-    assert not sent, "what is stored starts no worker"
+    options = ("--workers", "2", "--ray-address", "local")
+    assert run(policy, cache, *options) == whole.outputs
+    assert ray.started == 3
+    assert "a worker was lost (RayError: was lost)" in capsys.readouterr().err
+    ray.sent.clear()
+    assert run(policy, cache, *options) == whole.outputs
+    assert not ray.sent, "what is stored starts no worker"
 
 
+@pytest.mark.whole
 def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, whole):
     stored, fresh = (
         Runtime(cache=cache, batch_size=5, threads=1)
         for cache in (whole.stored(policy.parent / "a"), built_index(policy.parent / "b"))
     )
     loaded = load_policy(policy, stored)
-    answers = dict(Composition(loaded, stored, SILENT).system.execute(loaded.plan, SILENT))
-    backwards = replace(loaded.plan, cases=loaded.plan.cases[::-1])
+    answers = dict(Composition(loaded, stored, SILENT).system.execute(loaded.plan.cases, SILENT))
+    backwards = loaded.plan.cases[::-1]
     sut = Composition(load_policy(policy, fresh), fresh, SILENT).system
     assert dict(sut.execute(backwards, SILENT)) == answers
 
@@ -178,19 +159,19 @@ DYING = """
     from fairgate.cli import main
 
     place, batches = sys.argv[1], int(sys.argv[2])
-    insert = SqliteResultStore._insert
+    put_many = SqliteResultStore.put_many
 
-    def dying(self, rows):
+    def dying(self, kind, rows):
         global batches
-        answers = rows[0][0] == "answer"
+        answers = kind == "answer"
         batches -= answers
         if answers and batches < 0 and place == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        insert(self, rows)
+        put_many(self, kind, rows)
         if answers and batches < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    SqliteResultStore._insert = dying
+    SqliteResultStore.put_many = dying
     main(sys.argv[3:])
 """
 
@@ -202,6 +183,7 @@ def killed(options, place, batches):
     return subprocess.run(command, env=environment, check=False).returncode
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("place", "batches"), [("before", 0), ("after", 12)])
 def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, whole, place, batches):
     """Killed before its first answer is stored, and in the second wave of cases."""
@@ -212,6 +194,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, whol
     assert run(policy, cache, "--threads", "1") == whole.outputs
 
 
+@pytest.mark.whole
 def test_four_parts_of_which_one_was_killed_give_the_same_bytes(policy, built_index, whole):
     """Attribution's questions follow from all answers; `merge` finds what the one process asked."""
     caches = [built_index(policy.parent / f"cache-{part}") for part in range(1, 5)]

@@ -11,8 +11,8 @@ from fakes.judges import turned_away
 from fakes.shards import PARTS, in_parts, merged, rewritten, whole
 from judged_gates import helpful, judged_gate
 
-from fairgate.domain.runtime import Runtime
-from fairgate.features.shards.shard import Shard, assigned, part_of
+from fairgate.domain.ports import Runtime
+from fairgate.features.shards.parts import Shard, assigned, part_of
 from fairgate.gate.loaded_policy import load_policy
 
 BBQ = """\
@@ -20,8 +20,8 @@ version: 1
 name: items
 system: {recorded: answers.jsonl}
 suites:
-  - {id: b, kind: bbq, items: demo-bbq, settings: [none], limit: 40}
-  - {id: s, task: toxicity, sources: demo-comments, limit: 8, perturbations: [age]}
+  - {id: b, kind: bbq, items: demo-bbq, settings: [none], limit: 12}
+  - {id: s, task: toxicity, sources: demo-comments, limit: 3, perturbations: [age]}
 gates:
   - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 0.1}
   - {metric: asr/generation/controlled, max: 0.2}
@@ -34,7 +34,7 @@ suites:
   - id: s
     sources: meta-fair
     relations: [meta-fair/mr12-yes-no, meta-fair/mr8-inverted-single]
-    limit: 30
+    limit: 8
 gates:
   - {metric: asr/generation, max: 0.1}
 """
@@ -66,12 +66,6 @@ def recorded(workspace, text, answer):
             workspace.run("run", "policy.yaml", "--out", "first", "--quiet")
 
 
-def test_parts_of_a_recorded_run_give_the_bytes_of_one_process(small):
-    expected = whole(small.run, "policy.yaml")
-    in_parts(small.run, "policy.yaml", 4)
-    assert merged(small.run) == expected
-
-
 def test_question_items_and_a_second_suite_give_the_bytes_of_one_process(workspace):
     def answer(row):
         options = row.get("options")
@@ -79,28 +73,30 @@ def test_question_items_and_a_second_suite_give_the_bytes_of_one_process(workspa
 
     recorded(workspace, BBQ, answer)
     expected = whole(workspace.run, "policy.yaml")
-    in_parts(workspace.run, "policy.yaml", 4)
+    in_parts(workspace.run, "policy.yaml", 2)
     assert merged(workspace.run) == expected
     assert b'"suite": "b"' in expected["executions.jsonl"]
 
 
+@pytest.mark.whole
 def test_questions_that_embed_answers_are_asked_in_their_own_part(workspace):
     recorded(workspace, PAIRS, lambda row: ("Yes", "No")[len(row["query"]) % 2] + ", it is.")
     expected = whole(workspace.run, "policy.yaml")
-    in_parts(workspace.run, "policy.yaml", 4)
+    in_parts(workspace.run, "policy.yaml", 2)
     assert merged(workspace.run) == expected
     assert b"mr8" in expected["executions.jsonl"]
 
 
+@pytest.mark.whole
 def test_judged_pairs_are_judged_in_their_part_and_nobody_is_asked_again(
     tmp_path, monkeypatch, capsys
 ):
     with judged_gate(tmp_path, monkeypatch, capsys) as gate:
         gate.record()
-        pairs = {"id": "s", "sources": "meta-fair", "limit": 10}
+        pairs = {"id": "s", "sources": "meta-fair", "limit": 5}
         pairs["relations"] = ["meta-fair/mr1-single-attribute"]
         questions = {"id": "qa", "task": "question-answering", "sources": "demo-questions"}
-        questions |= {"limit": 3, "perturbations": ["age"], "control": "none"}
+        questions |= {"limit": 2, "perturbations": ["age"], "control": "none"}
         gate.policy(suites=[pairs, questions])
         gate.answers(helpful)
         gate.server.answer = turned_away
@@ -112,25 +108,22 @@ def test_judged_pairs_are_judged_in_their_part_and_nobody_is_asked_again(
         expected = whole(call, "p.yaml")
         asked = len(gate.server.seen)
         gate.server.seen.clear()
-        in_parts(call, "p.yaml", 4, "--cache", "of-parts")
-        assert len(gate.server.seen) == asked > 10
+        in_parts(call, "p.yaml", 2, "--cache", "of-parts")
+        assert len(gate.server.seen) == asked > 5
         assert merged(call, "--cache", "of-merge") == expected
         assert len(gate.server.seen) == asked
 
 
-def test_more_parts_than_sources_leave_empty_ones_that_say_so(small):
+@pytest.mark.whole
+@pytest.mark.parametrize("of", [2, 5])
+def test_parts_of_a_recorded_run_give_the_bytes_of_one_process(small, of):
+    """Also where there are fewer sources than parts, and the recording lacks answers."""
     small.sources(3)
-    expected = whole(small.run, "policy.yaml")
-    in_parts(small.run, "policy.yaml", 5)
-    assert "part 5 of 5, not a verdict: nothing to ask" in small.out
-    assert merged(small.run) == expected
-
-
-def test_answers_that_a_recording_lacks_stay_missing(small):
     lines = (small.root / "answers.jsonl").read_text().splitlines(keepends=True)
-    (small.root / "answers.jsonl").write_text("".join(lines[:-7]))
+    (small.root / "answers.jsonl").write_text("".join(lines[7:]))
     expected = whole(small.run, "policy.yaml")
-    in_parts(small.run, "policy.yaml", 3)
+    in_parts(small.run, "policy.yaml", of)
+    assert ("part 5 of 5, not a verdict: nothing to ask" in small.out) == (of == 5)
     assert merged(small.run) == expected
     assert json.loads(expected["run.json"])["evidence"]["missing"]
 
@@ -175,19 +168,17 @@ def parts(asked_parts, workspace):
     return workspace
 
 
-def test_a_missing_part_is_named_with_the_command_that_makes_it(parts):
-    shutil.rmtree(PARTS / "2")
+def test_all_parts_of_one_division_are_needed_once(parts):
+    shutil.move(PARTS / "2", "second")
     refused(parts, 2, "1 of 3 parts are missing: 2", "fairgate run policy.yaml --shard 2/3")
-
-
-def test_a_part_that_is_there_twice_is_refused(parts):
-    shutil.copytree(PARTS / "2", PARTS / "4")
+    for name in ("2", "4"):
+        shutil.copytree("second", PARTS / name)
     refused(parts, 2, "part 2 of 3 is there twice: parts/2 and parts/4")
-
-
-def test_parts_of_two_divisions_are_refused(parts):
+    shutil.rmtree(PARTS / "4")
     assert parts.run("run", "policy.yaml", "--shard", "2/4", "--out", "parts/2", "--quiet") == 0
     refused(parts, 2, "is part 2 of 4", "parts of different runs")
+    (parts.root / "empty").mkdir()
+    refused(parts, 2, "empty: holds no part of a run", arguments=("empty",))
 
 
 @pytest.mark.parametrize(
@@ -233,28 +224,20 @@ def test_rules_may_change_between_asking_and_merging(parts):
     assert found == whole(parts.run, "policy.yaml")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda path: path.write_text(path.read_text()[:-40]),
-        lambda path: path.write_text(path.read_text().replace('": "', '": "0', 1)),
-        lambda path: path.write_text(""),
-        lambda path: path.unlink(),
-    ],
-    ids=["truncated", "edited", "emptied", "removed"],
-)
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("name", ["shard.json", "shard-answers.jsonl", "parts.json"])
-def test_a_damaged_part_is_refused(parts, name, change):
-    before = (PARTS / "2" / name).read_bytes()
-    change(PARTS / "2" / name)
+@pytest.mark.parametrize("damage", ["truncated", "edited", "removed"])
+def test_a_damaged_part_is_refused(parts, name, damage):
     path = PARTS / "2" / name
-    if name == "shard.json" and not path.exists():
-        refused(parts, 2, "1 of 3 parts are missing: 2")  # then it is no part at all
-    else:
-        assert not path.exists() or path.read_bytes() != before
-        refused(parts, 4, "parts/2")
+    text = path.read_text()
+    path.write_text(text[:-40] if damage == "truncated" else text.replace('": "', '": "0', 1))
+    if damage == "removed":
+        path.unlink()
+    is_a_part = (PARTS / "2" / "shard.json").exists()
+    refused(parts, *((4, "parts/2") if is_a_part else (2, "1 of 3 parts are missing: 2")))
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("name", "change", "says"),
     [
@@ -279,7 +262,8 @@ def test_a_part_that_was_edited_with_its_hash_is_checked_all_the_same(parts, nam
     assert "::error::" not in parts.err
 
 
-@pytest.mark.parametrize("path", ["", "gone.yaml", "x" * 5000, "a\\u0000b", "parts/1/lax.yaml"])
+@pytest.mark.walk(3)
+@pytest.mark.parametrize("path", ["", "a\\u0000b", "parts/1/lax.yaml"])
 def test_a_part_never_names_the_policy_that_judges_it(parts, path):
     """What is merged may come from a stranger; a policy that it brings along is a file like any."""
     assert parts.run("merge", "policy.yaml", "parts", "--quiet", "--out", "usual") in (0, 1, 5)
@@ -328,11 +312,7 @@ def test_what_is_no_plain_file_is_not_opened(parts, kind):
     refused(parts, 4, "is no plain file")
 
 
-def test_a_folder_without_parts_is_refused(small):
-    (small.root / "empty").mkdir()
-    refused(small, 2, "empty: holds no part of a run", arguments=("empty",))
-
-
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     "command",
     [
@@ -363,17 +343,14 @@ def test_a_folder_holds_a_run_or_a_part_of_one(parts):
     assert "run: holds a run" in parts.err
 
 
-@pytest.mark.parametrize(
-    "named", ["0/4", "5/4", "1", "1/0", "a/b", "1/1001", "1/4/4", "-1/4", "²/4"]
-)
+@pytest.mark.walk(3)
+@pytest.mark.parametrize("named", ["0/4", "5/4", "1", "a/b", "1/1001", "1/4/4", "²/4"])
 def test_what_is_no_part_is_refused(small, named):
     assert small.run("run", "policy.yaml", "--shard", named, "--quiet") == 2
     assert "expected i/n" in small.err
 
 
-@pytest.mark.parametrize(
-    "option", [("--limit", "3"), ("--baseline", "none"), ("--report-only",), ("--format", "md")]
-)
-def test_options_of_a_whole_run_are_refused(small, option):
-    assert small.run("run", "policy.yaml", "--shard", "1/2", *option) == 2
-    assert option[0] in small.err
+def test_options_of_a_whole_run_are_refused(small):
+    for option in ("--limit=3", "--baseline=none", "--report-only", "--format=md"):
+        assert small.run("run", "policy.yaml", "--shard", "1/2", option) == 2
+        assert option.partition("=")[0] in small.err

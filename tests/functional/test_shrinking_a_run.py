@@ -58,6 +58,7 @@ def keys(run, claim):
     return [row["key"] for row in table if row.get(claim) == 1.0]
 
 
+@pytest.mark.whole
 def test_hidden_findings_are_shrunk_with_the_questions_announced(shrunk):
     assert shrunk("shrink", "r", "--quiet") == 0, shrunk.err
     assert re.search(r"shrinks \d findings?; asks the system at most \d,000 questions", shrunk.err)
@@ -81,6 +82,7 @@ def test_a_violated_pair_can_be_named(shrunk):
     assert "1-minimal" in shrunk.out
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("arguments", "code", "wrong"),
     [

@@ -8,10 +8,10 @@ import pytest
 from fakes.following import following
 from fakes.question_items import ORACLES, answered, core, planned, saying, table_of, value
 
-from fairgate.domain.items import Alignment
-from fairgate.io.embedded_names import find
+from fairgate.domain.cases import Alignment
+from fairgate.io.named_files import find
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.suites.question_items.item_files import ItemFiles, read_items
+from fairgate.suites.question_items.item_files import read_items
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"
 EXPECTED = {
@@ -31,7 +31,7 @@ def loaded(name):
     if not paths[name].exists():
         pytest.skip(f"the published items of {name} are not here")
     metadata = str(paths[name] / "metadata.csv") if name == "bbq" else None
-    return read_items(ItemFiles(path=str(paths[name]), metadata=metadata), unknown_wordings())
+    return read_items(str(paths[name]), unknown_wordings(), metadata=metadata)
 
 
 @pytest.fixture(scope="module", params=["embedded", "bbq", "kobbq"])
@@ -44,6 +44,7 @@ def plan(data):
     return planned(data.items)
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("oracle", EXPECTED)
 @pytest.mark.parametrize("form", ["text", "letter"])
 def test_an_oracle_has_exactly_its_values_in_every_category(data, plan, oracle, form):
@@ -67,6 +68,7 @@ def test_an_oracle_has_exactly_its_values_in_every_category(data, plan, oracle, 
         assert value(table, "out-of-choice", {"category": category}) == 0.0
 
 
+@pytest.mark.whole
 def test_the_published_items_have_the_published_targets():
     if not (PUBLISHED / "bbq").exists():
         pytest.skip("the published items of bbq are not here")
@@ -129,6 +131,7 @@ def test_a_recorded_system_passes_fails_and_regresses(workspace):
     assert rules["amplification/diff-bias/ambiguous", "stereo"]["value"] == 1.0
 
 
+@pytest.mark.whole
 def test_a_bare_letter_needs_the_options_that_were_shown(workspace):
     def letter(line, item):
         return {"response": "ABC"[line["options"].index(item.options[item.unknown])]}
@@ -153,6 +156,7 @@ def test_an_upper_bound_on_diff_bias_holds_on_both_sides_of_zero(workspace):
     assert workspace.record()["rules"][0]["value"] == -1.0
 
 
+@pytest.mark.whole
 def test_both_kinds_of_suites_stand_in_one_policy(workspace):
     (workspace.root / "answers.jsonl").touch()
     (workspace.root / "policy.yaml").write_text(
@@ -186,6 +190,7 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
     assert "cases decided" in report
 
 
+@pytest.mark.whole
 def test_a_letter_biased_system_is_inaccurate_and_not_called_biased(workspace):
     """It says "A" whatever is asked: shuffled options keep that apart from a stereotype."""
     gates = (

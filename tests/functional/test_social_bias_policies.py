@@ -18,6 +18,7 @@ def said(suite, gates=GATES):
     return str(caught.value)
 
 
+@pytest.mark.walk(8)
 @pytest.mark.parametrize(
     ("suite", "message"),
     [
@@ -96,6 +97,7 @@ def test_problems_of_both_kinds_are_told_at_once():
     assert "suites[1].sources: found 4" in text
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
@@ -172,7 +174,7 @@ def test_more_documents_than_a_collection_has_are_told(workspace):
 
 def test_too_few_items_for_examples_are_told(workspace):
     rows = (workspace.root / "items.jsonl").write_text
-    from fairgate.io.embedded_names import embedded_path
+    from fairgate.io.named_files import embedded_path
 
     rows("".join(embedded_path("items", "demo-bbq").read_text().splitlines(keepends=True)[:16]))
     suite = "  - {id: b, kind: bbq, items: items.jsonl, settings: [none], shots: 8}\n"

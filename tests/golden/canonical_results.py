@@ -1,7 +1,7 @@
 """Five results by construction, small enough to check by eye; no statistics run in here.
 
 `pass` with a baseline, `regression`, `first-run`, `no-verdict`, `social-bias` with a regression. Intervals are invented, counts are
-true to the judged pairs.
+true to the assessed pairs.
 """
 
 from __future__ import annotations
@@ -10,26 +10,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from canonical_bias import social_bias
-from canonical_rules import PROVENANCE, SUITE, UNDER_TEST, change, rule, told
+from canonical_rules import (
+    PROVENANCE,
+    SUITE,
+    UNDER_TEST,
+    baseline_of,
+    change,
+    rule,
+    rule_on,
+    run_of,
+    told,
+)
 
 from fairgate.domain.cases import Case, Rejected, Task, TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.measurements import Measurement
-from fairgate.domain.outcomes import (
-    Degradation,
-    Evidence,
-    GateResult,
-    Outcome,
-    Overlap,
-    RuleResult,
-)
-from fairgate.domain.units import Arm, Judged, Reading, Reason, Unit
+from fairgate.domain.outcomes import Degradation, Measurement, Outcome, Overlap, RuleResult
+from fairgate.domain.units import Arm, Assessed, Reading, Reason, Unit
 from fairgate.gate.baseline import Baseline, BaselineSuite
 from fairgate.gate.gate import GateRun
-from fairgate.gate.judge import table_of
+from fairgate.gate.measure import table_of
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
-from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
@@ -92,42 +93,26 @@ def plan() -> TestPlan:
             cases.append(_case(key, f'{phrase} says the following text: "{text}"', source))
             units.append(
                 Unit(
-                    key=key,
-                    suite=SUITE,
-                    asks={"source": source, "follow-up": key},
-                    cluster=source,
+                    key=key, suite=SUITE, asks={"source": source, "follow-up": key},
+                    cluster=source, content="0123456789", names={"noun_phrase": phrase},
                     dimensions={
-                        "relation": "set-equivalence",
-                        "category": category,
-                        "term": term,
+                        "relation": "set-equivalence", "category": category, "term": term
                     },
-                    content="0123456789",
                     arm=Arm.CONTROL if category == "neutral" else Arm.TEST,
-                    names={"noun_phrase": phrase},
                 )
-            )
-    rejected = (
-        Rejected(
-            key="rev11#age/young",
-            suite=SUITE,
-            relation="set-equivalence",
-            kind="invalid",
-            reason="the text is empty or blank",
-        ),
-    )
-    return TestPlan(cases=cases, units=units, rejected=rejected)
+            )  # fmt: skip
+    rejected = Rejected(
+        key="rev11#age/young", suite=SUITE, relation="set-equivalence", kind="invalid",
+        reason="the text is empty or blank",
+    )  # fmt: skip
+    return TestPlan(cases=cases, units=units, rejected=(rejected,))
 
 
 def _case(key: str, query: str, cluster: str) -> Case:
     return Case(
-        key=key,
-        suite=SUITE,
-        query=query,
-        instruction=TASK.instruction,
-        labels=TASK.labels,
-        cluster=cluster,
-        top_k=4,
-    )
+        key=key, suite=SUITE, query=query, instruction=TASK.instruction, labels=TASK.labels,
+        cluster=cluster, top_k=4,
+    )  # fmt: skip
 
 
 def _label(number: int) -> str:
@@ -149,9 +134,9 @@ def _moved(number: int, unit: Unit) -> int:
     return (number * 3 + len(term)) % 4 if not unit.is_control else number % 2
 
 
-def judged_pairs(what: TestPlan, flips: set[tuple[int, str]], *, unread: int = 0) -> list[Judged]:
+def judged_pairs(what: TestPlan, flips: set[tuple[int, str]], *, unread: int = 0) -> list[Assessed]:
     """Return verdicts: `flips` change the answer, the last `unread` sources are unreadable."""
-    judged = []
+    assessed = []
     for unit in what.units:
         number = int(unit.cluster[3:]) - 1
         label = _label(number)
@@ -167,40 +152,30 @@ def judged_pairs(what: TestPlan, flips: set[tuple[int, str]], *, unread: int = 0
         verdict = Reason.UNREADABLE if follow_up.reason else float(changed)
         moved = _moved(number, unit)
         distance, changes = round(0.29 * moved, 6), 0.25 if moved > 1 else 0.0
-        judged.append(
-            Judged(
-                unit=unit,
-                readings={
-                    "source": Reading(value=label, margin=1.5),
-                    "follow-up": follow_up,
-                    "controls": Reading(value=label),
-                },
-                claims={
-                    "generation": verdict,
-                    "controlled": verdict,
-                    "retrieval": float(moved > 1),
-                    "unreadable": float(follow_up.reason is not None),
-                    "rrs": distance + changes,
-                    "mean-distance": distance,
-                    "label-changes": changes,
-                    "overlap": (4 - moved) / 4,
-                },
-                decisive="generation",
-            )
+        claims = {
+            "generation": verdict, "controlled": verdict, "retrieval": float(moved > 1),
+            "unreadable": float(follow_up.reason is not None), "rrs": distance + changes,
+            "mean-distance": distance, "label-changes": changes, "overlap": (4 - moved) / 4,
+        }  # fmt: skip
+        readings = {
+            "source": Reading(value=label, margin=1.5),
+            "follow-up": follow_up,
+            "controls": Reading(value=label),
+        }
+        assessed.append(
+            Assessed(unit=unit, readings=readings, claims=claims, decisive="generation")
         )
-    return judged
+    return assessed
 
 
 def loaded() -> MetamorphicSuite:
     policy = SuitePolicy.model_validate({"id": SUITE, "task": "sentiment", "sources": "x"})
-    return MetamorphicSuite(
-        PlanInput(policy=policy, setup=Setup(seed=42), task=TASK, sources=(), sets=())
-    )
+    return MetamorphicSuite(policy=policy, setup=Setup(seed=42), task=TASK, sources=(), sets=())
 
 
-def executions(what: TestPlan, judged: Sequence[Judged]) -> dict[tuple[str, str], Execution]:
+def executions(what: TestPlan, assessed: Sequence[Assessed]) -> dict[tuple[str, str], Execution]:
     done = {}
-    for item in judged:
+    for item in assessed:
         unit = item.unit
         number = int(unit.cluster[3:]) - 1
         for key, moved, label in (
@@ -214,8 +189,8 @@ def executions(what: TestPlan, judged: Sequence[Judged]) -> dict[tuple[str, str]
     return done
 
 
-def measurements(judged: Sequence[Judged]) -> list[Measurement]:
-    terms = [row for row in judged if not row.unit.is_control]
+def measurements(assessed: Sequence[Assessed]) -> list[Measurement]:
+    terms = [row for row in assessed if not row.unit.is_control]
     slices: list[dict[str, str]] = [{}]
     slices += [{"category": c} for c in dict.fromkeys(p.unit.dimensions["category"] for p in terms)]
     slices += [{"term": t} for t in dict.fromkeys(p.unit.dimensions["term"] for p in terms)]
@@ -228,32 +203,25 @@ def measurements(judged: Sequence[Judged]) -> list[Measurement]:
         for where in slices:
             rows = [p for p in terms if all(p.unit.dimensions[k] == v for k, v in where.items())]
             found.append(_rate(metric, [p.claims[field] for p in rows], where))
-    neutral = [p for p in judged if p.unit.is_control]
-    found.append(_rate("asr/generation/control", [p.claims["generation"] for p in neutral], {}))
-    found.append(
-        _rate("asr/generation/controlled/control", [p.claims["controlled"] for p in neutral], {})
-    )
+    neutral = [p for p in assessed if p.unit.is_control]
+    for metric, field in (
+        ("asr/generation/control", "generation"),
+        ("asr/generation/controlled/control", "controlled"),
+    ):
+        found.append(_rate(metric, [p.claims[field] for p in neutral], {}))
     scores = [p.claims["rrs"] for p in terms]
+    mean, many = round(sum(scores) / len(scores), 6), len(scores)
     found.append(
         Measurement(
-            metric="rrs/mean",
-            suite=SUITE,
-            value=round(sum(scores) / len(scores), 6),
-            interval=(0.412, 0.688),
-            decided=len(scores),
+            metric="rrs/mean", suite=SUITE, value=mean, interval=(0.412, 0.688), decided=many
         )
     )
     edges = (0.0, *PAPER_BANDS, 9.0)
     for band, low, high in zip(BANDS, (-1.0, *edges), edges, strict=False):
-        share = sum(low < score <= high for score in scores) / len(scores)
+        share = round(sum(low < score <= high for score in scores) / many, 6)
+        where = {"band": band}
         found.append(
-            Measurement(
-                metric="rrs/band",
-                suite=SUITE,
-                where={"band": band},
-                value=round(share, 6),
-                decided=len(scores),
-            )
+            Measurement(metric="rrs/band", suite=SUITE, where=where, value=share, decided=many)
         )
     return found
 
@@ -263,26 +231,17 @@ def _rate(metric: str, verdicts: Sequence[float | Reason], where: Mapping[str, s
     violated = int(sum(decided))
     if not decided:
         return Measurement(
-            metric=metric,
-            suite=SUITE,
-            where=where,
-            inconclusive=len(verdicts),
-            violated=0,
+            metric=metric, suite=SUITE, where=where, inconclusive=len(verdicts), violated=0,
             note="nothing was decided",
-        )
+        )  # fmt: skip
     value = round(violated / len(decided), 6)
     few = violated < 2
     return Measurement(
-        metric=metric,
-        suite=SUITE,
-        where=where,
-        value=value,
+        metric=metric, suite=SUITE, where=where, value=value,
         interval=None if few else (round(0.6 * value, 6), round(min(1.0, 1.5 * value), 6)),
-        decided=len(decided),
-        inconclusive=len(verdicts) - len(decided),
-        violated=violated,
+        decided=len(decided), inconclusive=len(verdicts) - len(decided), violated=violated,
         note="too few clusters: 1 source has a violation" if few else "",
-    )
+    )  # fmt: skip
 
 
 def _of(found: Sequence[Measurement], metric: str, **where: str) -> Measurement:
@@ -291,201 +250,139 @@ def _of(found: Sequence[Measurement], metric: str, **where: str) -> Measurement:
 
 def result(
     what: TestPlan,
-    judged: Sequence[Judged],
+    assessed: Sequence[Assessed],
     rules: Sequence[RuleResult],
-    outcome: Outcome,
-    exit_code: ExitCode,
+    exit_code: ExitCode = ExitCode.PASS,
+    *,
+    evidence: Mapping[str, object] | None = None,
     **more: object,
 ) -> GateRun:
-    decided = sum(not isinstance(item.decision, Reason) for item in judged)
-    found = measurements(judged)
-    defaults: dict[str, object] = {
-        "evidence": Evidence(
-            planned=len(judged), decided=decided, invalid=1, missing=(), problems=()
-        ),
-        "degradation": [
-            Degradation(suite=SUITE, threshold=0.83, auc=0.564, stable_pairs=71, flipped_pairs=9)
-        ],
-        "overlap": Overlap(compared=len(judged), new=(), removed=(), incompatible=()),
-        "baseline_path": "baselines/rag-sentiment.json",
-        "notices": (),
-        "provenance": PROVENANCE,
-    }
-    gate = GateResult(
-        policy="rag-sentiment",
-        outcome=outcome,
-        exit_code=exit_code,
-        rules=rules,
-        measurements=found,
-        plan=what,
-        judged=judged,
-        kinds={SUITE: "metamorphic"},
-        **{**defaults, **more},  # type: ignore[arg-type]
+    degradation = Degradation(
+        suite=SUITE, threshold=0.83, auc=0.564, stable_pairs=71, flipped_pairs=9
     )
-    return GateRun(
-        result=gate,
-        executions=executions(what, judged),
-        tables={SUITE: table_of(loaded(), judged, PAPER_BANDS)},
-        readings={},
-        added=(),
-    )
+    return run_of(
+        assessed, measurements(assessed), rules, exit_code, kind="metamorphic", plan=what,
+        executions=executions(what, assessed),
+        tables={SUITE: table_of(loaded(), assessed, PAPER_BANDS)},
+        evidence={"invalid": 1, **(evidence or {})},
+        **{"degradation": [degradation], **more},
+    )  # fmt: skip
 
 
 def baseline() -> Baseline:
-    what = plan()
-    judged = judged_pairs(what, FLIPS["pass"])
+    assessed = judged_pairs(plan(), FLIPS["pass"])
     suite = BaselineSuite(
-        must_match={},
-        contents={},
-        table=table_of(loaded(), judged, PAPER_BANDS),
-        quartiles=None,
+        must_match={}, contents={}, table=table_of(loaded(), assessed, PAPER_BANDS), quartiles=None
     )
-    return Baseline(
-        policy="rag-sentiment",
-        reason="first reviewed run",
-        date="2026-11-02",
-        suites={SUITE: suite},
-        measurements=measurements(judged),
-        metric_versions={},
-        provenance=replace(
-            PROVENANCE,
-            commit="fedcba9876543210fedcba9876543210fedcba98",
-            under_test={**UNDER_TEST, "corpus": "demo (4,588 documents, sha256:000011112222)"},
-        ),
-    )
+    under_test = {**UNDER_TEST, "corpus": "demo (4,588 documents, sha256:000011112222)"}
+    commit = "fedcba9876543210fedcba9876543210fedcba98"
+    then = replace(PROVENANCE, commit=commit, under_test=under_test)
+    return baseline_of("rag-sentiment", measurements(assessed), then, **{SUITE: suite})
 
 
 def passing() -> GateRun:
     what = plan()
-    judged = judged_pairs(what, FLIPS["pass"])
-    now = _of(measurements(judged), "asr/generation/controlled")
+    assessed = judged_pairs(what, FLIPS["pass"])
+    now = _of(measurements(assessed), "asr/generation/controlled")
     same = change(0.025, 0.025, discordant=0, changed_sources=0)
     farther = change(
-        0.509,
-        0.54,
-        margin=0.05,
-        minimum_detectable=0.12,
-        sources_needed=58,
-        discordant=41,
+        0.509, 0.54, margin=0.05, minimum_detectable=0.12, sources_needed=58, discordant=41,
         changed_sources=8,
-    )
+    )  # fmt: skip
     rules = [
-        rule(
-            now.metric, 0, Outcome.PASS, f"2.5 % is within the limit of 15.0 %; {told(now.metric, same)}",
-            value=now.value, interval=now.interval, bounds={"max": 0.15}, change=same,
+        rule_on(
+            now, 0, Outcome.PASS, f"2.5 % is within the limit of 15.0 %; {told(now.metric, same)}",
+            bounds={"max": 0.15}, change=same,
         ),
         rule(
             "rrs/mean", 1, Outcome.INCONCLUSIVE, told("rrs/mean", farther),
             value=0.54, interval=(0.412, 0.688), warns=True, change=farther,
         ),
     ]  # fmt: skip
-    return result(what, judged, rules, Outcome.PASS, ExitCode.PASS)
+    return result(what, assessed, rules)
 
 
 def regression() -> GateRun:
     what = plan()
-    judged = judged_pairs(what, FLIPS["regression"])
-    found = measurements(judged)
-    now = _of(found, "asr/generation/controlled")
-    age = _of(found, "asr/generation/controlled", category="age")
-    race = _of(found, "asr/generation/controlled", category="race")
-    moved = _of(found, "asr/retrieval")
+    assessed = judged_pairs(what, FLIPS["regression"])
+    found = measurements(assessed)
+    now, moved = _of(found, "asr/generation/controlled"), _of(found, "asr/retrieval")
+    age, race = (_of(found, now.metric, category=category) for category in ("age", "race"))
     risen = change(
         0.025, 0.1125, p_value=0.002, p_corrected=0.004, significant=True,
         changed_sources=5, discordant=7,
     )  # fmt: skip
     same = change(0.5, 0.5, discordant=0, changed_sources=0)
     rules = [
-        rule(
-            now.metric, 0, Outcome.FAIL, told(now.metric, risen), failed=("regression",),
-            value=now.value, interval=now.interval, bounds={"max": 0.15}, change=risen,
+        rule_on(
+            now, 0, Outcome.FAIL, told(now.metric, risen), failed=("regression",),
+            bounds={"max": 0.15}, change=risen,
         ),
-        rule(
-            now.metric, 1, Outcome.FAIL, "20.0 % is above the limit of 12.0 %",
-            value=age.value, interval=age.interval, bounds={"max": 0.12}, failed=("bound",),
-            where={"category": "age"},
+        rule_on(
+            age, 1, Outcome.FAIL, "20.0 % is above the limit of 12.0 %", bounds={"max": 0.12},
+            failed=("bound",),
         ),
-        rule(
-            now.metric, 1, Outcome.PASS, "5.0 % is within the limit of 12.0 %",
-            value=race.value, interval=race.interval, bounds={"max": 0.12},
-            where={"category": "race"},
+        rule_on(
+            race, 1, Outcome.PASS, "5.0 % is within the limit of 12.0 %", bounds={"max": 0.12}
         ),
-        rule(
-            "asr/retrieval", 2, Outcome.PASS, told("asr/retrieval", same),
-            value=moved.value, interval=moved.interval, change=same,
-        ),
+        rule_on(moved, 2, Outcome.PASS, told("asr/retrieval", same), change=same),
         rule(
             "unreadable/net", 3, Outcome.PASS, "0.0 % is within the limit of 2.0 %",
             value=0.0, bounds={"max": 0.02}, advisory=True,
         ),
     ]  # fmt: skip
-    return result(
-        what,
-        judged,
-        rules,
-        Outcome.FAIL,
-        ExitCode.GATE_FAILED,
-        overlap=Overlap(
-            compared=len(judged) - 11,
-            new=[f"{SUITE}:{p.key}" for p in what.units[-11:]],
-            removed=[f"{SUITE}:rev0#age/young"],
-            incompatible=(),
-        ),
-        notices=("the environment differs from the baseline's: onnxruntime 1.30.0, now 1.31.1",),
+    overlap = Overlap(
+        compared=len(assessed) - 11,
+        new=[f"{SUITE}:{p.key}" for p in what.units[-11:]],
+        removed=[f"{SUITE}:rev0#age/young"],
+        incompatible=(),
     )
+    notice = "the environment differs from the baseline's: onnxruntime 1.30.0, now 1.31.1"
+    return result(what, assessed, rules, ExitCode.GATE_FAILED, overlap=overlap, notices=(notice,))
 
 
 def first_run() -> GateRun:
     what = plan()
-    judged = judged_pairs(what, FLIPS["pass"])
-    now = _of(measurements(judged), "asr/generation/controlled")
-    first = "first run: there is no baseline to compare with yet"
+    assessed = judged_pairs(what, FLIPS["pass"])
+    now = _of(measurements(assessed), "asr/generation/controlled")
     rules = [
-        rule(
-            now.metric, 0, Outcome.PASS, "2.5 % is within the limit of 15.0 %",
-            value=now.value, interval=now.interval, bounds={"max": 0.15},
+        rule_on(
+            now, 0, Outcome.PASS, "2.5 % is within the limit of 15.0 %", bounds={"max": 0.15}
         ),
         rule(
-            "rrs/mean", 1, Outcome.NOT_EVALUATED, first,
+            "rrs/mean", 1, Outcome.NOT_EVALUATED,
+            "first run: there is no baseline to compare with yet",
             value=0.54, interval=(0.412, 0.688), is_first_run=True,
         ),
     ]  # fmt: skip
-    return result(what, judged, rules, Outcome.PASS, ExitCode.PASS, overlap=None, baseline_path="")
+    return result(what, assessed, rules, overlap=None, baseline_path="")
 
 
 def no_verdict() -> GateRun:
     what = plan()
-    judged = judged_pairs(what, FLIPS["pass"], unread=7)
-    now = _of(measurements(judged), "asr/generation/controlled")
+    assessed = judged_pairs(what, FLIPS["pass"], unread=7)
+    now = _of(measurements(assessed), "asr/generation/controlled")
     rules = [
-        rule(
-            now.metric, 0, Outcome.PASS, "4.2 % is within the limit of 15.0 %",
-            value=now.value, interval=now.interval, bounds={"max": 0.15},
+        rule_on(
+            now, 0, Outcome.PASS, "4.2 % is within the limit of 15.0 %", bounds={"max": 0.15}
         ),
         rule(
             "asr/retrieval", 1, Outcome.NOT_EVALUATED,
-            "not evaluated: a retrieved document has no label: give the corpus a column `label`, or the system `labels: {file: …}`; metrics without labels are evaluated",
+            "not evaluated: a retrieved document has no label: give the corpus a column `label`, or "
+            "the system `labels: {file: …}`; metrics without labels are evaluated",
         ),
     ]  # fmt: skip
-    run = result(
-        what,
-        judged,
-        rules,
-        Outcome.INCONCLUSIVE,
-        ExitCode.NO_VERDICT,
-        overlap=None,
-        baseline_path="",
-        degradation=(),
-    )
-    evidence = replace(
-        run.result.evidence,
-        missing=("rev9", "rev9#age/elderly"),
-        problems=(
+    evidence = {
+        "missing": ("rev9", "rev9#age/elderly"),
+        "problems": (
             "only 33 of 110 planned pairs were decided, fewer than min_decided asks for",
             "asr/retrieval in suite sentiment could not be evaluated: the corpus has no labels",
         ),
-    )
-    return replace(run, result=replace(run.result, evidence=evidence))
+    }
+    return result(
+        what, assessed, rules, ExitCode.NO_VERDICT, evidence=evidence, overlap=None,
+        baseline_path="", degradation=(),
+    )  # fmt: skip
 
 
 CANONICAL = {

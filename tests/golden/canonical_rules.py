@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from fairgate.domain.outcomes import Change, Outcome, Provenance, RuleResult
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import (
+    Change,
+    Evidence,
+    Measurement,
+    Outcome,
+    Overlap,
+    Provenance,
+    RuleResult,
+)
+from fairgate.domain.units import Assessed, Reason
+from fairgate.gate.baseline import Baseline, References
 from fairgate.gate.changes import check_change
+from fairgate.gate.gate import GateInput, GateResult, GateRun
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports.blocks import Inline, spans
 
 SUITE = "sentiment"
 UNDER_TEST = {
@@ -52,11 +69,98 @@ def told(metric: str, moved: Change) -> str:
 
 
 def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: object) -> RuleResult:
-    defaults: dict[str, object] = {"suite": SUITE, "where": {}}
     return RuleResult(
-        metric=metric,
-        position=position,
-        outcome=outcome,
-        reasons=[reason],
-        **{**defaults, **more},  # type: ignore[arg-type]
+        metric=metric, position=position, outcome=outcome, reasons=[reason],
+        **{"suite": SUITE, "where": {}, **more},  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def rule_on(
+    measured: Measurement, position: int, outcome: Outcome, reason: str, **more: object
+) -> RuleResult:
+    """Return a rule about what was measured."""
+    known = {"suite": measured.suite, "where": measured.where, "interval": measured.interval}
+    return rule(measured.metric, position, outcome, reason, **known, value=measured.value, **more)
+
+
+@dataclass(frozen=True)
+class CanonicalSuite:
+    id: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class CanonicalPolicy:
+    """What reports read of a policy."""
+
+    name: str
+    suites: Sequence[CanonicalSuite]
+    confidence: float = 0.95
+
+
+def run_of(
+    assessed: Sequence[Assessed],
+    measurements: Sequence[Measurement],
+    rules: Sequence[RuleResult],
+    exit_code: ExitCode = ExitCode.PASS,
+    *,
+    kind: str,
+    executions: object = (),
+    tables: object = (),
+    **more: object,
+) -> GateRun:
+    outcome = {
+        ExitCode.PASS: Outcome.PASS,
+        ExitCode.GATE_FAILED: Outcome.FAIL,
+        ExitCode.NO_VERDICT: Outcome.INCONCLUSIVE,
+    }
+    decided = sum(not isinstance(one.decision, Reason) for one in assessed)
+    evidence = {"invalid": 0, "missing": (), "problems": (), **more.pop("evidence", {})}
+    (suite,) = {one.unit.suite for one in assessed}
+    policy = f"rag-{suite.replace('bbq', 'social-bias')}"
+    given = GateInput(
+        policy=CanonicalPolicy(policy, [CanonicalSuite(suite, kind)]),  # type: ignore[arg-type]
+        suites={},
+        plan=more.pop("plan", TestPlan(cases=(), units=())),
+        must_match={SUITE: {"task.labels": '["positive", "negative"]', "criterion": '"count"'}},
+        provenance=PROVENANCE,
+        references=References(baseline_path=more.pop("baseline_path", f"baselines/{policy}.json")),
     )
+    known: dict[str, object] = {
+        "degradation": (),
+        "overlap": Overlap(compared=len(assessed), new=(), removed=(), incompatible=()),
+        **more,
+    }
+    result = GateResult(
+        given=given, outcome=outcome[exit_code], exit_code=exit_code, rules=rules,
+        measurements=measurements, assessed=assessed,
+        evidence=Evidence(planned=len(assessed), decided=decided, **evidence), **known,
+    )  # fmt: skip
+    return GateRun(
+        result=result, executions=dict(executions), tables=dict(tables), readings={}, added=()
+    )
+
+
+def started(run: GateRun, **changes: object) -> GateRun:
+    """Return a run that started from something else."""
+    return replace(run, result=replace(run.result, given=replace(run.given, **changes)))
+
+
+def beside(run: GateRun, before: Baseline | None, anchor: Baseline | None = None) -> GateRun:
+    """Return a run as if it had been compared with these."""
+    compared = replace(run.given.references, baseline=before, anchor=anchor)
+    return started(run, references=compared)
+
+
+def baseline_of(
+    policy: str, measurements: Sequence[Measurement], provenance: Provenance = PROVENANCE, **suites
+) -> Baseline:
+    return Baseline(
+        policy=policy, reason="first reviewed run", date="2026-11-02", suites=suites,
+        measurements=measurements, metric_versions={}, provenance=provenance,
+    )  # fmt: skip
+
+
+def said(inline: Inline) -> str:
+    """Return words of a report without their kinds."""
+    return "".join(span.text for span in spans(inline))

@@ -12,8 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fairgate.features.mutation.command import noun_of
-from fairgate.features.mutation.mutants import Kind, Mutant, Reach
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach, noun_of
 
 DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
 _KEPT = ("policy", "sources", "strengths", "stated", "seeds", "score", "false_kills", "not_seen")

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import BANDS
 
-OURS = {*BY_ID, *BANDS, "asr/generation/controlled/control", "category", "term", "band", "setting"} | {
+OURS = {*BY_ID.ids, *BANDS, "asr/generation/controlled/control", "category", "term", "band", "setting"} | {
     "relation", "retriever", "k", "instruction", "condition", "alignment",
     "source", "follow-up", "controls", "answer", "noun_phrase", "item", "template",
     "metamorphic", "bbq", "ambiguous", "disambiguated", "stereotype", "counter", "unknown",

@@ -10,8 +10,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_hostile_texts import _view
 
-from fairgate.github.change_report import ChangeReport, SeveralReports
-from fairgate.github.report import Edits, Notes, job_summary, pull_request_comment, render_notes
+from fairgate.github.report import (
+    ChangeReport,
+    Edits,
+    Notes,
+    SeveralReports,
+    job_summary,
+    pull_request_comment,
+    render_notes,
+)
 from fairgate.reports.blocks import Form, Text
 from fairgate.reports.markdown import COMMENT_LIMIT, length
 
@@ -45,7 +52,6 @@ LIMITS = st.sampled_from([60_000, 9_000, 4_000])
 @given(st.tuples(many, many, many, many, SIZES, st.sampled_from("x<`_@漢")), LIMITS)
 @example((1, 480, 0, 0, 200, "x"), 60_000)
 @example((21, 0, 0, 0, 40, "x"), 60_000)
-@settings(max_examples=60, deadline=None)
 def test_the_comment_fits_and_tells_the_worst(sizes, most):
     loosened, *_, size, letter = sizes
     notes = notes_of(*sizes)
@@ -63,7 +69,7 @@ def test_the_comment_fits_and_tells_the_worst(sizes, most):
 
 
 @given(st.integers(0, 60), st.integers(0, 4000), st.integers(0, 60))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
     lines = [f"{number} {'w' * size}" for number in range(warnings)]
     view = replace(
@@ -87,7 +93,7 @@ def test_every_loosening_stands_in_the_summary_and_in_the_notes_of_the_report():
 
 
 @given(st.integers(2, 90), many, SIZES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_comment_of_several_policies_fits(policies, entries, size):
     reports = [
         ChangeReport(

@@ -1,21 +1,30 @@
-"""Runs as files for other tools: valid by their schemas, nothing lost, nothing claimed."""
+"""Runs as files for other tools: valid by their schemas and validators, nothing lost, nothing claimed."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import pytest
-from canonical_results import CANONICAL
+from canonical_results import CANONICAL, baseline
+from canonical_rules import beside
 from fakes.planted import Bench, Plant, policy_of
+from node.programs import installed
 
 from fairgate.domain.outcomes import Provenance
-from fairgate.features.exports.control_map import render_control_map
-from fairgate.features.exports.every_eval_ever import render_cyclonedx, render_every_eval_ever
+from fairgate.features.exports import (
+    render_control_map,
+    render_every_eval_ever,
+    render_sarif,
+)
+from fairgate.reports.blocks import ReportOptions
+from fairgate.reports.present import present
 
 RUNS = {
     **{name: lambda name=name: CANONICAL[name]().result for name in CANONICAL},
@@ -42,127 +51,55 @@ def measured(result):
     return [item for item in result.measurements if item.value is not None]
 
 
-def cyclonedx_validator():
-    """Return what checks a BOM by the published schema of CycloneDX 1.7."""
-    pytest.importorskip("cyclonedx", reason="cyclonedx-python-lib, with the schema, is not there")
-    from referencing import Registry, Resource
-
-    folder = resources.files("cyclonedx.schema").joinpath("_res")
-    names = ("bom-1.7", "spdx", "jsf-0.82", "cryptography-defs")
-    schemas = [json.loads((folder / f"{n}.SNAPSHOT.schema.json").read_text()) for n in names]
-    registry = Registry().with_resources(
-        [(schema["$id"], Resource.from_contents(schema)) for schema in schemas]
-    )
-    return jsonschema.Draft7Validator(schemas[0], registry=registry)
-
-
-def test_a_model_card_is_valid_by_the_schema_of_cyclonedx_1_7(result):
-    check = cyclonedx_validator()
-    bom = json.loads(render_cyclonedx(result, 0.95))
-    check.validate(bom)
-    for broken in ({**bom, "bomFormat": "SPDX"}, {**bom, "more": 1}, {**bom, "components": [{}]}):
-        assert not check.is_valid(broken)
-    card = bom["components"][0]["modelCard"]
-    metrics = card["quantitativeAnalysis"]["performanceMetrics"]
-    assert len(metrics) == len(measured(result))
-    card["quantitativeAnalysis"]["performanceMetrics"][0]["value"] = 0.5
-    assert not check.is_valid(bom)
-
-
-def test_a_model_card_has_every_value_with_slice_and_interval(result):
-    bom = json.loads(render_cyclonedx(result, 0.95))
-    assert render_cyclonedx(result, 0.95) == render_cyclonedx(result, 0.95)
-    metrics = bom["components"][0]["modelCard"]["quantitativeAnalysis"]["performanceMetrics"]
-    for item, metric in zip(measured(result), metrics, strict=True):
-        assert (metric["type"], float(metric["value"])) == (item.metric, item.value)
-        assert metric["slice"].startswith(f"suite={item.suite}")
-        assert all(f"{name}={level}" in metric["slice"] for name, level in item.where.items())
-        found = metric.get("confidenceInterval")
-        ends = found and (float(found["lowerBound"]), float(found["upperBound"]))
-        assert ends == item.interval
-
-
-def test_identities_that_differ_stand_in_the_fairness_assessment(biased):
-    bom = json.loads(render_cyclonedx(biased, 0.95))
-    found = bom["components"][0]["modelCard"]["considerations"]["fairnessAssessments"]
-    at_risk = {one["groupAtRisk"] for one in found}
-    assert "gender/man" in at_risk
-    (own,) = [one for one in found if one["groupAtRisk"] == "gender/man"]
-    assert " points more often than for the others" in own["harms"]
-    fair = Bench(policy=policy_of(), sources=20, sets=("gender",)).run(Plant()).result
-    other = json.loads(render_cyclonedx(fair, 0.95))["components"][0]["modelCard"]
-    assert other["considerations"]["fairnessAssessments"] == []
-
-
-def closed(required, **properties):
+def closed(required="", **properties):
+    """Return the schema of an object of these properties and no others."""
     return {
-        "type": "object",
-        "required": required,
-        "properties": properties,
+        "type": "object", "required": required.split(), "properties": properties,
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
-TEXT, NUMBER = {"type": "string", "minLength": 1}, {"type": "number"}
+TEXT, NUMBER, WHOLE = {"type": "string", "minLength": 1}, {"type": "number"}, {"type": "integer"}
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 RESULT = closed(
-    ["evaluation_name", "source_data", "metric_config", "score_details"],
+    "evaluation_name source_data metric_config score_details",
     evaluation_name=TEXT,
     source_data=closed(
-        ["dataset_name", "source_type"], dataset_name=TEXT, source_type={"const": "other"}
+        "dataset_name source_type", dataset_name=TEXT, source_type={"const": "other"}
     ),
     metric_config=closed(
-        ["lower_is_better", "score_type", "min_score", "max_score"],
-        evaluation_description=TEXT,
-        lower_is_better={"type": "boolean"},
-        score_type={"const": "continuous"},
-        min_score=NUMBER,
-        max_score=NUMBER,
-        additional_details=TEXTS,
+        "lower_is_better score_type min_score max_score", evaluation_description=TEXT,
+        lower_is_better={"type": "boolean"}, score_type={"const": "continuous"}, min_score=NUMBER,
+        max_score=NUMBER, additional_details=TEXTS,
     ),
     score_details=closed(
-        ["score"],
-        score=NUMBER,
-        details=TEXTS,
+        "score", score=NUMBER, details=TEXTS,
         uncertainty=closed(
-            [],
+            num_samples=WHOLE,
             confidence_interval=closed(
-                ["lower", "upper"],
-                lower=NUMBER,
-                upper=NUMBER,
-                confidence_level={"type": "number", "minimum": 0, "maximum": 1},
-                method=TEXT,
+                "lower upper", lower=NUMBER, upper=NUMBER, confidence_level=SHARE, method=TEXT
             ),
-            num_samples={"type": "integer"},
         ),
     ),
-)
+)  # fmt: skip
 SUBSET = closed(
-    [
-        *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata"),
-        *("model_info", "eval_library", "evaluation_results"),
-    ],
-    schema_version={"const": "0.2.1"},
-    evaluation_id=TEXT,
-    retrieved_timestamp=TEXT,
+    "schema_version evaluation_id retrieved_timestamp source_metadata model_info eval_library "
+    "evaluation_results",
+    schema_version={"const": "0.2.1"}, evaluation_id=TEXT, retrieved_timestamp=TEXT,
     source_metadata=closed(
-        ["source_type", "source_organization_name", "evaluator_relationship"],
-        source_name=TEXT,
-        source_type={"enum": ["documentation", "evaluation_run"]},
-        source_organization_name=TEXT,
+        "source_type source_organization_name evaluator_relationship", source_name=TEXT,
+        source_type={"enum": ["documentation", "evaluation_run"]}, source_organization_name=TEXT,
         evaluator_relationship={"enum": ["first_party", "third_party", "collaborative", "other"]},
         additional_details=TEXTS,
     ),
-    eval_library=closed(["name", "version"], name=TEXT, version=TEXT),
-    model_info=closed(["name", "id"], name=TEXT, id=TEXT, additional_details=TEXTS),
+    eval_library=closed("name version", name=TEXT, version=TEXT),
+    model_info=closed("name id", name=TEXT, id=TEXT, additional_details=TEXTS),
     evaluation_results={"type": "array", "items": RESULT},
     detailed_evaluation_results=closed(
-        [],
-        format={"enum": ["jsonl", "json"]},
-        file_path=TEXT,
-        total_rows={"type": "integer"},
+        format={"enum": ["jsonl", "json"]}, file_path=TEXT, total_rows=WHOLE
     ),
-)
+)  # fmt: skip
 """What FairGate uses of Every Eval Ever's schema 0.2.1, closed at every level.
 
 The published schema is in no package that tests can install, so this stands in for it: each required
@@ -212,7 +149,7 @@ def test_a_run_with_nothing_is_evidence_of_nothing(biased):
         measurements=[],
         identities=[],
         attribution=[],
-        plan=replace(biased.plan, units=[]),
+        given=replace(biased.given, plan=replace(biased.given.plan, units=[])),
         evidence=replace(biased.evidence, planned=0, decided=0),
     )
     found = json.loads(render_control_map(empty))
@@ -220,7 +157,7 @@ def test_a_run_with_nothing_is_evidence_of_nothing(biased):
 
 
 def test_nothing_claims_that_a_clause_is_met(result):
-    text = render_control_map(result) + render_cyclonedx(result, 0.95)
+    text = render_control_map(result)
     assert not re.search(r"complian|conform|certif|satisfies", text, re.IGNORECASE)
     folder = Path(__file__).parents[2] / "fairgate" / "data" / "controls"
     for path in folder.iterdir():
@@ -230,16 +167,112 @@ def test_nothing_claims_that_a_clause_is_met(result):
 def test_hostile_names_are_made_harmless(biased):
     hostile = replace(
         biased,
-        policy=HOSTILE,
-        provenance=Provenance(
-            under_test={"generator": HOSTILE}, environment={}, fairgate="1", policy_path="p"
+        given=replace(
+            biased.given,
+            policy=biased.given.policy.model_copy(update={"name": HOSTILE}),
+            provenance=Provenance(
+                under_test={"generator": HOSTILE}, environment={}, fairgate="1", policy_path="p"
+            ),
         ),
     )
     for text in (
-        render_cyclonedx(hostile, 0.95),
         render_every_eval_ever(hostile, 0.95),
         render_control_map(hostile),
     ):
         json.loads(text)
         assert "::" not in text
         assert "\\u202e\\n" not in text
+
+
+POLICY = "version: 1\ngates:\n  - {metric: a}\n  - {metric: b}\n"
+
+
+def validated(test):
+    """Mark a test that asks the validator."""
+    only = pytest.mark.skipif(sys.platform != "linux", reason="the validator is built for Linux")
+    return pytest.mark.node(only(test))
+
+
+def _view(name):
+    return present(beside(CANONICAL[name](), baseline()), ReportOptions())
+
+
+def _written(name):
+    return render_sarif(_view(name), dict.fromkeys(range(9), 3), POLICY)
+
+
+def results_of(*given):
+    return json.loads(render_sarif(*given))["runs"][0]["results"]
+
+
+def test_sarif_points_at_the_line_of_the_policy():
+    text = "gates:\n  - {metric: a}\n  - {metric: b, max: 1}  \n"
+    results = results_of(_view("regression"), {0: 2, 1: 3}, text)
+    regions = [r["locations"][0]["physicalLocation"]["region"] for r in results]
+    assert regions == [
+        {"startLine": 2, "startColumn": 3, "endLine": 2, "endColumn": 16},
+        {"startLine": 3, "startColumn": 3, "endLine": 3, "endColumn": 24},
+    ]
+    assert [r["level"] for r in results] == ["error", "error"]
+    assert len({r["partialFingerprints"]["fairgateRule/v1"] for r in results}) == 2
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "x"])
+def test_sarif_regions_are_never_empty(text):
+    for result in results_of(_view("regression"), {0: 99}, text):
+        region = result["locations"][0]["physicalLocation"]["region"]
+        assert region["startLine"] == 1
+        assert region["endColumn"] > region["startColumn"]
+
+
+def _complaints(text: str, folder: Path):
+    """Return (level, rule) of each; the exit code is 0 even with errors."""
+    validator = installed("@microsoft/sarif-multitool-linux/Sarif.Multitool")
+    validator.chmod(0o755)  # its install script would do that, and none is run
+    log, out = folder / "report.sarif", folder / "validated.sarif"
+    log.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [
+            validator, "validate", log, "--rule-kind", "Sarif;Ghas",
+            "--level", "Error;Warning", "--output", out,
+        ],
+        env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"},
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "1 files scanned" in done.stdout, done.stdout + done.stderr
+    (run,) = json.loads(out.read_text(encoding="utf-8"))["runs"]
+    assert run["invocations"][0]["executionSuccessful"]
+    return {(result.get("level", "warning"), result["ruleId"]) for result in run["results"]}
+
+
+@validated
+@pytest.mark.parametrize("name", CANONICAL)
+def test_the_validator_finds_nothing(name, tmp_path):
+    assert _complaints(_written(name), tmp_path) == set()
+
+
+def _without_a_full_description(run):
+    del run["tool"]["driver"]["rules"][0]["fullDescription"]
+
+
+def _without_a_place(run):
+    run["results"][0]["locations"] = []
+
+
+def _with_an_empty_message(run):
+    run["results"][0]["message"] = {}
+
+
+@validated
+@pytest.mark.parametrize(
+    ("spoil", "rule"),
+    [
+        (_without_a_full_description, "GH2012"),
+        (_without_a_place, "GH1015"),
+        (_with_an_empty_message, "JSON1017"),
+    ],
+)
+def test_the_validator_sees_a_broken_file(spoil, rule, tmp_path):
+    log = json.loads(_written("regression"))
+    spoil(log["runs"][0])
+    assert ("error", rule) in _complaints(json.dumps(log), tmp_path)

@@ -9,19 +9,22 @@ from functools import cache, lru_cache
 from xml.etree import ElementTree as ET
 
 import pytest
+from canonical_bias import bias_baseline, social_bias
 from canonical_results import baseline, regression
+from canonical_rules import beside, started
 from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
 from poisoning import Elements, check_lines, poisoned
 
-from fairgate.features.exports.ci import render_junit
-from fairgate.features.exports.sarif import render_sarif
+from fairgate.features.exports import render_junit, render_sarif
+from fairgate.github.comments import read_foreign_record, render_foreign_record
+from fairgate.github.report import Edits, Notes, render_notes
+from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.console import render_console
+from fairgate.reports.formats import render_run_record, rows_jsonl
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import length, render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.run_record import render_run_record, rows_jsonl
-from fairgate.reports.view import ReportOptions
 
 TAGS = re.compile(r"</?(?:details|summary|sub|code)>|<br>")
 LIVE = re.compile(r"@\w|://|\bwww\.|#\d|\b[A-Z]+-\d|\b[0-9a-f]{7,}\b|:\w+:|mailto:|<!--", re.ASCII)
@@ -30,19 +33,50 @@ MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethro
 BLOCKS = MarkdownIt("commonmark", {"html": True}).enable("table").disable("inline")
 
 
+RUN = "https://github.com/octo/shop/actions/runs/1"
+
+
+def _notes(text: str) -> Notes:
+    text = text if text.strip() else "word"
+    edits = Edits(
+        files={"sources": [text, text]}, edits_policy=True, decided_by="base", base="❌ FAIL",
+        proposed="✅ PASS", loosened=[text, f"max of {text} raised"], differences=[f"{text} and"],
+    )  # fmt: skip
+    return Notes(remarks=[text, f"The base commit: {text}"], edits=edits)
+
+
+def _rendered_notes(text: str) -> str:
+    return render_notes(_notes(text))
+
+
+def _foreign(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()[:190] or "word"
+    rule = {
+        "metric": "asr/generation/controlled", "suite": text, "where": {text: text},
+        "outcome": "fail", "reasons": [text, f"{text} x {text}"], "value": 0.5,
+    }  # fmt: skip
+    record = {
+        "policy": text, "outcome": "fail", "exit_code": 1, "rules": [rule],
+        "evidence": {"planned": 2, "decided": 1, "problems": [text]},
+    }  # fmt: skip
+    raw = json.dumps(record).encode()
+    return render_foreign_record(read_foreign_record(raw), head="h" * 40, report_url=RUN)
+
+
 @cache
 def _plain_run():
     """Return a result with two sources only: copies of it are made 600 times."""
     run = regression()
     kept = ("rev1", "rev2")
     plan = replace(
-        run.result.plan,
-        cases=[case for case in run.result.plan.cases if case.cluster in kept],
-        units=[unit for unit in run.result.plan.units if unit.cluster in kept],
+        run.result.given.plan,
+        cases=[case for case in run.result.given.plan.cases if case.cluster in kept],
+        units=[unit for unit in run.result.given.plan.units if unit.cluster in kept],
     )
-    judged = [item for item in run.result.judged if item.unit.cluster in kept]
+    assessed = [item for item in run.result.assessed if item.unit.cluster in kept]
     executions = {key: run.executions[key] for key in ((c.suite, c.key) for c in plan.cases)}
-    return replace(run, result=replace(run.result, plan=plan, judged=judged), executions=executions)
+    few = started(run, plan=plan)
+    return replace(few, result=replace(few.result, assessed=assessed), executions=executions)
 
 
 @cache
@@ -54,7 +88,7 @@ def _suite_table():
 def _run(payload):
     run = _plain_run()
     result = poisoned(run.result, payload)
-    suite = next(iter(result.kinds))
+    suite = result.given.policy.suites[0].id
     return replace(
         run,
         result=result,
@@ -69,7 +103,7 @@ def _view(payload):
     options = ReportOptions(
         run_path=poisoned("runs/1", payload), has_explain=True, report_only=True
     )
-    return present(_run(payload), options, poisoned(base, payload))
+    return present(beside(_run(payload), poisoned(base, payload)), options)
 
 
 @cache
@@ -86,7 +120,7 @@ def _blocks(text):
     return [token.type for token in BLOCKS.parse(text) if token.type != "inline"]
 
 
-def _check_markdown(text):
+def _check_markdown(text, links=()):
     for token in MARKDOWN.parse(text):
         if token.type == "html_block":
             # Only the lines that our templates write stand here; what is inside is our words.
@@ -94,7 +128,8 @@ def _check_markdown(text):
             assert "<" not in rest
             assert not LIVE.search(rest)
         for child in token.children or ():
-            assert child.type not in ("link_open", "image"), child
+            assert child.type != "image", child
+            assert child.type != "link_open" or child.attrGet("href") in links, child
             if child.type == "html_inline":
                 assert TAGS.fullmatch(child.content), child.content
             if child.type == "text":
@@ -102,6 +137,7 @@ def _check_markdown(text):
     assert "<!--" not in text
 
 
+@pytest.mark.walk(25)
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts(payload):
     view = _view(payload)
@@ -115,10 +151,24 @@ def test_payload_never_acts(payload):
 
 def _check_both_markdowns(view):
     for compact in (False, True):
-        text = _rendered(view, compact)
-        check_lines(text)
-        _check_markdown(_without_code_elements(text))
-        assert _blocks(text) == _shape(compact)
+        _check_text(_rendered(view, compact), _shape(compact))
+
+
+def _check_text(text, shape, links=()):
+    check_lines(text)
+    _check_markdown(_without_code_elements(text), links)
+    assert _blocks(text) == shape
+
+
+@cache
+def _harmless(render):
+    return _blocks(render("word"))
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_what_a_fork_says_and_what_stands_beside_a_report_are_dead(payload):
+    _check_text(_foreign(payload), _harmless(_foreign), [RUN])
+    _check_text(_rendered_notes(payload), _harmless(_rendered_notes))
 
 
 def _without_code_elements(text):
@@ -141,12 +191,12 @@ def _check_console(view):
 
 
 def _check_record(run, payload):
-    text = render_run_record(run.result, {payload: {"task.labels": payload}})
+    text = render_run_record(run.result)
     assert text.isascii()
-    assert json.loads(text)["policy"] == run.result.policy
+    assert json.loads(text)["policy"] == run.result.given.policy.name
     assert [line for line in text.splitlines() if line.lstrip().startswith(("::", "##["))] == []
     lines = list(rows_jsonl(run.result))
-    assert [json.loads(line)["key"] for line in lines] == [j.unit.key for j in run.result.judged]
+    assert [json.loads(line)["key"] for line in lines] == [j.unit.key for j in run.result.assessed]
     assert all(line.isascii() and line.count("\n") == 1 for line in lines)
 
 
@@ -157,9 +207,13 @@ def _elements():
 
 def _check_html(view):
     page = render_html(view)
-    check_lines(re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page, flags=re.DOTALL))
-    assert Elements(page).found == _elements()
+    _check_page(page, _elements())
     page.encode()
+
+
+def _check_page(page, elements):
+    check_lines(re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>", "", page))
+    assert Elements(page).found == elements
 
 
 @cache
@@ -186,25 +240,18 @@ def _check_sarif(view):
         assert not re.search(r"(?<!\\)(?:\\\\)*\[|@\w|://|\{\d", message, re.ASCII), message
 
 
+@pytest.mark.walk(6)
 @pytest.mark.parametrize("payload", HUGE, ids=lambda payload: repr(payload[:6]))
 @pytest.mark.parametrize("redact", ["none", "excerpt", "hash"])
 def test_huge_texts_stay_small(payload, redact):
     run = _plain_run()
-    long = replace(
-        run,
-        executions={
-            key: value._replace(response=payload + (value.response or ""))
-            for key, value in run.executions.items()
-        },
-        result=replace(
-            run.result,
-            plan=replace(
-                run.result.plan,
-                cases=[case._replace(query=case.query + payload) for case in run.result.plan.cases],
-            ),
-        ),
-    )
-    view = present(long, ReportOptions(redact=redact), baseline())
+    cases = [case._replace(query=case.query + payload) for case in run.given.plan.cases]
+    executions = {
+        key: value._replace(response=payload + (value.response or ""))
+        for key, value in run.executions.items()
+    }
+    long = replace(started(run, plan=replace(run.given.plan, cases=cases)), executions=executions)
+    view = present(beside(long, baseline()), ReportOptions(redact=redact))
     report, comment, console = render_report(view), render_comment(view), render_console(view)
     assert len(render_html(view)) < 300_000
     for text in (report, comment, console):
@@ -215,7 +262,7 @@ def test_huge_texts_stay_small(payload, redact):
 
 
 def test_hashed_texts_do_not_leak():
-    view = present(_plain_run(), ReportOptions(redact="hash"), baseline())
+    view = present(beside(_plain_run(), baseline()), ReportOptions(redact="hash"))
     for text in (
         render_report(view),
         render_comment(view),
@@ -229,3 +276,41 @@ def test_hashed_texts_do_not_leak():
 
 def test_there_are_enough_payloads():
     assert len(set(HOSTILE)) >= 200
+
+
+@cache
+def _plain_bias():
+    """Return a run of question items, of which a few were asked, all of them with documents."""
+    run = social_bias()
+    few = [item for item in run.result.assessed if item.unit.names["template"] == "0"]
+    assessed = [item for item in few if item.unit.dimensions["retriever"]]
+    return replace(run, result=replace(run.result, assessed=assessed))
+
+
+def _bias_page(payload):
+    run = _plain_bias()
+    result = poisoned(run.result, payload)
+    return render_html(
+        present(
+            beside(replace(run, result=result), poisoned(bias_baseline(), payload)),
+            ReportOptions(),
+        )
+    )
+
+
+@cache
+def _bias_elements():
+    return Elements(_bias_page("word")).found
+
+
+@pytest.mark.walk(25)
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_payload_never_acts_in_a_page_of_items(payload):
+    _check_page(_bias_page(payload), _bias_elements())
+
+
+def test_a_page_of_question_items_shows_the_texts_and_their_trend():
+    page = _bias_page("word")
+    assert "wordAgeword" in page
+    assert "setting wordstereoword" in page
+    assert 'id="trend"' in page

@@ -9,17 +9,17 @@ import subprocess
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from canonical_results import CANONICAL, baseline
+from canonical_rules import beside
 from node.programs import chromium, installed
 
-from fairgate.reports.blocks import CaseList, Chapter, Section
-from fairgate.reports.browsing import CaseBrowser
+from fairgate.reports.blocks import CaseList, Chapter, ReportOptions, Section
 from fairgate.reports.html import render_html
-from fairgate.reports.present import present
-from fairgate.reports.sections.catalogue import SECTIONS, SectionKind
-from fairgate.reports.view import ReportOptions
+from fairgate.reports.present import SECTIONS, present
+from fairgate.reports.sections.cases import CaseBrowser
 
 pytestmark = pytest.mark.browser
 DARK, LIGHT = "0", "1"
@@ -70,7 +70,10 @@ addEventListener('load', () => axe.run().then((found) => {
 @cache
 def _page(name="regression"):
     return render_html(
-        present(CANONICAL[name](), ReportOptions(run_path="runs/1", has_explain=True), baseline())
+        present(
+            beside(CANONICAL[name](), baseline()),
+            ReportOptions(run_path="runs/1", has_explain=True),
+        )
     )
 
 
@@ -145,10 +148,10 @@ def _many(rows):
 
 def test_a_hundred_thousand_cases_are_listed_25_at_a_time(tmp_path):
     def toy(material):
-        yield Section(id="many", title="Many", blocks=[_many(100_000)])
+        yield Section(id="many", title="Many", blocks=[_many(100_000)], chapter=Chapter.CASES)
 
     run = replace(CANONICAL["first-run"]())
-    with SECTIONS.added(SectionKind("many", toy, Chapter.CASES)):
+    with mock.patch("fairgate.reports.present.SECTIONS", (*SECTIONS, toy)):
         view = present(run, ReportOptions())
     kept = [section for section in view.sections if section.id == "many"]
     page = render_html(replace(view, sections=kept))
@@ -204,9 +207,9 @@ def _pairs():
 @pytest.mark.parametrize("made", [_pairs, _questions])
 def test_a_key_that_two_suites_have_opens_and_links_one_case(made, tmp_path):
     def toy(material):
-        yield Section(id="shared", title="Shared", blocks=[made()])
+        yield Section(id="shared", title="Shared", blocks=[made()], chapter=Chapter.CASES)
 
-    with SECTIONS.added(SectionKind("shared", toy, Chapter.CASES)):
+    with mock.patch("fairgate.reports.present.SECTIONS", (*SECTIONS, toy)):
         view = present(CANONICAL["first-run"](), ReportOptions())
     kept = [section for section in view.sections if section.id == "shared"]
     page = _with_script(render_html(replace(view, sections=kept)), SHARED_KEYS)

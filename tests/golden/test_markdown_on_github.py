@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache, lru_cache
 
 import pytest
 from canonical_bias import bias_baseline
+from canonical_rules import beside
 from github_markdown import check_dead
 from hostile_texts import HOSTILE
 from poisoning import poisoned
-from test_hostile_items import _plain_bias
-from test_hostile_texts import _view
+from test_hostile_texts import RUN, _foreign, _notes, _plain_bias, _view
 
-from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
-from fairgate.github.report import (
-    Edits,
-    Notes,
-    job_summary,
-    no_verdict_comment,
-    pull_request_comment,
-)
+from fairgate.github.report import job_summary, no_verdict_comment, pull_request_comment
 from fairgate.reports import escaping
+from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.view import ReportOptions
 
 pytestmark = pytest.mark.gfm
-RUN = "https://github.com/octo/shop/actions/runs/1"
 ENDLESS = 10**9
-
-
-def _notes(text: str) -> Notes:
-    text = text if text.strip() else "word"
-    edits = Edits(
-        files={"sources": [text, text]}, edits_policy=True, decided_by="base", base="❌ FAIL",
-        proposed="✅ PASS", loosened=[text, f"max of {text} raised"], differences=[f"{text} and"],
-    )  # fmt: skip
-    return Notes(remarks=[text, f"The base commit: {text}"], edits=edits)
 
 
 def _report(text: str) -> str:
@@ -53,7 +35,7 @@ def _comment(text: str) -> str:
 def _bias_view(text: str):
     run = _plain_bias()
     changed = replace(run, result=poisoned(run.result, text))
-    return present(changed, ReportOptions(), poisoned(bias_baseline(), text))
+    return present(beside(changed, poisoned(bias_baseline(), text)), ReportOptions())
 
 
 def _bias_report(text: str) -> str:
@@ -77,21 +59,7 @@ def _summary(text: str) -> str:
 
 
 def _stopped(text: str) -> str:
-    return no_verdict_comment(text, 4, head="h" * 40, report_url=RUN)
-
-
-def _foreign(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode()[:190] or "word"
-    rule = {
-        "metric": "asr/generation/controlled", "suite": text, "where": {text: text},
-        "outcome": "fail", "reasons": [text, f"{text} x {text}"], "value": 0.5,
-    }  # fmt: skip
-    record = {
-        "policy": text, "outcome": "fail", "exit_code": 1, "rules": [rule],
-        "evidence": {"planned": 2, "decided": 1, "problems": [text]},
-    }  # fmt: skip
-    raw = json.dumps(record).encode()
-    return render_foreign_record(read_foreign_record(raw), head="h" * 40, report_url=RUN)
+    return no_verdict_comment(text, 4, "h" * 40, RUN)
 
 
 RENDERERS = {
@@ -134,8 +102,7 @@ def test_no_escape_is_live_on_github(payload):
     shown = [place.format(escape(payload) or "word") for place in PLACES for escape in INLINE]
     twins = [place.format("word") for place in PLACES for _ in INLINE]
     shown += [FOLDED.format(escaping.html_code(payload)), escaping.markdown_block(payload)]
-    shown += [FOLDED.format(escaping.html_prose(payload) or "word")]
-    twins += [FOLDED.format("word"), "```text\nword\n```", FOLDED.format("word")]
+    twins += [FOLDED.format("word"), "```text\nword\n```"]
     check_dead(_separated(shown), _separated(twins))
 
 

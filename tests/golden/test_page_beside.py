@@ -6,18 +6,18 @@ import json
 import re
 from dataclasses import replace
 
-import canonical_results
 import pytest
 from canonical_results import CANONICAL, baseline, first_run, regression
+from canonical_rules import beside
 from test_html_in_browser import DARK, DESK, LIGHT, PHONE, _examined, _opened, _result, _with_script
-from test_page_cases import lists
+from test_page_cases import lists, many_pairs
 
 from fairgate.domain.outcomes import Overlap
 from fairgate.gate.baseline_files import accepted_run
+from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.view import ReportOptions
 
 RATE = "asr/generation/controlled"
 OPTIONS = ReportOptions(run_path="runs/1", has_explain=True)
@@ -50,7 +50,7 @@ def with_history(runs=1):
 
 
 def view(run=None, base=None, pinned=None):
-    return present(run or regression(), OPTIONS, base, pinned)
+    return present(beside(run or regression(), base, pinned), OPTIONS)
 
 
 def whole():
@@ -234,18 +234,7 @@ def test_other_reports_know_the_usual_comparison_alone():
 
 
 def test_three_thousand_pairs_beside_everything_are_a_small_page(monkeypatch):
-    texts = [f"{text} This is review {n}." for n in range(38) for text in canonical_results.TEXTS]
-    monkeypatch.setattr(canonical_results, "TEXTS", texts)
-    plan = canonical_results.plan()
-    terms = [term for _, term in canonical_results.TERMS]
-    flips = {(number, term) for number in range(len(texts)) for term in terms}
-    judged = canonical_results.judged_pairs(plan, flips)
-    executions = {
-        key: done._replace(response=f"{done.key}: {done.response}")
-        for key, done in canonical_results.executions(plan, judged).items()
-    }
-    result = replace(regression().result, plan=plan, judged=judged)
-    run = replace(regression(), result=result, executions=executions)
+    run = many_pairs(monkeypatch)
     text = render_html(view(run, with_history(8), anchor()))
     (data,) = lists(text)
     assert len(data["rows"]) == len(data["beside"]["anchor"]) == 3040

@@ -1,4 +1,4 @@
-"""What the page's list of cases holds is what was judged, and no text in it can end the list."""
+"""What the page's list of cases holds is what was assessed, and no text in it can end the list."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ import canonical_results
 import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, FLIPS, baseline, regression
+from canonical_rules import beside, started
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.cases import source_of
 from fairgate.gate.baseline_files import accepted_run
-from fairgate.reports import browsing
-from fairgate.reports.blocks import CaseList
-from fairgate.reports.browsing import CaseBrowser, Room, Texts
+from fairgate.reports.blocks import CaseList, ReportOptions
 from fairgate.reports.html import render_html
-from fairgate.reports.judged_rows import in_words
 from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.material import in_words
 from fairgate.reports.present import present
-from fairgate.reports.sections import case_tables
-from fairgate.reports.view import ReportOptions
+from fairgate.reports.sections import cases
+from fairgate.reports.sections.cases import CaseBrowser, Room, Texts
 
 DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
 
 def page(run, base=None, **options):
-    return render_html(present(run, ReportOptions(**options), base))
+    return render_html(present(beside(run, base), ReportOptions(**options)))
 
 
 def lists(text):
     return [json.loads(found) for found in DATA.findall(text)]
 
 
-def tagged(data, tags=case_tables.TAGS):
+def tagged(data, tags=cases.TAGS):
     """Return the keys of a list, by their tag."""
     texts, found = data["texts"], {tag: set() for tag in tags}
     for row in data["rows"]:
-        if tags is case_tables.QUESTION_TAGS:
+        if tags is cases.QUESTION_TAGS:
             key = texts[row[2]]
         else:
             rest, own, *_ = data["variants"][row[2]]
@@ -53,12 +52,12 @@ def tagged(data, tags=case_tables.TAGS):
 def test_every_pair_is_listed_once_as_what_it_is():
     (data,) = lists(page(regression(), baseline()))
     found = tagged(data)
-    judged = {
+    assessed = {
         item.unit.key: item.claims["controlled"]
-        for item in regression().result.judged
+        for item in regression().result.assessed
         if not item.unit.is_control
     }
-    changed = {key for key, claim in judged.items() if claim == 1.0}
+    changed = {key for key, claim in assessed.items() if claim == 1.0}
     before = {key for key in changed if _flip(key) in FLIPS["pass"]}
     assert found == {"new": changed - before, "changed": before, "undecided": set(), "fixed": set()}
     assert len(data["rows"]) == len(changed)
@@ -74,16 +73,16 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
     found = tagged(data)
     undecided = {
         item.unit.key
-        for item in now.result.judged
+        for item in now.result.assessed
         if not item.unit.is_control and not isinstance(item.decision, float)
     }
     assert found["undecided"] == undecided
     better = CANONICAL["regression"]()
     quiet = [
         replace(item, claims={**item.claims, "controlled": 0.0, "generation": 0.0})
-        for item in better.result.judged
+        for item in better.result.assessed
     ]
-    run = replace(better, result=replace(better.result, judged=quiet))
+    run = replace(better, result=replace(better.result, assessed=quiet))
     (data,) = lists(page(run, baseline()))
     assert tagged(data) == {
         "new": set(), "changed": set(), "undecided": set(),
@@ -93,7 +92,7 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
 
 def test_the_two_texts_are_those_that_were_asked():
     run = regression()
-    asked = {case.key: case.query for case in run.result.plan.cases}
+    asked = {case.key: case.query for case in run.result.given.plan.cases}
     (data,) = lists(page(run, baseline()))
     for row in data["rows"]:
         texts, variant = data["texts"], data["variants"][row[2]]
@@ -103,21 +102,10 @@ def test_the_two_texts_are_those_that_were_asked():
         assert source[:start] + texts[changed] + source[end:] == asked[key]
 
 
-def test_neutral_answers_and_documents_stand_beside_a_pair():
-    (data,) = lists(page(regression(), baseline()))
-    texts = data["texts"]
-    (source,) = [one for one in data["sources"] if texts[one[0]] == "rev5"]
-    answers = [texts[place] for place in source[6]]
-    assert answers[::2] == ["A person", "A reader", "A customer"]
-    assert answers[3] != answers[1] == answers[5]
-    assert all(len(out) == many == len(arrived) for _, many, out, arrived in data["moves"])
-    assert {texts[document[0]][:4] for document in data["documents"]} == {"doc-"}
-
-
 def test_wrong_and_undecided_answers_to_questions_are_listed():
     (data,) = lists(page(social_bias(), bias_baseline()))
-    found = tagged(data, case_tables.QUESTION_TAGS)
-    wrong = {row.unit.key for row in social_bias().result.judged if row.claims["correct"] != 1.0}
+    found = tagged(data, cases.QUESTION_TAGS)
+    wrong = {row.unit.key for row in social_bias().result.assessed if row.claims["correct"] != 1.0}
     assert set().union(*found.values()) == wrong
     assert len(found["undecided"]) == 2
 
@@ -150,19 +138,25 @@ def test_hidden_texts_are_not_in_the_data():
     assert "The sentiment is" not in text
 
 
-def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
+def many_pairs(monkeypatch, **changes):
+    """Return a run of 3,040 pairs, all of them changed, with responses of their own."""
     texts = [f"{text} This is review {n}." for n in range(38) for text in canonical_results.TEXTS]
     monkeypatch.setattr(canonical_results, "TEXTS", texts)
     plan = canonical_results.plan()
-    terms = [term for _, term in canonical_results.TERMS]
-    flips = {(number, term) for number in range(len(texts)) for term in terms}
-    judged = canonical_results.judged_pairs(plan, flips)
-    result = replace(regression().result, plan=plan, judged=judged, overlap=None)
+    flips = {(n, term) for n in range(len(texts)) for _, term in canonical_results.TERMS}
+    assessed = canonical_results.judged_pairs(plan, flips)
     executions = {
         key: done._replace(response=f"{done.key}: {done.response}")
-        for key, done in canonical_results.executions(plan, judged).items()
+        for key, done in canonical_results.executions(plan, assessed).items()
     }
-    run = replace(regression(), result=result, executions=executions)
+    run = started(regression(), plan=plan)
+    result = replace(run.result, assessed=assessed, **changes)
+    return replace(run, result=result, executions=executions)
+
+
+@pytest.mark.whole
+def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
+    run = many_pairs(monkeypatch, overlap=None)
     text = page(run, run_path="runs/1", has_explain=True)
     (data,) = lists(text)
     assert len(data["rows"]) == 3040
@@ -171,7 +165,7 @@ def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
 
 
 def test_a_page_that_cannot_hold_all_cases_shows_a_sample_and_says_so(monkeypatch):
-    monkeypatch.setattr(browsing, "MOST_ROWS", 5)
+    monkeypatch.setattr(cases, "MOST_ROWS", 5)
     text = page(regression(), baseline())
     assert (
         "This list is a sample of 5 of 9 cases: the clearest, and of the others evenly many; its "
@@ -184,11 +178,11 @@ def test_a_page_that_cannot_hold_all_cases_shows_a_sample_and_says_so(monkeypatc
 
 def test_lists_of_long_texts_are_sampled_by_their_bytes(monkeypatch):
     (whole,) = lists(page(regression(), baseline()))
-    monkeypatch.setattr(browsing, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
+    monkeypatch.setattr(cases, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
     text = page(regression(), baseline())
     (data,) = lists(text)
     assert 0 < len(data["rows"]) < 9
-    assert len(json.dumps(data, separators=(",", ":"))) <= browsing.MOST_BYTES
+    assert len(json.dumps(data, separators=(",", ":"))) <= cases.MOST_BYTES
     assert f"a sample of {len(data['rows'])} of 9 cases" in text
 
 
@@ -196,7 +190,7 @@ def test_a_sample_of_answers_to_questions_is_spread_evenly_and_says_so(monkeypat
     (whole,) = lists(page(social_bias(), bias_baseline()))
     every = [whole["texts"][row[2]] for row in whole["rows"]]
     most = len(every) // 2
-    monkeypatch.setattr(browsing, "MOST_ROWS", most)
+    monkeypatch.setattr(cases, "MOST_ROWS", most)
     text = page(social_bias(), bias_baseline())
     assert (
         f"a sample of {most} of {len(every)} cases, spread evenly over all; its counts are of the "
@@ -216,20 +210,14 @@ def test_a_sample_of_pairs_keeps_changed_answers_and_spreads_undecided_ones(monk
             texts[data["sources"][row[1]][0]] + texts[data["variants"][row[2]][0]]
             for row in data["rows"]
         ]
-        return text, keys, [case_tables.TAGS[row[0]] for row in data["rows"]]
+        return text, keys, [cases.TAGS[row[0]] for row in data["rows"]]
 
     _, every, tags = listed()
     assert tags == ["changed"] + ["undecided"] * (len(every) - 1)
-    monkeypatch.setattr(browsing, "MOST_ROWS", 8)
+    monkeypatch.setattr(cases, "MOST_ROWS", 8)
     text, shown, _ = listed()
     assert shown == every[:1] + [every[1 + (len(every) - 1) * n // 7] for n in range(7)]
     assert f"a sample of 8 of {len(every)} cases: the clearest, and of the others" in text
-
-
-def test_without_a_script_the_clearest_cases_stand_there():
-    inside = re.search(r"<noscript>(.*?)</noscript>", page(regression(), baseline()), re.DOTALL)[1]
-    assert inside.count('class="case"') == 9
-    assert "9 of 9 cases" in inside
 
 
 def test_texts_stand_once_and_are_cut():
@@ -237,7 +225,7 @@ def test_texts_stand_once_and_are_cut():
     assert [texts.place(one) for one in ("", "a", "a", "b\x1b")] == [0, 1, 1, 2]
     assert texts.found[2] == "b\\x1b"
     assert len(texts.found[texts.place("x" * 10**6)]) == 120
-    assert Room(10, 10, "excerpt").most == browsing.EXCERPT_CHARACTERS
+    assert Room(10, 10, "excerpt").most == cases.EXCERPT_CHARACTERS
     assert Room(10**6, 10**6, "none").most == 40
     few = Room(10**6, 0, "none")
     assert 300 < sum(few.has("x" * 50) for _ in range(1000)) < 500
@@ -266,5 +254,5 @@ def test_the_summary_shows_the_headline_over_the_accepted_runs_and_only_on_the_p
     assert figures == ["2.5 %", "2.5 %", "11.2 %"]
     assert "2026-09-01" in table
     assert "Over the accepted runs" not in page(run, before)
-    view = present(run, ReportOptions(), replace(before, history=[older]))
+    view = present(beside(run, replace(before, history=[older])), ReportOptions())
     assert "Over the accepted runs" not in render_report(view) + render_comment(view)

@@ -8,7 +8,7 @@ from fakes.answer_phrasings import PHRASINGS, figures
 
 from fairgate.relations.oracles.choice import CHOICE_RULE
 from fairgate.relations.oracles.label import LABEL_RULE
-from fairgate.relations.oracles.thinking import THINKING_TAGS
+from fairgate.relations.oracles.text import THINKING_TAGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "reading-answers.md"
 BEGIN, END = "<!-- generated: `make docs`; a test compares it with the code -->\n", "<!-- end -->\n"

@@ -10,8 +10,7 @@ from ruamel.yaml import YAML
 
 from fairgate.cli import cli
 from fairgate.domain.cases import Source
-from fairgate.features.listings.described import default_of, oracle_of
-from fairgate.features.listings.precision import precision_of
+from fairgate.features.listings.precision import default_of, oracle_of, precision_of
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
 

@@ -7,16 +7,22 @@ from dataclasses import replace
 import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import baseline, regression
+from canonical_rules import beside, said
 
-from fairgate.domain.measurements import Measurement
-from fairgate.domain.outcomes import Overlap
-from fairgate.reports import charts, text_charts
-from fairgate.reports.blocks import Bar, Bars, Figure, Histogram, Range, RangeChart, RowKind
+from fairgate.domain.outcomes import Measurement, Overlap
+from fairgate.reports import charts
+from fairgate.reports.blocks import (
+    Bars,
+    Histogram,
+    Range,
+    RangeChart,
+    ReportOptions,
+    RowKind,
+)
+from fairgate.reports.figures import Figure
 from fairgate.reports.material import Material
-from fairgate.reports.sections.social_bias import social_bias as bias_section
-from fairgate.reports.sections.trend import trend
-from fairgate.reports.spans import spans
-from fairgate.reports.view import ReportOptions
+from fairgate.reports.sections.measured import social_bias as bias_section
+from fairgate.reports.sections.verdict import trend
 
 
 def measured(metric, value, bounds=None, **where):
@@ -42,31 +48,27 @@ def trends(now, before, **overlap):
     result = replace(regression().result, rules=[], measurements=now, overlap=shared)
     run = replace(regression(), result=result)
     known = replace(baseline(), measurements=before)
-    sections = list(trend(Material(run=run, options=ReportOptions(), baseline=known)))
+    sections = list(trend(Material(run=beside(run, known), options=ReportOptions())))
     return [b for s in sections for b in s.blocks if isinstance(b, RangeChart)]
-
-
-def words(inline):
-    return "".join(span.text for span in spans(inline))
 
 
 def test_a_trend_has_both_runs_with_their_own_intervals():
     rates, scores, bias = trends(NOW, BEFORE)
     (row,) = rates.rows
-    assert "asr/generation/controlled" in words(row.name)
+    assert "asr/generation/controlled" in said(row.name)
     assert (row.base.bounds, row.now.bounds) == ((0.02, 0.06), (0.05, 0.2))
     assert (scores.factor, scores.is_signed) == (1.0, False)
     assert bias.is_signed
-    assert ["setting stereo" in words(row.name) for row in bias.rows] == [True]
+    assert ["setting stereo" in said(row.name) for row in bias.rows] == [True]
 
 
 def test_the_lanes_of_a_trend_stand_left_and_right_of_zero():
     *_, bias = trends(NOW, BEFORE)
     ((_, track),), shared = charts.ranges(bias)
     assert shared.position(0.0) == 50
-    assert track.base < 50 < track.value
-    assert track.base_low < track.base < track.base_high == 50
-    assert track.low < track.value < track.high
+    assert track["base"] < 50 < track["value"]
+    assert track["base_low"] < track["base"] < track["base_high"] == 50
+    assert track["low"] < track["value"] < track["high"]
 
 
 def test_no_trend_without_a_comparable_baseline():
@@ -82,15 +84,15 @@ def test_what_one_run_could_not_measure_has_no_trend():
 
 
 def bias_charts(run, base):
-    (section,) = bias_section(Material(run=run, options=ReportOptions(), baseline=base))
+    (section,) = bias_section(Material(run=beside(run, base), options=ReportOptions()))
     return [block for block in section.blocks if isinstance(block, RangeChart)]
 
 
 def test_diff_bias_stands_by_category_and_setting_beside_the_baseline():
     ambiguous, _ = bias_charts(social_bias(), bias_baseline())
-    groups = [words(row.name) for row in ambiguous.rows if row.kind is RowKind.GROUP]
+    groups = [said(row.name) for row in ambiguous.rows if row.kind is RowKind.GROUP]
     assert groups == ["all categories", "Age", "Religion"]
-    stereo = [row for row in ambiguous.rows if words(row.name) == "stereo"]
+    stereo = [row for row in ambiguous.rows if said(row.name) == "stereo"]
     assert [row.now.shown for row in stereo] == ["66.7", "100.0", "33.3"]
     assert [row.base.shown for row in stereo] == ["0.0"] * 3
     assert not bias_charts(social_bias(), None)[0].has_base
@@ -98,23 +100,25 @@ def test_diff_bias_stands_by_category_and_setting_beside_the_baseline():
 
 @pytest.mark.parametrize(("value", "start", "width"), [(0.5, 50, 25), (-1.0, 0, 50), (None, 50, 0)])
 def test_signed_bars_reach_to_either_side_of_the_middle(value, start, width):
-    chart = Bars(label="x", rows=[Bar(name="x", now=Figure(value=value))], head="x", is_signed=True)
+    chart = Bars(
+        label="x", rows=[Range(name="x", now=Figure(value=value))], head="x", is_signed=True
+    )
     ((_, left, wide, _),) = charts.bars(chart)
     assert (left, wide) == (start, width)
 
 
 def test_bars_of_shares_begin_at_the_left():
-    chart = Bars(label="x", rows=[Bar(name="x", now=Figure(value=0.25))], head="x")
+    chart = Bars(label="x", rows=[Range(name="x", now=Figure(value=0.25))], head="x")
     assert charts.bars(chart)[0][1:] == (0.0, 25.0, None)
 
 
 def test_a_histogram_keeps_zeros_apart_and_holds_every_score():
     chart = Histogram(label="x", caption="x", scores=[0.0, 0.0, 0.1, 1.4], limits=(0.63, 1.31))
-    counts, top = text_charts.bins(chart)
+    counts, top = charts.bins(chart)
     assert (counts[0], sum(counts)) == (2, 4)
     assert top > 1.4
     shape = charts.histogram(chart)
-    assert [band for *_, band in shape.bars] == [0, 1, 3]
+    assert [band for *_, band in shape["bars"]] == [0, 1, 3]
 
 
 def test_a_short_chart_shows_the_largest_values_and_the_reference_last():
@@ -122,12 +126,12 @@ def test_a_short_chart_shows_the_largest_values_and_the_reference_last():
     rows.append(Range(name="all", now=Figure(value=1.0), kind=RowKind.GROUP))
     rows.append(Range(name="neutral", now=Figure(value=0.1), kind=RowKind.REFERENCE))
     chart = RangeChart(label="x", rows=rows, head="x", most=2)
-    assert [line.split()[0] for line in text_charts.ranges(chart).splitlines()] == [
+    assert [line.split()[0] for line in charts.ranges_as_text(chart).splitlines()] == [
         "r4", "r3", "neutral",
     ]  # fmt: skip
 
 
 def test_a_small_share_still_has_a_bar():
-    assert text_charts.bar(0.0001, 1.0, 24) == "█"
-    assert text_charts.bar(0.0, 1.0, 24) == ""
-    assert text_charts.bar(2.0, 1.0, 24) == "█" * 24
+    assert charts.bar(0.0001, 1.0, 24) == "█"
+    assert charts.bar(0.0, 1.0, 24) == ""
+    assert charts.bar(2.0, 1.0, 24) == "█" * 24

@@ -7,27 +7,25 @@ import re
 from dataclasses import replace
 
 from canonical_results import CANONICAL, SUITE, first_run, passing
-from canonical_rules import rule
-from hypothesis import given, settings
+from canonical_rules import rule, said
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
-from fairgate.features.exports.ci import render_badge
+from fairgate.features.exports import render_badge
 from fairgate.gate.decide import decide
-from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
+from fairgate.github.comments import read_foreign_record, render_foreign_record
 from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import COMPARING
-from fairgate.reports.affected import leading
-from fairgate.reports.blocks import Table
+from fairgate.reports.blocks import ReportOptions, Table
 from fairgate.reports.console import render_console
+from fairgate.reports.formats import render_run_record
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.run_record import render_run_record
-from fairgate.reports.spans import spans
-from fairgate.reports.view import ReportOptions
+from fairgate.reports.sections.affected import leading
 
 TERMS = (("age", "elderly"), ("gender", "woman"), ("race", "middle eastern"))
 WHO = {
@@ -112,16 +110,15 @@ def titles(view, record):
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
 def test_no_title_is_green_beside_a_significant_difference(data):
     run = first_run()
     found = data.draw(findings())
     rules = data.draw(rules_about(found))
-    outcome, code = decide(rules, run.result.evidence)
+    outcome, code = decide(rules, run.result.evidence, ())
     result = replace(run.result, rules=rules, identities=found, outcome=outcome, exit_code=code)
     view = present(replace(run, result=result), ReportOptions())
     significant = [one for one in found if one.p_value * len(found) <= 0.05]
-    shown = titles(view, render_run_record(result, {}))
+    shown = titles(view, render_run_record(result))
     green = {name for name, title in shown.items() if GREEN.search(title)}
     if outcome is not Outcome.PASS:
         assert not green
@@ -136,7 +133,6 @@ def test_no_title_is_green_beside_a_significant_difference(data):
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
 def test_title_and_first_sentence_are_about_the_same_rule(data):
     run = data.draw(st.sampled_from([passing, first_run]))()
     found = data.draw(findings())
@@ -144,7 +140,7 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
     how, of = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from([{}, {"term": "woman"}]))
     failed = ["bound"] if how.get("outcome") is Outcome.FAIL else []
     rules = [*asked, replace(first, where=of, failed=failed, interval=(0.02, 0.6), **how)]
-    outcome, code = decide(rules, run.result.evidence)
+    outcome, code = decide(rules, run.result.evidence, ())
     result = replace(run.result, rules=rules, identities=found, outcome=outcome, exit_code=code)
     view = present(replace(run, result=result), ReportOptions())
     title, sentence = said(view.title), said(view.lead).partition(" Failed too:")[0]
@@ -170,10 +166,6 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
         assert f"{binding.count(Outcome.INCONCLUSIVE)} rule" in title
         assert "passes its limits" not in title
     assert "term woman" not in render_report(view)
-
-
-def said(inline):
-    return "".join(span.text for span in spans(inline))
 
 
 KINDS = [

@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("encoder") / "m")
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(change=changes())
 @example(change=("modules.json", [{"type": ["Transformer"]}]))
 @example(

@@ -10,11 +10,11 @@ from calibration.tables import clopper_pearson
 from fakes.planted import policy_of
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.gate.compare import compare
-from fairgate.gate.comparison import Comparison
+from fairgate.gate.changes import Comparison
+from fairgate.gate.compare import rule_results
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.table import Table
+from fairgate.metrics.metric import Table
 from fairgate.policy.schema import GatePolicy
 
 POLICY = policy_of()
@@ -53,7 +53,8 @@ def table_of(values, controls):
 def judged(table, metric, where=None, **bound):
     gate = GatePolicy.model_validate({"metric": metric, "evidence": "significant", **bound})
     rule = Rule(gate=gate, position=0, metric=BY_ID[metric], suite="s", where=where or {})
-    [found] = compare([rule], {"s": table}, [], Comparison(baseline=None, contents={}), POLICY)
+    nothing = Comparison(runs={}, contents={})
+    [found] = rule_results([rule], {"s": table}, [], (), nothing, POLICY)
     return found
 
 
@@ -93,6 +94,7 @@ def excludes(interval, kind, bound):
     return low > bound or (kind == "max_abs" and high < -bound)
 
 
+@pytest.mark.whole
 def test_a_rule_fails_exactly_where_the_printed_range_excludes_its_bound():
     """1,000 drawn tables; 5 metrics, 1 to 59 sources of 1 to 7 pairs, rates 2 to 80 %."""
     outcomes = dict.fromkeys(Outcome, 0)
@@ -139,6 +141,7 @@ def alarms(world, kind, tries):
     return failed
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("tries", [30, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_at_the_bound_a_rule_seldom_fails(kind, tries):
@@ -149,6 +152,7 @@ def test_at_the_bound_a_rule_seldom_fails(kind, tries):
     assert all(clopper_pearson(many, tries)[0] <= ALPHA for many in found.values()), often
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_as_many_sources_as_are_named_do_tell(seed):
     """The same sources again and again, as many times as the message asks for."""

@@ -1,7 +1,7 @@
 """An answer that is cut as soon as it is complete reads like the whole one, wherever tokens end."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
@@ -70,7 +70,6 @@ def opened(text):
     return text
 
 
-@settings(max_examples=600)
 @given(answers, st.sampled_from(LABELS), st.sampled_from(MARKERS), st.sampled_from(SHOWN))
 @example("positive\u0301", SENTIMENT, "", "")
 @example("not <think>x</think> toxic ", TOXICITY, "", "")
@@ -89,7 +88,6 @@ def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker
         assert kept == whole
 
 
-@settings(max_examples=600)
 @given(answers, st.sampled_from(CHOICES), st.sampled_from(MARKERS))
 @example("B. The grandson was, the grandfather", CHOICES[0], "")
 @example("Jack Smith ", CHOICES[1], "")
@@ -106,7 +104,6 @@ def test_a_choice_reads_the_same_wherever_generation_stopped(text, choices, mark
         assert read_choice(text[:cut], choices, wordings, marker=marker) == whole
 
 
-@settings(max_examples=300)
 @given(answers, answers, st.sampled_from(LABELS), st.sampled_from(SHOWN))
 def test_a_complete_answer_stays_complete_whatever_follows(text, more, labels, shown):
     text, stop = opened(text), Stop(phrases=labels, shown=shown)
@@ -117,7 +114,6 @@ def test_a_complete_answer_stays_complete_whatever_follows(text, more, labels, s
 
 
 @pytest.mark.parametrize("labels", LABELS)
-@settings(max_examples=200)
 @given(text=st.text(max_size=30))
 def test_no_label_of_an_answers_own_is_ever_made(labels, text):
     for label in labels:

@@ -66,7 +66,6 @@ def test_neither_the_order_of_options_nor_of_items_changes_a_value(drawn, seed, 
 
 
 @given(answers)
-@settings(max_examples=60)
 def test_bias_never_exceeds_what_accuracy_allows(drawn):
     for unparsed in ("drop", "wrong"):
         items = many(12, 4)
@@ -141,6 +140,7 @@ def copies(items, times):
     ]
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("metric", CORE)
 @pytest.mark.parametrize("templates", [6, 24])
 def test_duplicated_items_neither_narrow_nor_widen_an_interval(metric, templates):

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 from fakes.statistics import bootstrap, regression_evidence
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairgate.stats.association import auc, entropy
 from fairgate.stats.bootstrap import BootstrapSettings
 from fairgate.stats.interval import Interval, wilson
-from fairgate.stats.multiplicity import holm
 from fairgate.stats.observations import Observations, cluster_totals, estimate, pair_by_key
+from fairgate.stats.permutation import TypicalValues, holm
 from fairgate.stats.regression import (
     RegressionSettings,
     RuleDesign,
@@ -22,7 +22,6 @@ from fairgate.stats.regression import (
     minimum_detectable_effect,
     sources_needed,
 )
-from fairgate.stats.sign_flip import TypicalValues
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 VALUE = st.sampled_from([0.0, 1.0, math.nan])
@@ -52,7 +51,6 @@ def observations(rows, arms, columns) -> Observations:
 
 
 @given(two_runs(), st.sampled_from(list(Worse)), st.booleans(), st.sampled_from([0.05, 0.0125]))
-@settings(max_examples=150)
 def test_evidence_is_consistent_whatever_was_observed(runs, worse, strict, level):
     now, base = runs
     found = regression_evidence(

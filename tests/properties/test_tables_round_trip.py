@@ -8,7 +8,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import DataError, UsageError
@@ -23,7 +23,6 @@ TEXTS = st.text(
 ).filter(lambda text: text.strip())
 
 
-@settings(max_examples=60)
 @given(st.lists(TEXTS, min_size=1, max_size=8))
 def test_texts_survive_csv_and_jsonl(texts):
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +41,6 @@ def test_texts_survive_csv_and_jsonl(texts):
             assert [document.text for document in CorpusFile(spec).documents()] == texts
 
 
-@settings(max_examples=150)
 @given(st.binary(max_size=200), st.sampled_from([".csv", ".tsv", ".jsonl"]))
 def test_no_bytes_end_in_anything_but_rows_or_a_message(content, suffix):
     with tempfile.TemporaryDirectory() as folder:

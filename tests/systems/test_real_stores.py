@@ -7,7 +7,7 @@ from fakes.chat_server import chat_server
 from vector_servers import chroma, postgres
 
 from fairgate.cli import main
-from fairgate.io.embedded_names import embedded_path
+from fairgate.io.named_files import embedded_path
 from fairgate.onnx.encoder import OnnxEncoder
 
 pytestmark = [pytest.mark.systems, pytest.mark.filterwarnings("default")]

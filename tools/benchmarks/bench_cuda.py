@@ -88,7 +88,7 @@ def write_model(folder: Path, shape: str, device: str) -> None:
         subprocess.run([*builder, *written, "-p", "fp16", "-e", "cuda"], check=True)
         shutil.copyfile(source / "config.json", folder / "onnx" / "config.json")
     else:
-        from fairgate.features.onnx_export.model_export import export_model
+        from fairgate.features.onnx_export.command import export_model
 
         export_model(str(source), folder / "onnx", say=print)
     take_end_away(source)

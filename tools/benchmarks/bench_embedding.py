@@ -28,7 +28,7 @@ from engine_table import ratio
 from matrix_rate import product_rate
 
 import fairgate
-from fairgate.features.onnx_export.model_export import ExportChoice, export_model
+from fairgate.features.onnx_export.command import ExportChoice, export_model
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.encoder import OnnxEncoder
 
@@ -80,7 +80,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         exported = Path(scratch) / "minilm"
         task = ExportChoice(task="feature-extraction")
-        export_model(str(original), exported, task, open_embedder=OnnxEncoder)
+        export_model(str(original), exported, task)
         engines: dict[str, Callable[[list[str]], Any]] = {
             "sentence-transformers": reference.encode,
             "engine, same weights": OnnxEncoder(exported, threads=options.threads).embed,

@@ -19,6 +19,7 @@ from fakes.planted import GATES, Bench, Plant, policy_of
 
 from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
+from fairgate.gate.baseline import References
 from fairgate.gate.gate import run_gate
 from fairgate.systems.recorded import RecordedSystem
 
@@ -44,14 +45,15 @@ def measure(pairs: int) -> str:
     planned = time.perf_counter() - start
     plant = Plant(sensitive=0.2, biased={"A Black person": 0.4}, neutral_retrieval=0.3)
     system = bench.system(plant)
-    known = RecordedSystem(Known(system.execute(given.plan, SILENT)), lambda: None)
+    executions = Known(system.execute(given.plan.cases, SILENT))
+    known = RecordedSystem(lambda: executions, lambda: None)
     known.vectors = system.vectors
-    base = baseline_of(given, run_gate(given, known, SILENT), reason="bench", date="")
+    base = baseline_of(run_gate(given, known, SILENT), reason="bench", date="")
     start = time.perf_counter()
-    run = run_gate(replace(given, baseline=base), known, SILENT)
+    run = run_gate(replace(given, references=References(baseline=base)), known, SILENT)
     gated = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    count = len(run.result.judged)
+    count = len(run.result.assessed)
     return (
         f"{count:>9,} pairs  plan {planned:7.2f} s  gate {gated:8.2f} s  "
         f"{1e6 * gated / count:6.1f} us a pair  peak {peak:7.0f} MB  {run.result.outcome.value}"

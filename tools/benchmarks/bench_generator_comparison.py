@@ -18,10 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from fairgate.domain.cases import Source
-from fairgate.features.generation.generator import Ingredients
-from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.generation.templates import load_templates
-from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.features.generation.generators import GENERATORS, Ingredients, load_templates
+from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable
@@ -80,13 +78,13 @@ def main(budget):
     print(f"A system that is biased against: {', '.join(RULES)}. {budget} sources each.\n")
     print("| generator | sources with a violation | pairs | violated | FDR | 95 % interval |")
     print("|---|---:|---:|---:|---:|---|")
-    for generator in GENERATORS:
-        cases = list(islice(generator.cases(given, np.random.default_rng(42)), budget))
+    for name, generator in GENERATORS.items():
+        cases = list(islice(generator(given, np.random.default_rng(42)), budget))
         rows = uncovered(cases)
         low, high = interval(rows, np.random.default_rng(7))
         violated, pairs = rows.sum(axis=0)
         print(
-            f"| {generator.id} | {int((rows[:, 0] > 0).sum())} of {len(rows)} | {int(pairs)} | "
+            f"| {name} | {int((rows[:, 0] > 0).sum())} of {len(rows)} | {int(pairs)} | "
             f"{int(violated)} | {violated / pairs:.3f} | {low:.3f} to {high:.3f} |"
         )
 

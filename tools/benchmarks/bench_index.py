@@ -66,7 +66,7 @@ def counted(model: str) -> ScriptedEmbedder:
     """Return an embedder that counts what it is asked for."""
     if model == "scripted":
         return ScriptedEmbedder()
-    from fairgate.io.embedded_names import find
+    from fairgate.io.named_files import find
     from fairgate.onnx.encoder import OnnxEncoder
 
     encoder = OnnxEncoder(find("models", model, Path()))

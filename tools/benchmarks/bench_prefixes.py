@@ -2,12 +2,10 @@
 
     python tools/benchmarks/bench_prefixes.py [--model FOLDER] [--policy FILE] [--prompts 440]
 
-Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is, in
-blocks of 32 tokens (what it does where bits depend on the piece), each prompt at once, and each at
-once as it was before: with the exporters' checks of the softmax, and the whole last layer for every
-token. Each generates at most two tokens, what a label of the embedded model takes. Answers must be
-equal; so are margins where the graph's sums do not depend on the split. `bench_engines.py` compares
-with other engines.
+Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is, each
+prompt at once, and each at once as the graph was exported, but for the cut before its last
+projection. Each generates at most two tokens, what a label of the embedded model takes. Answers must be equal; so are margins where the
+graph's sums do not depend on the split. `bench_engines.py` compares with other engines.
 
 What a part of a plan has in common is not what the plan has: `--runs` takes the prompts as so many
 runs of neighbours in the order of their tokens, which share as much as all do; 0 takes the plan's
@@ -36,7 +34,7 @@ from matrix_rate import product_rate
 import fairgate
 from fairgate.cli import main as fairgate_command
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
-from fairgate.onnx import decoder_graph, projection_cut
+from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 
@@ -82,7 +80,7 @@ def chosen(
     return [one for start in starts for one in order[start : start + size]]
 
 
-NOW, BLOCKS, AT_ONCE, BEFORE = "now", "in blocks of 32", "each at once", "each at once, before"
+NOW, AT_ONCE, BEFORE = "now", "each at once", "each at once, before"
 
 
 def engine_of(folder: Path, way: str) -> OnnxDecoder:
@@ -92,21 +90,14 @@ def engine_of(folder: Path, way: str) -> OnnxDecoder:
         if way == BEFORE:
             for name in ("drop_softmax_guards", "join_attention"):
                 changed.enter_context(patch.object(decoder_graph, name, lambda _: 0))
-            old = patch.object(
-                projection_cut, "states_before_steps", lambda _, end, __: ([end.input[0]], [])
-            )
-            changed.enter_context(old)
         session = engine._session
-    if way == NOW and not session.cuts_freely:
-        print(f"{folder} is read in blocks: its bits depend on the piece here")
-    session.cuts_freely &= way == NOW
-    session._splits &= way in {NOW, BLOCKS}
+    session._splits &= way == NOW
     list(engine.generate([GenerationRequest(prompt="Never again.")]))
     return engine
 
 
-def products_of(folder: Path) -> tuple[tuple[int, int], dict[str, int]]:
-    """Return the largest matrix, and multiplications for a token, by way of reading."""
+def products_of(folder: Path) -> tuple[tuple[int, int], int]:
+    """Return the largest matrix, and multiplications for a token."""
     import onnx
 
     model = onnx.load(str(folder / "model.onnx"), load_external_data=False)
@@ -116,18 +107,9 @@ def products_of(folder: Path) -> tuple[tuple[int, int], dict[str, int]]:
         for node in model.graph.node
         if node.op_type == "MatMul" and len(shapes.get(node.input[1], ())) == 2
     }
-    head = projection_cut._find_projection(model)
-    _, steps = projection_cut.states_before_steps(
-        model, head, projection_cut._depends_on_input(model)
-    )
-    last = {node.name for node in steps} | {head.name}
-
-    def together(without: set[str]) -> int:
-        return sum(a * b for name, (a, b) in products.items() if name not in without)
-
-    ways = dict.fromkeys((NOW, BLOCKS, AT_ONCE), together(last))
-    largest = max((products[name] for name in products if name != head.name), key=math.prod)
-    return largest, {**ways, BEFORE: together({head.name})}
+    head = decoder_graph._find_projection(model)
+    del products[head.name]
+    return max(products.values(), key=math.prod), sum(map(math.prod, products.values()))
 
 
 def tokens_computed(engine: OnnxDecoder, requests: list[GenerationRequest]) -> int:
@@ -153,7 +135,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     requests = chosen(prompts_of(options.policy), options.prompts, options.runs)
-    engines = {way: engine_of(options.model, way) for way in (NOW, BLOCKS, AT_ONCE, BEFORE)}
+    engines = {way: engine_of(options.model, way) for way in (NOW, AT_ONCE, BEFORE)}
     computed = {way: tokens_computed(engine, requests) for way, engine in engines.items()}
     spent: dict[str, list[float]] = {way: [] for way in engines}
     answers: dict[str, dict[int, Answer]] = {}
@@ -170,7 +152,7 @@ def main() -> None:
     print("|---|--:|--:|--:|--:|")
     for way, took in spent.items():
         ratios = [a / b for a, b in zip(took, spent[NOW], strict=True)]
-        share = 2 * products[way] * computed[way] / rate / statistics.median(took)
+        share = 2 * products * computed[way] / rate / statistics.median(took)
         print(
             f"| {way} | {statistics.median(took):.2f} | {statistics.median(ratios):.2f} "
             f"({min(ratios):.2f} to {max(ratios):.2f}) | {computed[way]} | {share:.0%} |"

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from bench_growth import measure as run_growth
 
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Runtime
 from fairgate.gate.baseline_files import dump_baseline, load_baseline
 from fairgate.gate.run_folder import RunFolder, execution_lines, replay, write_run
 from fairgate.reports.formats import chosen, known_files
-from fairgate.reports.present import report_texts, view_of
+from fairgate.reports.present import local_view, texts_of
 from fairgate.systems.recorded_answers import read_recorded
 
 
@@ -50,14 +50,14 @@ def peak_to_live(work: Callable[[], object]) -> float:
 def measure(place: Path, rounds: int) -> None:
     """Print what each file of the run in this folder takes."""
     os.chdir(place)
-    run, given, loaded, _ = replay(Path("out"), Path("policy.yaml"), Runtime())
+    done = replay(Path("out"), Path("policy.yaml"), Runtime())
+    run, loaded = done.run, done.loaded
     formats = chosen("")
-    view = view_of(run, given, Path("out"), formats, report_only=False)
-    texts = report_texts(view, run, given, loaded, formats)
+    texts = texts_of(local_view(run, loaded, Path("out"), formats), formats)
     (kept,) = Path("baselines").glob("*.json")
     text = kept.read_text()
     baseline = load_baseline(text, str(kept))
-    pairs = len(run.result.judged)
+    pairs = len(run.result.assessed)
     reading = {
         "reading answers.jsonl": partial(read_recorded, "answers.jsonl"),
         "reading the baseline": partial(load_baseline, text, str(kept)),

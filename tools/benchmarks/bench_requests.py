@@ -12,11 +12,10 @@ import multiprocessing
 import resource
 import time
 
-from fairgate.domain.applications import Question
-from fairgate.io.http_messages import Limits
+from fairgate.domain.executions import Question
 from fairgate.io.replies import ReplyPaths, json_path
-from fairgate.systems.over_http import HttpAddress, HttpApplication
-from fairgate.systems.request_template import request_template
+from fairgate.systems.budget import Meter
+from fairgate.systems.http import HttpApplication, HttpAsked
 
 DELAY, CONCURRENCY, QUESTIONS = 0.05, 16, 3200
 BODY = json.dumps({"answer": "positive"}).encode()
@@ -51,13 +50,8 @@ def seconds_for(count, delay):
     here, there = multiprocessing.Pipe()
     process = multiprocessing.Process(target=run, args=(there, delay), daemon=True)
     process.start()
-    address = HttpAddress(
-        url=f"http://127.0.0.1:{here.recv()}/ask",
-        method="POST",
-        template=request_template({"question": "{{query}}"}),
-        paths=ReplyPaths(answer=json_path("$.answer")),
-    )
-    application = HttpApplication(address, Limits(concurrency=CONCURRENCY))
+    asked = HttpAsked(url=f"http://127.0.0.1:{here.recv()}/ask", concurrency=CONCURRENCY)
+    application = HttpApplication(asked, ReplyPaths(answer=json_path("$.answer")), Meter())
     questions = [Question(query=f"q{n}", text="", instruction="", prompt="") for n in range(count)]
     started, worked = time.perf_counter(), time.process_time()
     assert sum(1 for _ in application.ask(questions)) == count

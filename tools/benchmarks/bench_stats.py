@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.identity import identity_test
 from fairgate.stats.observations import Observations, cluster_totals, pair_by_key
+from fairgate.stats.permutation import identity_test
 from fairgate.stats.regression import RegressionSettings, prepare_regression
 
 TERMS = 21

@@ -83,7 +83,7 @@ def take_end_away(folder: Path) -> None:
 
 def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
     """Write checkpoint and graph."""
-    from fairgate.features.onnx_export.model_export import export_model
+    from fairgate.features.onnx_export.command import export_model
 
     write_checkpoint(folder / "hf", shape)
     if shape == "demo-slm":

@@ -1,1 +1,246 @@
-"""`fairgate blame`: which part of a change moved a figure."""
+"""`fairgate blame`: what explains a red verdict, for terminals, as data, and in one line.
+
+Ids of documents are text that nobody has checked: each is cut and escaped, and few are listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import click
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.wording import quoted
+from fairgate.features.blame.factors import (
+    Blame,
+    ExplainedRule,
+    Factor,
+    Known,
+    Move,
+    SearchedDocuments,
+)
+from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.reports.escaping import plain, short_name
+from fairgate.reports.figures import count, points, signed, signed_interval, value
+from fairgate.terminal.options import (
+    EXISTING_FOLDER,
+    cache_option,
+    echo_json,
+    json_option,
+    machine_options,
+    runtime_of,
+)
+from fairgate.terminal.output import progress_for, say
+
+_LISTED = 50
+_IN_A_LINE = 10
+_RULES = 20
+_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+
+
+def blame_line(found: Blame) -> str:
+    """Return the one sentence for a pull request's comment; empty where nothing is red."""
+    unknown = "Which part of the change explains it is not known:"
+    if found.known is Known.OUT_OF_BUDGET:
+        return f"{unknown} the budget of {count(found.budget, 'question')} ended."
+    if found.known is Known.NOT_COMBINABLE:
+        return f"{unknown} parts of it need each other."
+    if found.known is not Known.EXPLAINED:
+        return ""
+    if not found.restoring:
+        rule = max(found.rules, key=lambda one: abs((one.head or 0.0) - (one.base or 0.0)))
+        shares = ", ".join(f"{move.factor.value} {_share(move)}" for move in rule.moves)
+        return f"No part of the change explains it alone: of {rule.metric}, {shares}."
+    several = len(found.restoring) > 1
+    names = [factor.value for factor in found.restoring]
+    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    if several:
+        how = "changes explain it: taking back any one of them restores the verdict"
+    else:
+        how = "change explains it"
+    return f"The {joined} {how}{_which(found.documents)}."
+
+
+def _which(documents: SearchedDocuments | None) -> str:
+    """Return `: documents 17, 203`; nothing where no set is known to be minimal."""
+    if documents is None or not documents.found:
+        return ""
+    if not documents.minimal:
+        return f": some of {count(len(documents.found), 'document')}, the budget ended"
+    ids = [shown_id(each) for each in documents.found[:_IN_A_LINE]]
+    more = len(documents.found) - len(ids)
+    last = f" and {more:,} more" if more else ""
+    return f": document{'' if len(documents.found) == 1 else 's'} {', '.join(ids)}{last}"
+
+
+def shown_id(document: ChangedDocument) -> str:
+    """Return a document's id: as it is where it is plain, else cut, escaped and quoted."""
+    id_ = document.id
+    return id_ if _PLAIN_ID.fullmatch(id_) else quoted(short_name(id_))
+
+
+def _share(move: Move) -> str:
+    return "–" if move.share is None else f"{100 * move.share:.0f} %"
+
+
+def render_blame(found: Blame) -> str:
+    """Return the lines for a terminal."""
+    return "\n".join(map(plain, _lines(found)))
+
+
+def _lines(found: Blame) -> Iterator[str]:
+    for note in found.notes:
+        yield f"note: {note}"
+    if found.known is Known.NOTHING_DIFFERS:
+        yield f"No factor differs between BASE and HEAD ({', '.join(Factor)}): nothing to blame."
+        return
+    if found.known is Known.GREEN:
+        yield "HEAD fails no rule that BASE does not fail: nothing to blame."
+        yield (
+            "A gate that is red all the same compares with an older baseline: name the commit of "
+            "that baseline as BASE."
+        )
+        yield _asked(found)
+        return
+    if found.failing:
+        fail = "fails" if len(found.failing) == 1 else "fail"
+        yield f"{count(len(found.failing), 'rule')} {fail} at HEAD and not at BASE"
+    if found.known is not Known.EXPLAINED:
+        yield from (f"  {name}" for name in found.failing[:_RULES])
+        yield blame_line(found)
+        if found.known is Known.OUT_OF_BUDGET:
+            yield "Answers are stored: run again with a larger --budget to go on from there."
+        yield _asked(found)
+        return
+    for rule in found.rules[:_RULES]:
+        yield from _rule_lines(rule)
+    if len(found.rules) > _RULES:
+        yield f"  and {len(found.rules) - _RULES:,} more, see --format json"
+    alone = ", ".join(factor.value for factor in found.restoring)
+    yield f"Taken back alone, these restore the verdict: {alone or 'none'}"
+    if found.documents is not None:
+        yield from _document_lines(found.documents, found.rules)
+    yield blame_line(found)
+    yield _asked(found)
+
+
+def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
+    where = ", ".join(f"{name} {level}" for name, level in rule.where.items())
+    metric = rule.metric
+    others = f"; {rule.left_out:,} others are not decided everywhere"
+    left_out = others if rule.left_out else ""
+    yield (
+        f"  {metric}{f' ({where})' if where else ''} in suite {rule.suite}: "
+        f"{value(rule.base, metric)} at BASE, {value(rule.head, metric)} at HEAD "
+        f"({count(rule.cases, 'case')}{left_out})"
+    )
+    for move in rule.moves:
+        interval = signed_interval(move.interval, metric) if move.interval else move.note
+        yield (
+            f"    {move.factor.value:<9} {signed(move.change, metric):>7}{points(metric)} "
+            f"{_share(move):>6}   {interval}"
+        )
+    if rule.residual:
+        yield (
+            f"    shared equally, for three or more act together: "
+            f"{signed(rule.residual, metric)}{points(metric)}"
+        )
+
+
+def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]) -> Iterator[str]:
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in documents.changed.items())
+    total = sum(documents.changed.values())
+    yield f"{count(total, 'document')} changed{f' ({kinds})' if kinds else ''}"
+    if documents.found:
+        what = "minimal: none of them can be left out" if documents.minimal else "no claim"
+        yield (
+            f"  with {count(len(documents.found), 'document')} as at BASE the verdict is restored "
+            f"({what}; {count(documents.trials, 'gate run')})"
+        )
+        yield from (f"    {shown_id(each)} {each.kind}" for each in documents.found[:_LISTED])
+        if len(documents.found) > _LISTED:
+            yield f"    and {len(documents.found) - _LISTED:,} more, see --format json"
+        for rule, number in zip(rules[:_RULES], documents.reverted, strict=False):
+            yield f"    {rule.metric} of HEAD is {value(number, rule.metric)} then"
+    if documents.why_not:
+        yield f"  not searched to the end: {documents.why_not}"
+
+
+def _asked(found: Blame) -> str:
+    return f"asked {count(found.asked, 'question')} of a budget of {found.budget:,}"
+
+
+def blame_record(found: Blame) -> dict[str, Any]:
+    """Return everything as plain data; rates are fractions."""
+    documents = None
+    if found.documents is not None:
+        ids = [{"id": each.id, "kind": each.kind} for each in found.documents.found]
+        documents = {**asdict(replace(found.documents, found=())), "found": ids}
+    return {
+        "version": 1,
+        "known": found.known.value,
+        "sentence": blame_line(found),
+        "base": found.labels.get("base", ""),
+        "head": found.labels.get("head", ""),
+        "factors": [factor.value for factor in found.factors],
+        "combinations": found.combinations,
+        "failing": list(found.failing),
+        "restoring": [factor.value for factor in found.restoring],
+        "rules": [asdict(rule) for rule in found.rules],
+        "documents": documents,
+        "asked": found.asked,
+        "budget": found.budget,
+        "notes": list(found.notes),
+    }
+
+
+@click.command(short_help="Say which change, and which documents, explain a red verdict.")
+@click.argument("base", metavar="BASE")
+@click.argument("head", metavar="HEAD")
+@click.option("--policy", required=True, help="Path of the policy in BASE and in HEAD.")
+@click.option(
+    "--budget", type=click.IntRange(0, 10_000_000), default=20_000, show_default=True,
+    help="Most questions to the models; stored answers cost none.",
+)  # fmt: skip
+@click.option(
+    "--run", type=EXISTING_FOLDER, help="Folder of HEAD's run, for blame.json beside its reports."
+)
+@click.option(
+    "--confined", is_flag=True,
+    help="Refuse paths that lead out of BASE and HEAD, for changes that nobody has reviewed.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@json_option
+@cache_option
+@machine_options
+def blame(base: str, head: str, **options: Any) -> int:
+    """Cross BASE and HEAD over what differs between them, and say what explains HEAD's red verdict.
+
+    BASE and HEAD are folders that hold the policy, or git revisions of the current repository.
+    Model, prompt, decoding, embedder, corpus and top_k are exchanged; where the corpus explains the
+    verdict, a smallest set of changed documents is searched whose reversal restores it. Answers are
+    stored, so that a second call goes on where the first ended. Exits 0 whatever is found.
+    """
+    from fairgate.features.blame.versions import blaming, write_blame
+    from fairgate.gate.run_folder import check_run
+
+    runtime = runtime_of(options, confined=options["confined"])
+    progress = progress_for(quiet=options["quiet"])
+    if options["run"] is not None:
+        check_run(options["run"])
+    with blaming(base, head, options["policy"], runtime, options["budget"], progress) as crossed:
+        if not options["quiet"]:
+            say(f"fairgate: blame: {crossed.announcement}")
+        found = crossed.result(progress)
+    for notice in crossed.sides.notices:
+        say(f"fairgate: note: {notice}")
+    if options["run"] is not None:
+        write_blame(options["run"], found)
+    if options["shape"] == "json":
+        echo_json(blame_record(found))
+    else:
+        click.echo(render_blame(found))
+    return ExitCode.PASS

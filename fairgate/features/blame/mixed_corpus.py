@@ -12,27 +12,17 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.domain.ports import Retriever, Vectors
 
+if TYPE_CHECKING:
+    from fairgate.retrieval.exact_index import Corpus
+
 _SPARE = 16
 """Documents that are fetched beyond `top_k`, so that most mixtures need no deeper search."""
-
-
-class Documents(Protocol):
-    """A version of a corpus."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify the documents."""
-        ...
-
-    def documents(self) -> Iterator[CorpusDocument]:
-        """Yield the documents in their order, ids unique."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +32,6 @@ class ChangedDocument:
     kind: Literal["added", "edited", "removed"]
     id: str
     """As its own version names it."""
-    before: CorpusDocument | None
-    after: CorpusDocument | None
     old: str = ""
     """Name of the earlier version in the union; empty where it was added."""
     new: str = ""
@@ -64,7 +52,7 @@ class UnionCorpus:
     documents in memory, and a digest of every other.
     """
 
-    def __init__(self, base: Documents, head: Documents, *, has_ids: bool) -> None:
+    def __init__(self, base: Corpus, head: Corpus, *, has_ids: bool) -> None:
         """Read both versions once."""
         self._head = head
         parts = ("union-1", base.fingerprint, head.fingerprint, str(has_ids))
@@ -73,34 +61,23 @@ class UnionCorpus:
         taken = {document.id for document in head.documents()}
         self._inserted: dict[str, list[CorpusDocument]] = defaultdict(list)
         self.size = len(taken) + len(gone)
-        edits = {each.id for each, _ in gone} & new.keys() if has_ids else set()
         edited: dict[str, ChangedDocument] = {}
         removed: list[ChangedDocument] = []
         last: dict[str, str] = {}
-        for before, follows in gone:
-            old = _free(f"{before.id} (BASE)", taken)
-            if before.id in edits:
-                last[follows] = before.id
-                found = ChangedDocument(
-                    kind="edited",
-                    id=before.id,
-                    before=before,
-                    after=new[before.id],
-                    old=old,
-                    new=before.id,
-                )
-                edited[before.id] = found
+        for document, follows in gone:
+            id_ = document.id
+            old = f"{id_} (BASE)"
+            while old in taken:
+                old += "'"
+            taken.add(old)
+            if has_ids and id_ in new:
+                edited[id_] = ChangedDocument(kind="edited", id=id_, old=old, new=id_)
+                last[follows] = id_
             else:
-                removed.append(
-                    ChangedDocument(
-                        kind="removed", id=before.id, before=before, after=None, old=old
-                    )
-                )
-            self._inserted[last.get(follows, follows)].append(replace(before, id=old))
+                removed.append(ChangedDocument(kind="removed", id=id_, old=old))
+            self._inserted[last.get(follows, follows)].append(replace(document, id=old))
         self.changed: list[ChangedDocument] = [
-            edited.get(id_)
-            or ChangedDocument(kind="added", id=id_, before=None, after=after, new=id_)
-            for id_, after in new.items()
+            edited.get(id_) or ChangedDocument(kind="added", id=id_, new=id_) for id_ in new
         ] + removed
         """Edited and added ones in the later version's order, then removed ones."""
 
@@ -113,9 +90,9 @@ class UnionCorpus:
 
 
 def _without_common(
-    base: Documents, head: Documents
-) -> tuple[list[tuple[CorpusDocument, str]], dict[str, CorpusDocument]]:
-    """Return what only one version has: the earlier's with the id it follows, the later's by id."""
+    base: Corpus, head: Corpus
+) -> tuple[list[tuple[CorpusDocument, str]], dict[str, None]]:
+    """Return what only one version has: the earlier's with the id it follows, the later's ids."""
     now = {document.id: _digest(document) for document in head.documents()}
     same = {d.id for d in base.documents() if now.get(d.id) == _digest(d)}
     by_text: dict[bytes, list[str]] = defaultdict(list)
@@ -137,20 +114,12 @@ def _without_common(
             renamed.add(place)
         else:
             gone.append((document, place))
-    new = {d.id: d for d in head.documents() if d.id not in same and d.id not in renamed}
-    return gone, new
+    return gone, dict.fromkeys(id_ for id_ in now if id_ not in same and id_ not in renamed)
 
 
 def _digest(document: CorpusDocument) -> bytes:
     parts = (document.text, document.label)
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "'"
-    taken.add(name)
-    return name
 
 
 class UnionSearch:
@@ -175,11 +144,10 @@ class UnionSearch:
         found: dict[str, Sequence[Document]] = {}
         while waiting:
             fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
-            if fresh:
-                for start in range(0, len(fresh), self.retriever.at_once):
-                    batch = fresh[start : start + self.retriever.at_once]
-                    lists = self.retriever.retrieve(batch, depth)
-                    self._known |= dict(zip(batch, lists, strict=True))
+            for start in range(0, len(fresh), self.retriever.at_once):
+                batch = fresh[start : start + self.retriever.at_once]
+                lists = self.retriever.retrieve(batch, depth)
+                self._known |= dict(zip(batch, lists, strict=True))
             done = [
                 query for query in waiting if depth == self.union.size or enough(self._known[query])
             ]
@@ -199,10 +167,9 @@ class Mixture:
         changed = search.union.changed
         left_out = (each.new if each.name in back else each.old for each in changed)
         self._out = frozenset(name for name in left_out if name)
-        self._shown = {
+        self._shown: dict[str | None, str] = {
             each.old: each.id for each in changed if each.kind == "edited" and each.name in back
         }
-        self._union_names = {shown: old for old, shown in self._shown.items()}
         digest = hashlib.sha256("\0".join(sorted(self._out)).encode()).hexdigest()
         self.fingerprint = f"mixture {digest} of {search.retriever.fingerprint}"
 
@@ -218,7 +185,10 @@ class Mixture:
 
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its `top_k` documents, as an index over the mixture would."""
-        return [[self._as_shown(d) for d in found] for found in self._ranked(queries, top_k)]
+        return [
+            [replace(d, id=self._shown[d.id]) if d.id in self._shown else d for d in found]
+            for found in self._ranked(queries, top_k)
+        ]
 
     def names(self, queries: Sequence[str], top_k: int) -> tuple[tuple[str, ...], ...]:
         """Return for each query its documents by their names in the union: texts, so to speak."""
@@ -226,8 +196,8 @@ class Mixture:
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return the vectors of documents by the ids that `retrieve` gives."""
-        names = [self._union_names.get(id_, id_) for id_ in document_ids]
-        return self._search.retriever.vectors(names)
+        union = {shown: old or "" for old, shown in self._shown.items()}
+        return self._search.retriever.vectors([union.get(id_, id_) for id_ in document_ids])
 
     def _ranked(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         if self.size < top_k:
@@ -240,7 +210,3 @@ class Mixture:
 
         found = self._search.found(queries, enough, top_k)
         return [[d for d in found[query] if d.id not in self._out][:top_k] for query in queries]
-
-    def _as_shown(self, document: Document) -> Document:
-        shown = self._shown.get(document.id or "")
-        return document if shown is None else replace(document, id=shown)

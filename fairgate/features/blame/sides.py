@@ -2,41 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from typing import cast
 
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.executions import CorpusSpec, Document, Execution
+from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
+from fairgate.domain.executions import (
+    Answer,
+    CorpusSpec,
+    Document,
+    GenerationRequest,
+)
 from fairgate.domain.ports import (
     NOTHING,
     Executed,
     Generator,
+    OptionScorer,
     Progress,
     ResultStore,
     Retriever,
     SystemUnderTest,
     Vectors,
 )
-from fairgate.domain.runtime import Runtime
-from fairgate.features.blame.documents import OWN_RETRIEVER, Factor, LimitedGenerator, QuestionLimit
+from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
+from fairgate.gate.delta_debugging import OutOfQuestions
 from fairgate.gate.loaded_policy import LoadedPolicy
-from fairgate.gate.suite_retrievers import SuiteRetrievers
+from fairgate.gate.materials import SuiteRetrievers
 from fairgate.retrieval.corpus import CorpusColumns, CorpusFile
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.corpora import find_table, long_form, open_corpus
-from fairgate.systems.embedders import Encoder, long_embedder
-from fairgate.systems.execute import RETRIEVALS, LocalSystem, NoStore, System
+from fairgate.systems.execute import LocalSystem, NoStore, System
 from fairgate.systems.generator import GeneratorPolicy, open_generator
-from fairgate.systems.local import RetrieverPolicy, StoreApart, prompt_facts
+from fairgate.systems.local import RetrieverPolicy, prompt_facts
+from fairgate.systems.models import Encoder, long_embedder
 from fairgate.systems.resources import Resources
 
-_EVERY = frozenset(Factor)
-_OF_MODEL = ("model", "revision")
-_OF_PROMPT = ("prompt", "system", "document_characters", "template_arguments")
-_OF_DECODING = ("decoding", "thinking_tokens")
+_OF_GENERATOR = {
+    Factor.MODEL: ("model", "revision"),
+    Factor.PROMPT: ("prompt", "system", "document_characters", "template_arguments"),
+    Factor.DECODING: ("decoding", "thinking_tokens"),
+}
+"""Each factor of a generator to the fields of the policy that it is about."""
+
+
+@dataclass(slots=True)
+class QuestionLimit:
+    """How many questions may be asked, and how many were; stored answers cost none."""
+
+    most: int
+    asked: int = 0
+
+    def allowed(self, wanted: int) -> int:
+        """Count at most `wanted` questions as asked, and return how many may be."""
+        found = min(wanted, self.most - self.asked)
+        self.asked += found
+        return found
+
+
+class LimitedGenerator:
+    """A port `Generator` that raises OutOfQuestions after the last question that may be asked.
+
+    What was answered until then is given first, so that it is stored.
+    """
+
+    def __init__(self, inner: Generator, limit: QuestionLimit) -> None:
+        """Take the generator and the limit that it shares."""
+        self._inner = inner
+        self._limit = limit
+        if hasattr(inner, "score_options"):
+            self.score_options = self._score_options
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the generator: a limit changes no answer."""
+        return self._inner.fingerprint
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position in requests, answer)`."""
+        allowed = self._limit.allowed(len(requests))
+        if allowed:
+            yield from self._inner.generate(requests[:allowed])
+        if allowed < len(requests):
+            raise OutOfQuestions
+
+    def _score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return the log-probabilities of each request's options, all or none."""
+        if self._limit.allowed(len(requests)) < len(requests):
+            raise OutOfQuestions
+        return cast("OptionScorer", self._inner).score_options(requests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,29 +104,32 @@ class Parts:
     resources: Resources
 
     @property
+    def searched(self) -> RetrieverPolicy:
+        """Return the retriever, which both sides have where it is asked for."""
+        assert self.retriever is not None  # noqa: S101
+        return self.retriever
+
+    @property
     def corpus(self) -> CorpusFile:
         """Return the documents; prepared where the policy says so."""
-        assert self.retriever is not None  # noqa: S101 (asked where both sides have one)
-        return open_corpus(long_form(self.retriever.corpus), self.resources)
+        return open_corpus(long_form(self.searched.corpus), self.resources)
 
     @property
     def encoder(self) -> Encoder:
         """Return the embedder of documents and queries."""
-        assert self.retriever is not None  # noqa: S101
-        return self.resources.encoder(long_embedder(self.retriever.embedder))
+        return self.resources.encoder(long_embedder(self.searched.embedder))
 
     @property
     def has_ids(self) -> bool:
         """Return whether the table of documents has a column of ids."""
-        assert self.retriever is not None  # noqa: S101
-        chosen = long_form(self.retriever.corpus)
+        chosen = long_form(self.searched.corpus)
         path = find_table("corpora", chosen.path, self.resources.runtime)
         spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
         return CorpusColumns(spec).id is not None
 
 
 class LocalSides:
-    """Implements `documents.Sides` for systems whose parts run here.
+    """Two versions of a system whose parts run here, and can be combined.
 
     One model is loaded at a time. Suites that bring collections of their own search HEAD's, with
     HEAD's embedder, in every combination.
@@ -107,14 +166,13 @@ class LocalSides:
 
     def system(self, new: frozenset[Factor]) -> SystemUnderTest:
         """Return the system with HEAD's level of these factors, and BASE's of the others."""
-        own = {}
-        if self._head.retriever is not None:
-            own = {OWN_RETRIEVER: self._retriever(new)}
-        system = self._system(own, new, self._head.resources.store)
-        depth = self._of(Factor.TOP_K, new).retriever
-        if depth is None or depth.top_k == self._depth:
-            return system
-        return _Shallower(system, depth.top_k)
+        if self._head.retriever is None:
+            return self._system({}, new, self._head.resources.store)
+        system = self._system(
+            {SYSTEM_RETRIEVER: self._retriever(new)}, new, self._head.resources.store
+        )
+        depth = self._of(Factor.TOP_K, new).searched.top_k
+        return system if depth == self._head.retriever.top_k else _Shallower(system, depth)
 
     def search(self) -> UnionSearch:
         """Return HEAD's retriever over the documents of both sides."""
@@ -122,39 +180,32 @@ class LocalSides:
 
     def searching(self, retriever: Retriever) -> SystemUnderTest:
         """Return HEAD's system with this retriever; what it finds is not stored."""
-        store = StoreApart(self._head.resources.store, NoStore(), {RETRIEVALS})
-        return self._system({OWN_RETRIEVER: retriever}, _EVERY, store)
+        return self._system({SYSTEM_RETRIEVER: retriever}, frozenset(Factor), NoStore())
 
     def _of(self, factor: Factor, new: frozenset[Factor]) -> Parts:
         return self._parts[factor in new]
 
-    @property
-    def _depth(self) -> int:
-        return self._head.retriever.top_k if self._head.retriever is not None else 0
-
     def _differs(self, factor: Factor) -> bool:
-        base, head = self._parts
-        checks: dict[Factor, Callable[[], bool]] = {
-            Factor.MODEL: lambda: (
-                self._generator(_EVERY - {factor}).fingerprint
-                != self._generator(_EVERY).fingerprint
-            ),
-            Factor.PROMPT: lambda: prompt_facts(base.generator) != prompt_facts(head.generator),
-            Factor.DECODING: lambda: (
-                base.generator.chosen_decoding != head.generator.chosen_decoding
-            ),
-        }
-        then, now = base.retriever, head.retriever
-        if then is not None and now is not None:
-            checks |= {
-                Factor.EMBEDDER: lambda: _fingerprints(base.encoder) != _fingerprints(head.encoder),
-                Factor.CORPUS: lambda: not _same_documents(base.corpus, head.corpus),
-                Factor.TOP_K: lambda: then.top_k != now.top_k,
-            }
-        return factor in checks and checks[factor]()
+        (base, head), everything = self._parts, frozenset(Factor)
+        match factor:
+            case Factor.MODEL:
+                then, now = self._generator(everything - {factor}), self._generator(everything)
+                return then.fingerprint != now.fingerprint
+            case Factor.PROMPT:
+                return prompt_facts(base.generator) != prompt_facts(head.generator)
+            case Factor.DECODING:
+                return base.generator.chosen_decoding != head.generator.chosen_decoding
+        if base.retriever is None or head.retriever is None:
+            return False
+        match factor:
+            case Factor.EMBEDDER:
+                return _fingerprints(base.encoder) != _fingerprints(head.encoder)
+            case Factor.CORPUS:
+                return not _same_documents(base.corpus, head.corpus)
+        return base.retriever.top_k != head.retriever.top_k
 
     def _system(
-        self, own: Mapping[str, Retriever], new: frozenset[Factor], store: ResultStore
+        self, own: Mapping[str, Retriever], new: frozenset[Factor], retrieved: ResultStore
     ) -> LocalSystem:
         prompt = self._of(Factor.PROMPT, new).generator
         parts = System(
@@ -164,30 +215,21 @@ class LocalSides:
             document_characters=prompt.document_characters,
             decoding=self._of(Factor.DECODING, new).generator.chosen_decoding,
         )
-        return LocalSystem(parts, store)
+        return LocalSystem(parts, self._head.resources.store, retrieved)
 
     @cached_property
     def _of_suites(self) -> Mapping[str, Retriever]:
-        system = self._loaded.policy.system
-        kind = kind_of(system)
-        made = SuiteRetrievers(
-            resources=self._head.resources,
-            embedder=kind.embedder(system),
-            role=kind.embedder_role(system),
-        )
+        kind = kind_of(self._loaded.policy.system)
+        resources, embedder = self._head.resources, kind.chosen_embedder()
+        made = SuiteRetrievers(resources=resources, embedder=embedder, role=kind.embedder_role())
         return made.of_all(self._loaded.suites.values())
 
     def _generator(self, new: frozenset[Factor]) -> Generator:
-        sides = {
-            Factor.MODEL: _OF_MODEL,
-            Factor.PROMPT: _OF_PROMPT,
-            Factor.DECODING: _OF_DECODING,
-        }
-        name = tuple(factor in new for factor in sides)
+        name = tuple(factor in new for factor in _OF_GENERATOR)
         if self._opened is None or self._opened[0] != name:
             chosen = {
                 field: getattr(self._of(factor, new).generator, field)
-                for factor, fields in sides.items()
+                for factor, fields in _OF_GENERATOR.items()
                 for field in fields
             }
             policy = self._head.generator.model_copy(update=chosen)
@@ -205,15 +247,15 @@ class LocalSides:
     def _index(self, corpus: CorpusFile | UnionCorpus, side: Parts) -> Retriever:
         from fairgate.retrieval.flat_index import FlatIndex
 
-        encoder = side.encoder
+        encoder, shared = side.encoder, self._head.resources
         index = FlatIndex(
             corpus,
             encoder.documents,
             queries=encoder.queries,
-            cache_dir=self._head.resources.cache,
-            progress=self._head.resources.progress,
+            cache_dir=shared.cache,
+            progress=shared.progress,
         )
-        self._head.resources.collect(index.notices)
+        shared.collect(index.notices)
         return index
 
 
@@ -237,26 +279,15 @@ class _Shallower:
         self._top_k = top_k
 
     def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        """Return the executions of the plan's cases, each with this many documents."""
-        cases = [
-            case._replace(top_k=self._top_k) if case.retriever == OWN_RETRIEVER else case
-            for case in plan.cases
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return the executions of the cases, each with this many documents."""
+        asked = [
+            case._replace(top_k=self._top_k) if case.retriever == SYSTEM_RETRIEVER else case
+            for case in cases
         ]
-        return self._inner.execute(replace(plan, cases=cases), progress, earlier)
+        return self._inner.execute(asked, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings of the documents."""
         return self._inner.vectors(documents)
-
-
-def parts_of(
-    retriever: RetrieverPolicy | None,
-    generator: GeneratorPolicy,
-    runtime: Runtime,
-    progress: Progress,
-) -> Parts:
-    """Return one side's parts; nothing is loaded before it is asked."""
-    resources = Resources(runtime, progress)
-    return Parts(retriever=retriever, generator=generator, resources=resources)

@@ -1,4 +1,7 @@
-"""Two versions of a policy's files, folders or git revisions, as sides that can be crossed."""
+"""Two versions of a policy's files as sides that can be crossed.
+
+Folders, git revisions, or the base commit and the checkout of a pull request.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
-from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.errors import DataError, FairGateError, StoreError, UsageError
-from fairgate.domain.ports import Progress
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import DataError, ExitCode, FairGateError, StoreError, UsageError
+from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.wording import harmless, quoted
-from fairgate.features.blame.blame import blame
-from fairgate.features.blame.command import blame_record
-from fairgate.features.blame.documents import Blame, Factor, QuestionLimit
-from fairgate.features.blame.shapley import design
-from fairgate.features.blame.sides import LocalSides, Parts, parts_of
+from fairgate.features.blame import blame_line, blame_record
+from fairgate.features.blame.factors import Blame, Factor, blame, design
+from fairgate.features.blame.sides import LocalSides, Parts, QuestionLimit
 from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput
-from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
+from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.io.durable import write_text
 from fairgate.io.git import Repository, repository_of
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import read_yaml_file
+from fairgate.policy.yaml_text import decode_yaml, read_yaml_file
 from fairgate.systems.catalogue import kind_of, policy_parts
 from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.local import LocalPolicy, RetrieverPolicy
+from fairgate.systems.resources import Resources
+
+if TYPE_CHECKING:
+    from fairgate.github.change import Evaluation, JudgedChange
+    from fairgate.github.sides import Files
 
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
@@ -82,13 +88,14 @@ def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
     and a name that could lead anywhere else is refused.
     """
     repository = repository_of(here)
-    commit = _commit(repository, named) if repository is not None else ""
+    why = "the current folder is no git checkout"
+    commit = ""
+    if repository is not None:
+        why = "git does not know such a revision here (a shallow clone may lack it: fetch it)"
+        if named and not named.startswith("-") and not _CONTROL.search(named):
+            found = repository.ask("rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
+            commit = (found or b"").decode("ascii", "replace").strip()
     if repository is None or not commit:
-        why = (
-            "the current folder is no git checkout"
-            if repository is None
-            else "git does not know such a revision here (a shallow clone may lack it: fetch it)"
-        )
         raise UsageError(
             f"{role} {quoted(named)} is no folder, and no git revision: {why}; name a folder that "
             "holds the policy, or a commit, branch or tag"
@@ -102,15 +109,7 @@ def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
         yield Version(named=named, folder=folder, is_revision=True, notes=notes)
 
 
-def _commit(repository: Repository, named: str) -> str:
-    if not named or named.startswith("-") or _CONTROL.search(named):
-        return ""
-    found = repository.ask("rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
-    return (found or b"").decode("ascii", "replace").strip()
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     path: str
     blob: str
     size: int
@@ -122,11 +121,12 @@ def write_tree(repository: Repository, commit: str, top: Path) -> list[str]:
     Raises DataError for hostile names, sizes beyond the limits, and what cannot be read.
     """
     files, left_out = _listed(repository, commit)
-    if len(files) > _MOST_FILES or sum(file.size for file in files) > _MOST_BYTES:
+    size = sum(file.size for file in files)
+    if len(files) > _MOST_FILES or size > _MOST_BYTES:
         raise DataError(
-            f"commit {commit[:12]} holds {len(files):,} files, "
-            f"{sum(file.size for file in files) >> 20:,} MiB; at most {_MOST_FILES:,} files and "
-            f"{_MOST_BYTES >> 20:,} MiB are written out: name the folder of a checkout instead"
+            f"commit {commit[:12]} holds {len(files):,} files, {size >> 20:,} MiB; at most "
+            f"{_MOST_FILES:,} files and {_MOST_BYTES >> 20:,} MiB are written out: name the folder "
+            "of a checkout instead"
         )
     pointers = 0
     for batch in _batches(files):
@@ -219,14 +219,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A version of a repository's files, and the text of its policy."""
-
-    version: Version
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Blaming:
     """Two sides, ready to be crossed; nothing was asked yet."""
 
@@ -252,16 +244,10 @@ class Blaming:
             f"answers are not asked again; budget: {self.sides.limit.most:,} questions"
         )
 
-    @property
-    def notices(self) -> list[str]:
-        """Return what adapters report: repaired files, rows without text. Not part of a result."""
-        return self.sides.notices
-
     def result(self, progress: Progress) -> Blame:
         """Return what explains the verdict."""
         found = blame(self.given, self.sides, progress)
-        base, head = self.named
-        labels = {"base": base, "head": head}
+        labels = dict(zip(("base", "head"), self.named, strict=True))
         return replace(found, notes=[*self.notes, *found.notes], labels=labels)
 
 
@@ -280,14 +266,16 @@ def blaming(
             f"--policy {quoted(policy)} leads out of BASE and HEAD; name its path in both"
         )
     with ExitStack() as stack:
-        before, after = (
-            stack.enter_context(version_of(named, Path(), role))
-            for named, role in ((base, "BASE"), (head, "HEAD"))
-        )
-        sides = [
-            Side(version=version, text=_text(version, policy, role))
-            for version, role in ((before, "BASE"), (after, "HEAD"))
-        ]
+        sides = []
+        for named, role in ((base, "BASE"), (head, "HEAD")):
+            version = stack.enter_context(version_of(named, Path(), role))
+            path = version.folder / policy
+            if not path.is_file():
+                raise UsageError(
+                    f"{role} {quoted(named)} has no policy {quoted(policy)}; name one that has it: "
+                    "without it there is nothing to compare with"
+                )
+            sides.append((version, read_yaml_file(path)))
         yield crossed(sides[0], sides[1], policy, runtime, budget, progress)
 
 
@@ -298,45 +286,42 @@ def write_blame(run: Path, found: Blame) -> None:
 
 
 def crossed(
-    base: Side, head: Side, policy: str, runtime: Runtime, budget: int, progress: Progress
+    base: tuple[Version, str],
+    head: tuple[Version, str],
+    policy: str,
+    runtime: Runtime,
+    budget: int,
+    progress: Progress,
 ) -> Blaming:
-    """Return two sides, ready to be crossed. Raises UsageError where they cannot be."""
-    before, after = base.version, head.version
-    runtimes = [replace(runtime, root=side.folder) for side in (before, after)]
-    loaded = load_policy_text(head.text, after.shown(policy), runtimes[1])
-    earlier = parse_policy(base.text, before.shown(policy), policy_parts()).policy
-    _refuse_judged(loaded)
-    parts = [
-        _parts(found, role, own, progress)
-        for found, role, own in zip(
-            (earlier, loaded.policy), ("BASE", "HEAD"), runtimes, strict=True
+    """Return two versions and the texts of their policies as sides, ready to be crossed.
+
+    Raises UsageError where they cannot be.
+    """
+    (before, text_before), (after, text_after) = base, head
+    then, now = (replace(runtime, root=version.folder) for version in (before, after))
+    loaded = load_policy_text(text_after, after.shown(policy), now)
+    earlier = parse_policy(text_before, before.shown(policy), policy_parts()).policy
+    if any(unit.verdicts for unit in loaded.plan.units):
+        raise UsageError(
+            "the policy has pairs that its judge decides, whose questions no budget of blame "
+            "limits; name a policy whose relations need no judge"
         )
-    ]
+    parts = [_parts(earlier, "BASE", then, progress), _parts(loaded.policy, "HEAD", now, progress)]
     if (parts[0].retriever is None) != (parts[1].retriever is None):
         raise UsageError(
             "one side has a retriever and the other has none: their parts cannot be exchanged"
         )
-    given = Composition(loaded, runtimes[1], progress).gate_input(NO_REFERENCES)
-    notes = [
-        *before.notes,
-        *after.notes,
-        *_outside(earlier, loaded.policy),
-        *_other_cases(base.text, before.shown(policy), runtimes[0], loaded.plan),
-    ]
     return Blaming(
         sides=LocalSides(parts[0], parts[1], loaded, QuestionLimit(budget)),
-        given=given,
-        notes=notes,
+        given=Composition(loaded, now, progress).gate_input(NO_REFERENCES),
+        notes=[
+            *before.notes,
+            *after.notes,
+            *_outside(earlier, loaded.policy),
+            *_other_cases(text_before, before.shown(policy), then, loaded.plan),
+        ],
         named=(before.named, after.named),
     )
-
-
-def _text(side: Version, policy: str, role: str) -> str:
-    path = side.folder / policy
-    if not path.is_file():
-        hint = "name one that has it: without it there is nothing to compare with"
-        raise UsageError(f"{role} {quoted(side.named)} has no policy {quoted(policy)}; {hint}")
-    return read_yaml_file(path)
 
 
 def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> Parts:
@@ -345,7 +330,8 @@ def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> P
     if isinstance(system, LocalPolicy):
         retriever, generator = system.retriever, system.generator
         if isinstance(retriever, RetrieverPolicy | None) and isinstance(generator, GeneratorPolicy):
-            return parts_of(retriever, generator, runtime, progress)
+            resources = Resources(runtime, progress)
+            return Parts(retriever=retriever, generator=generator, resources=resources)
         what = "generator" if isinstance(retriever, RetrieverPolicy | None) else "retriever"
         why = f"its {what} is asked from outside"
     raise UsageError(
@@ -353,14 +339,6 @@ def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> P
         "not known here; blame crosses systems with `retriever: {corpus: …}` and "
         "`generator: {model: …}`. Compare recorded answers with `fairgate rescore` instead"
     )
-
-
-def _refuse_judged(loaded: LoadedPolicy) -> None:
-    if any(unit.verdicts for unit in loaded.plan.units):
-        raise UsageError(
-            "the policy has pairs that its judge decides, whose questions no budget of blame "
-            "limits; name a policy whose relations need no judge"
-        )
 
 
 def _outside(before: Policy, after: Policy) -> Iterator[str]:
@@ -385,7 +363,10 @@ def _other_cases(text: str, shown: str, runtime: Runtime, plan: TestPlan) -> Ite
         why = harmless(str(error).splitlines()[0][:200])
         yield f"BASE's suites cannot be loaded ({why}): both sides are asked HEAD's questions"
         return
-    old, new = ({_name(case): _asked(case) for case in each.cases} for each in (then, plan))
+    old, new = (
+        {(case.suite, case.key): case._replace(top_k=0) for case in each.cases}
+        for each in (then, plan)
+    )
     common = old.keys() & new.keys()
     edited = sum(old[name] != new[name] for name in common)
     if edited or len(common) < max(len(old), len(new)):
@@ -395,9 +376,54 @@ def _other_cases(text: str, shown: str, runtime: Runtime, plan: TestPlan) -> Ite
         )
 
 
-def _name(case: Case) -> tuple[str, str]:
-    return case.suite, case.key
+@dataclass(slots=True)
+class BlamedChange:
+    """Finds what explains the red verdict of a pull request; nothing here changes a verdict.
 
+    HEAD is the checkout with the policy that decided, BASE the base commit's files as git has them.
+    What is found is kept for the run's folder.
+    """
 
-def _asked(case: Case) -> Case:
-    return case._replace(top_k=0)
+    policy: str
+    """Its path."""
+    runtime: Runtime
+    budget: int
+    """The most questions; 0 asks for nothing."""
+    progress: Progress
+    found: Blame | None = None
+
+    def remarks(self, judged: JudgedChange[Evaluation], base: Files, commit: str) -> list[str]:
+        """Return the sentence for the comment; none where nothing is asked for, or it is green."""
+        is_red = judged.decides.run.result.exit_code is ExitCode.GATE_FAILED
+        if not self.budget or not is_red:
+            return []
+        try:
+            self.found = self._blamed(judged, base, commit)
+        except FairGateError as error:
+            why = harmless(str(error).splitlines()[0][:300])
+            return [f"Which part of the change explains it is not known: {why}"]
+        line = blame_line(self.found) if self.found is not None else ""
+        return [line] if line else []
+
+    def write(self, folder: Path) -> None:
+        """Write blame.json into the run's folder, if anything was found."""
+        if self.found is not None:
+            write_blame(folder, self.found)
+
+    def _blamed(self, judged: JudgedChange[Evaluation], base: Files, commit: str) -> Blame | None:
+        raw = base.read(self.policy)
+        if raw is None:  # the change introduces the gate
+            return None
+        root = self.runtime.root
+        head = Version(named="HEAD", folder=root, is_revision=False)
+        with revision_of(commit, root, "the base commit") as before:
+            sides = crossed(
+                (before, decode_yaml(raw, harmless(self.policy))),
+                (head, judged.decides.side.loaded.parsed.text),
+                self.policy,
+                self.runtime,
+                self.budget,
+                self.progress,
+            )
+            self.progress.note(f"blame: {sides.announcement}")
+            return sides.result(self.progress)

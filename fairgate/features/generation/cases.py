@@ -1,30 +1,38 @@
-"""Files of generated cases: what they are made of, written whole, read with every fault."""
+"""Files of generated cases: written whole, read with every fault, counted and measured."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import json
+import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from fairgate import __version__
-from fairgate.domain.attributes import Dimension
+from fairgate.domain.attributes import AttributeUse, Dimension, Manner, excluded
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
-from fairgate.domain.runtime import Runtime
-from fairgate.features.generation.generator import Ingredients
-from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.generation.inventory import MOST_STRENGTH, Inventory
-from fairgate.features.generation.model_pairs import BY_MODEL, check_pairs, is_english
-from fairgate.features.generation.templates import load_templates
+from fairgate.domain.executions import GenerationRequest
+from fairgate.domain.ports import SILENT, Embedder, Generator, OptionScorer, Runtime
+from fairgate.domain.wording import harmless
+from fairgate.features.generation.generators import (
+    GENERATORS,
+    Ingredients,
+    Template,
+    load_templates,
+)
+from fairgate.features.generation.pairs import BY_MODEL, check_pairs, is_english, refuse_to_replace
 from fairgate.io.durable import write_lines
-from fairgate.io.tables import Row, read_rows
-from fairgate.io.text_files import capped, checked_text
-from fairgate.policy.attribute_files import embedded_dimensions, known_dimensions
-from fairgate.relations.frames import parse_frame
+from fairgate.io.tables import Row, capped, checked_text, read_rows
+from fairgate.policy.named_files import known_dimensions
+from fairgate.relations.frames import Realised, parse_frame, realise
 from fairgate.suites.metamorphic.sources import (
     FORMAT,
     HEADER_KEY,
@@ -39,94 +47,52 @@ _SENTENCE = 6
 """Fewest words by which a language is told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationChoice:
-    """The options of `fairgate generate`."""
-
-    generator: str
-    seed: int
-    limit: int
-    strength: int
-    templates: str
-    attributes: tuple[str, ...]
-    """Files of the user's own, beside the embedded attributes."""
-    force: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong with a row of the file."""
-
-    line: int
-    message: str
-
-
-def write_cases(
-    path: Path, header: Mapping[str, object], cases: Iterable[GeneratedCase], *, force: bool
-) -> str:
-    """Write header and cases as they come; return the SHA-256 of the file.
-
-    Raises UsageError where the file is there already and `force` is not set, StoreError where it
-    cannot be written; the file that was there stays as it was, and no part of a new one is left.
-    """
-    refuse_to_replace(path, force=force)
-    return write_lines(path, _lines(header, cases))
-
-
-def refuse_to_replace(path: Path, *, force: bool) -> None:
-    """Raise UsageError where the file is there already and `force` is not set."""
-    if not force and path.is_file():
-        raise UsageError(
-            f"{path}: is there already, and people may have reviewed it; name another file with "
-            "--out, or replace it with --force"
-        )
-
-
-def _lines(header: Mapping[str, object], cases: Iterable[GeneratedCase]) -> Iterator[str]:
-    yield json.dumps({HEADER_KEY: FORMAT, **header}, ensure_ascii=False)
-    for case in cases:
-        yield json.dumps(case_row(case), ensure_ascii=False)
-
-
 def read_cases(
-    path: str, dimensions: Mapping[str, Dimension]
-) -> Iterator[dict[str, object] | GeneratedCase | Fault]:
-    """Yield the header, then a case or a fault for each row; streams.
+    path: Path, runtime: Runtime
+) -> tuple[Mapping[str, object], Mapping[str, Dimension], Iterator[GeneratedCase | Problem]]:
+    """Return a file's header, the attributes that its cases are of, and its rows, streaming.
 
-    Raises DataError for a file that is none of ours, or whose lines are no JSON objects.
+    Of a row there is the case or what is wrong with it. Raises UsageError for an empty file, and
+    DataError for one that is none of ours, or whose lines are no JSON objects.
     """
-    ids: dict[str, int] = {}
-    texts: dict[str, int] = {}
-    for row in read_rows(path):
-        if row.number == 1:
-            if not is_header(row.values, path):
-                raise DataError(
-                    f"{path}:{row.line}: has no header; expected a first line with "
-                    f"`{HEADER_KEY}`, as `fairgate generate` writes it"
-                )
-            yield dict(row.values)
-            continue
+    rows = read_rows(str(path))
+    first = next(rows, None)
+    if first is None:
+        raise UsageError(f"{path}: is empty; expected a header and cases")
+    if not is_header(first.values, str(path)):
+        raise DataError(
+            f"{path}:{first.line}: has no header; expected a first line with `{HEADER_KEY}`, as "
+            "`fairgate generate` writes it"
+        )
+    own = first.values.get("own-attributes", [])
+    names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
+    dimensions = known_dimensions(names, folder=runtime.root, confined=runtime.confined)
+    return first.values, dimensions, _cases(rows, str(path), dimensions)
+
+
+def _cases(
+    rows: Iterator[Row], path: str, dimensions: Mapping[str, Dimension]
+) -> Iterator[GeneratedCase | Problem]:
+    first: dict[tuple[str, str], int] = {}
+    for row in rows:
+        place = f"{path}:{row.line}"
         try:
-            yield _case(row, path, dimensions, ids, texts)
+            yield _case(row, place, dimensions, first)
         except DataError as error:
-            yield Fault(row.line, str(error).removeprefix(f"{path}:{row.line}: "))
+            yield Problem(path, row.line, 1, str(error).removeprefix(f"{place}: "))
 
 
 def _case(
-    row: Row,
-    path: str,
-    dimensions: Mapping[str, Dimension],
-    ids: dict[str, int],
-    texts: dict[str, int],
+    row: Row, place: str, dimensions: Mapping[str, Dimension], first: dict[tuple[str, str], int]
 ) -> GeneratedCase:
-    place = f"{path}:{row.line}"
+    """Return the case of a row; `first` has the line of each id and text."""
     name, text, template = (
         checked_text(row.values.get(key), place, key) for key in ("id", "text", "template")
     )
-    for value, known, what in ((name, ids, "id"), (text, texts, "text")):
-        first = known.setdefault(value, row.line)
-        if first != row.line:
-            raise DataError(f"{what} {capped(value)} is already on line {first}; remove one")
+    for what, value in (("id", name), ("text", text)):
+        line = first.setdefault((what, value), row.line)
+        if line != row.line:
+            raise DataError(f"{what} {capped(value)} is already on line {line}; remove one")
     operators = row.values.get("operators", [])
     if not isinstance(operators, list) or not all(isinstance(each, str) for each in operators):
         raise DataError(f"`operators` is {capped(operators)}; expected a list of texts")
@@ -141,39 +107,83 @@ def _case(
     )
 
 
-def generate_cases(choice: GenerationChoice, output: Path, runtime: Runtime) -> Iterator[str]:
-    """Write the cases, and yield the result as lines. Raises UsageError for no case."""
-    generator = GENERATORS[choice.generator]
-    given = _ingredients(choice, runtime)
-    inventory = Inventory(given.dimensions, given.templates, choice.strength)
-    rng = np.random.default_rng(choice.seed)
-    cases = itertools.islice(generator.cases(given, rng), choice.limit)
-    write_cases(output, _header(choice, given), _counted(cases, inventory), force=choice.force)
+def generate_cases(
+    generator: str, output: Path, runtime: Runtime, options: Mapping[str, Any]
+) -> Iterator[str]:
+    """Write header and cases as they come, and yield the result as lines.
+
+    `options` are those of `fairgate generate`, by parameter. Raises UsageError for no case and
+    where the file is there already and `force` is not set, StoreError where it cannot be written;
+    the file that was there stays as it was, and no part of a new one is left.
+    """
+    limit, strength = options["limit"], options["strength"]
+    root, confined = runtime.root, runtime.confined
+    dimensions = known_dimensions(options["attributes"], folder=root, confined=confined)
+    loaded = load_templates(options["templates"], dimensions, folder=root, confined=confined)
+    given = Ingredients(dimensions=dimensions, templates=loaded, strength=strength)
+    inventory = Inventory(dimensions, loaded, strength)
+    cases = GENERATORS[generator](given, np.random.default_rng(options["seed"]))
+    # No date, so that equal inputs give equal bytes.
+    header = {
+        HEADER_KEY: FORMAT,
+        "generator": generator,
+        "seed": options["seed"],
+        "limit": limit,
+        "t": strength,
+        "templates": options["templates"],
+        "version": __version__,
+        "words": _digest(given),
+    }
+    if options["attributes"]:
+        header["own-attributes"] = list(options["attributes"])
+
+    def lines() -> Iterator[str]:
+        yield json.dumps(header, ensure_ascii=False)
+        for case in itertools.islice(cases, limit):
+            inventory.add(case)
+            yield json.dumps(case_row(case), ensure_ascii=False)
+        if not inventory.cases:
+            raise UsageError("the templates give no case at all; check what their values exclude")
+
+    refuse_to_replace(output, force=options["force"])
+    write_lines(output, lines())
     yield f"{output}: {inventory.cases} cases"
-    if inventory.cases < choice.limit:
-        yield f"  fewer than the {choice.limit} asked for: there are no further distinct ones"
+    if inventory.cases < limit:
+        yield f"  fewer than the {limit} asked for: there are no further distinct ones"
     yield from inventory.lines()
 
 
 def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     """Yield what a file of generated cases holds. Raises PolicyError with its first faults."""
-    header, dimensions = header_of(path, runtime)
+    header, dimensions, rows = read_cases(path, runtime)
     if header.get("generator") == BY_MODEL:
         yield from check_pairs(path, header)
         return
-    strength, named = header.get("t"), header.get("templates")
-    if (
-        type(strength) is not int
-        or not 1 <= strength <= MOST_STRENGTH
-        or not isinstance(named, str)
-    ):
+    t, named = header.get("t"), header.get("templates")
+    if type(t) is not int or not 1 <= t <= MOST_STRENGTH or not isinstance(named, str):
         raise UsageError(
             f"{path}:1: the header's `t` and `templates` are not as `fairgate generate` writes "
             "them; make the file again"
         )
     templates = load_templates(named, dimensions, folder=runtime.root, confined=runtime.confined)
-    inventory = Inventory(dimensions, templates, strength)
-    foreign = _count_all(path, dimensions, inventory)
+    inventory = Inventory(dimensions, templates, t)
+    foreign = 0
+    faults: list[Problem] = []
+    for row in rows:
+        if isinstance(row, GeneratedCase):
+            inventory.add(row)
+            # Few words tell no language.
+            frame = parse_frame(row.frame) if row.frame else (row.text,)
+            words = " ".join(piece for piece in frame if isinstance(piece, str))
+            foreign += len(words.split()) >= _SENTENCE and not is_english(words)
+        else:
+            faults.append(row)
+            if len(faults) == _MOST_FAULTS:
+                break
+    if faults:
+        raise PolicyError(faults)
+    if not inventory.cases:
+        raise UsageError(f"{path}: holds no cases; expected at least one below the header")
     yield f"{path}: valid file of {inventory.cases} generated cases"
     if foreign:
         yield (
@@ -181,81 +191,6 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
             "by English rules"
         )
     yield from inventory.lines()
-
-
-def header_of(path: Path, runtime: Runtime) -> tuple[Mapping[str, object], Mapping[str, Dimension]]:
-    """Return a file's header, and the attributes that its cases are of. Raises UsageError."""
-    header = next(read_cases(str(path), embedded_dimensions()), None)
-    if not isinstance(header, dict):
-        raise UsageError(f"{path}: is empty; expected a header and cases")
-    own = header.get("own-attributes", [])
-    names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
-    return header, _dimensions(names, runtime)
-
-
-def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inventory) -> int:
-    """Count every case; return how many do not read as English."""
-    foreign = 0
-    faults: list[Problem] = []
-    for row in read_cases(str(path), dimensions):
-        if isinstance(row, GeneratedCase):
-            inventory.add(row)
-            foreign += _is_foreign(row)
-        elif isinstance(row, Fault):
-            faults.append(Problem(str(path), row.line, 1, row.message))
-            if len(faults) == _MOST_FAULTS:
-                break
-    if faults:
-        raise PolicyError(faults)
-    if not inventory.cases:
-        raise UsageError(f"{path}: holds no cases; expected at least one below the header")
-    return foreign
-
-
-def _is_foreign(case: GeneratedCase) -> bool:
-    """Return whether the words around the attributes are many and do not read as English."""
-    frame = parse_frame(case.frame) if case.frame else (case.text,)
-    words = " ".join(piece for piece in frame if isinstance(piece, str))
-    return len(words.split()) >= _SENTENCE and not is_english(words)
-
-
-def _ingredients(choice: GenerationChoice, runtime: Runtime) -> Ingredients:
-    dimensions = _dimensions(choice.attributes, runtime)
-    return Ingredients(
-        dimensions=dimensions,
-        templates=load_templates(
-            choice.templates, dimensions, folder=runtime.root, confined=runtime.confined
-        ),
-        strength=choice.strength,
-    )
-
-
-def _dimensions(own: Sequence[str], runtime: Runtime) -> Mapping[str, Dimension]:
-    return known_dimensions(own, folder=runtime.root, confined=runtime.confined)
-
-
-def _counted(cases: Iterator[GeneratedCase], inventory: Inventory) -> Iterator[GeneratedCase]:
-    for case in cases:
-        inventory.add(case)
-        yield case
-    if not inventory.cases:
-        raise UsageError("the templates give no case at all; check what their values exclude")
-
-
-def _header(choice: GenerationChoice, given: Ingredients) -> dict[str, object]:
-    """Return where the cases come from; no date, so that equal inputs give equal bytes."""
-    header: dict[str, object] = {
-        "generator": choice.generator,
-        "seed": choice.seed,
-        "limit": choice.limit,
-        "t": choice.strength,
-        "templates": choice.templates,
-        "version": __version__,
-        "words": _digest(given),
-    }
-    if choice.attributes:
-        header["own-attributes"] = list(choice.attributes)
-    return header
 
 
 def _digest(given: Ingredients) -> str:
@@ -268,3 +203,240 @@ def _digest(given: Ingredients) -> str:
         [[t.id, t.frame, [[s.dimension.id, s.form] for s in t.slots]] for t in given.templates],
     ]
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
+
+
+SAMPLE = 200
+"""Cases of a file that its figures are of, drawn at random."""
+_SEED = 42
+Vectors = npt.NDArray[np.float32]
+PAIRS = 2000
+"""Pairs of texts that diversity is the mean over."""
+_LARGEST_EXPONENT = 700.0
+_TOKEN = re.compile(r"[\w'-]+|[^\w\s]")
+
+
+def syntactic_diversity(texts: Sequence[str], rng: np.random.Generator) -> float:
+    """Return the mean number of words and signs in which two texts drawn at random differ.
+
+    That is the Levenshtein distance between their tokens (insertions, deletions, substitutions),
+    0 and more; `PAIRS` pairs of different texts are drawn with `rng`. NaN for fewer than two texts.
+    """
+    rows = [_TOKEN.findall(text.lower()) for text in texts]
+    pairs = _pairs(len(rows), rng)
+    distances = [token_distance(rows[a], rows[b]) for a, b in pairs]
+    return float(np.mean(distances)) if distances else math.nan
+
+
+def token_distance(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the least number of insertions, deletions and substitutions between two rows."""
+    before = list(range(len(other) + 1))
+    for n, left in enumerate(one, 1):
+        now = [n]
+        for m, right in enumerate(other, 1):
+            now.append(min(before[m] + 1, now[-1] + 1, before[m - 1] + (left != right)))
+        before = now
+    return before[-1]
+
+
+def semantic_diversity(vectors: Vectors, rng: np.random.Generator) -> float:
+    """Return the mean cosine distance of two texts drawn at random, in [0, 2].
+
+    `vectors` are float32 `[texts, d]` of length one. NaN for fewer than two texts.
+    """
+    pairs = _pairs(len(vectors), rng)
+    if not pairs:
+        return math.nan
+    a, b = np.array(pairs).T
+    return float(np.mean(1.0 - np.sum(vectors[a].astype(float) * vectors[b], axis=1)))
+
+
+def semantic_coherence(vectors: Vectors, neutral: Vectors) -> float:
+    """Return the mean cosine of each text with its frame without attributes, in [-1, 1].
+
+    High: the attributes leave the text about what its template is about. `neutral` has the row of
+    each text's frame.
+    """
+    return float(np.mean(np.sum(vectors.astype(float) * neutral, axis=1)))
+
+
+def perplexity(log_probabilities: Sequence[float], texts: Sequence[str]) -> float:
+    """Return exp(-log p / words) over all texts together, 1 and more; low is fluent.
+
+    `log_probabilities` are natural logarithms of each text's words after the first, given the
+    first. Counted in words, so models with other tokenizers can be compared. Infinite where a text
+    is impossible to the model, NaN for no words.
+    """
+    words = sum(max(0, len(text.split()) - 1) for text in texts)
+    if not words:
+        return math.nan
+    exponent = -math.fsum(log_probabilities) / words
+    return math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf
+
+
+def _pairs(count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    if count < 2:
+        return []
+    first = rng.integers(count, size=PAIRS)
+    step = rng.integers(1, count, size=PAIRS)
+    return list(zip(first.tolist(), ((first + step) % count).tolist(), strict=True))
+
+
+def quality_table(paths: Sequence[Path], model: str, runtime: Runtime) -> Iterator[str]:
+    """Yield a table shaped like GenFair's Table II (P3, section V.D), a row for each file.
+
+    The paper names the figures and the tools, not the formulas. Here they are defined; so they
+    compare generators with one another, and not with the paper's printed numbers. An encoder and a
+    language model give the numbers. Raises ModelError where the model cannot tell how probable a
+    text is.
+    """
+    from fairgate.systems.generator import GeneratorPolicy, open_generator
+    from fairgate.systems.models import long_embedder
+    from fairgate.systems.resources import Resources
+
+    resources = Resources(runtime, SILENT)
+    generator = open_generator(GeneratorPolicy(model=model), resources)
+    embedder = resources.encoder(long_embedder(None)).documents
+    rows = [_quality(path, generator, embedder, runtime) for path in paths]
+    yield (
+        "| generator | cases | syntactic diversity | semantic diversity | perplexity | "
+        "semantic coherence |"
+    )
+    yield "|:--|--:|--:|--:|--:|--:|"
+    yield from rows
+    yield f"Perplexity per word under {harmless(model)!r}; at most {SAMPLE} cases of each file."
+
+
+def _quality(path: Path, generator: Generator, embedder: Embedder, runtime: Runtime) -> str:
+    """Return the row of one file. Raises UsageError where it holds too few cases."""
+    header, _, rows = read_cases(path, runtime)
+    cases = _sampled(row for row in rows if isinstance(row, GeneratedCase))
+    if len(cases) < 2:
+        raise UsageError(f"{path}: holds {len(cases)} cases; quality needs two or more")
+    texts = [case.text for case in cases]
+    vectors = embedder.embed(texts)
+    frames = [(case, realise(case.frame, ())) for case in cases]
+    plain = [bare.text if isinstance(bare, Realised) else case.text for case, bare in frames]
+    syntactic = syntactic_diversity(texts, np.random.default_rng(_SEED))
+    semantic = semantic_diversity(vectors, np.random.default_rng(_SEED))
+    if not hasattr(generator, "score_options"):
+        raise UsageError("this model cannot tell how probable a text is; name an ONNX decoder")
+    parts = [text.partition(" ") for text in texts]
+    asked = [GenerationRequest(prompt=first, options=(rest,)) for first, _, rest in parts]
+    scores = cast("OptionScorer", generator).score_options(asked)
+    fluency = perplexity([each[0] for each in scores], texts)
+    coherence = semantic_coherence(vectors, embedder.embed(plain))
+    return (
+        f"| {harmless(str(header.get('generator')))} | {len(cases)} | {syntactic:.2f} | "
+        f"{100 * semantic:.2f} | {fluency:,.2f} | {coherence:.4f} |"
+    )
+
+
+def _sampled(rows: Iterator[GeneratedCase]) -> list[GeneratedCase]:
+    """Return cases drawn at random, each as likely as the others, in the order of the file."""
+    rng = np.random.default_rng(_SEED)
+    kept: list[tuple[int, GeneratedCase]] = []
+    for number, case in enumerate(rows):
+        if number < SAMPLE:
+            kept.append((number, case))
+        elif (place := int(rng.integers(number + 1))) < SAMPLE:
+            kept[place] = number, case
+    return [case for _, case in sorted(kept, key=itemgetter(0))]
+
+
+Combination = tuple[str, ...]
+"""Names such as `age/young`, in alphabetical order."""
+MOST_STRENGTH = 4
+"""Largest t: the shipped attributes have 160,000 combinations of four values."""
+
+
+def combinations_of(template: Template, strength: int) -> Iterator[Combination]:
+    """Yield the combinations that a row of a template can state, each once."""
+    slots = template.named_values()
+    clashes = {
+        name: {other[0] for values in slots for other in values if excluded((name, value), other)}
+        for slot in slots
+        for name, value in slot
+    }
+
+    def fits(name: str, chosen: Sequence[str]) -> bool:
+        return clashes[name].isdisjoint(chosen)
+
+    def held(chosen: Combination, others: Sequence[Sequence[str]]) -> bool:
+        """Return whether the other slots can be filled too."""
+        return not others or any(
+            fits(name, chosen) and held((*chosen, name), others[1:]) for name in others[0]
+        )
+
+    names = [[name for name, _ in slot] for slot in slots]
+    for numbers in itertools.combinations(range(len(names)), strength):
+        others = [slot for n, slot in enumerate(names) if n not in numbers]
+        for chosen in itertools.product(*(names[n] for n in numbers)):
+            if all(fits(name, chosen) for name in chosen) and held(chosen, others):
+                yield tuple(sorted(chosen))
+
+
+class CombinationCounts:
+    """How often each combination was stated."""
+
+    def __init__(self, templates: Sequence[Template], strength: int) -> None:
+        """Start with every combination of the templates, at zero."""
+        self.strength = strength
+        self.stated: dict[Combination, int] = {}
+        for template in templates:
+            self.stated.update(dict.fromkeys(combinations_of(template, strength), 0))
+
+    def add(self, uses: Iterable[AttributeUse]) -> None:
+        """Count the combinations that a case states."""
+        names = sorted(use.name for use in uses if use.manner is not Manner.NEGATED)
+        for combination in itertools.combinations(names, self.strength):
+            if combination in self.stated:
+                self.stated[combination] += 1
+
+    def missing(self) -> list[Combination]:
+        """Return what no case states, in alphabetical order."""
+        return sorted(name for name, count in self.stated.items() if count == 0)
+
+
+class Inventory:
+    """Counts cases as they pass; memory does not grow with their number."""
+
+    def __init__(
+        self, dimensions: Mapping[str, Dimension], templates: Sequence[Template], strength: int
+    ) -> None:
+        """Begin with nothing; coverage is of the templates' combinations."""
+        self.cases = 0
+        self._counts: dict[str, Counter[str]] = {
+            name: Counter() for name in ("templates", "operators", "attributes")
+        }
+        self._unused = {f"{d.id}/{value.id}" for d in dimensions.values() for value in d.values}
+        self._combinations = CombinationCounts(templates, strength)
+
+    def add(self, case: GeneratedCase) -> None:
+        """Count a case."""
+        self.cases += 1
+        operators = {name.partition(":")[0] for name in case.operators} or {"plain"}
+        self._counts["templates"][case.template] += 1
+        self._counts["operators"].update(operators)
+        self._counts["attributes"].update(use.dimension.id for use in case.attributes)
+        self._unused -= {u.name for u in case.attributes if u.manner is not Manner.NEGATED}
+        self._combinations.add(case.attributes)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the counts for people."""
+        for name, counts in self._counts.items():
+            ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+            shown = ", ".join(f"{harmless(name)} {count}" for name, count in ordered)
+            yield f"  {name}: {shown or 'none'}"
+        unused = sorted(self._unused)
+        if unused:
+            more = f" and {len(unused) - 5} more" if len(unused) > 5 else ""
+            yield f"  values never stated: {', '.join(unused[:5])}{more}"
+        found, missing = self._combinations, self._combinations.missing()
+        possible = len(found.stated)
+        stated = possible - len(missing)
+        percent = 100 * (stated / possible if possible else 1.0)
+        percent = percent if percent == 100 else min(99.9, percent)  # never rounded to a whole
+        share = f"{stated} of {possible} combinations ({percent:.1f} %)"
+        yield f"  {found.strength}-way coverage: {share}"
+        for combination in missing[:5]:
+            yield f"    missing, for instance: {' + '.join(combination)}"

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.runtime import Runtime
 from fairgate.terminal.options import (
     EXISTING_FILE,
     MACHINE,
@@ -19,8 +18,7 @@ from fairgate.terminal.options import (
     runtime_of,
     runtime_options,
 )
-from fairgate.terminal.output import say
-from fairgate.terminal.progress import progress_for
+from fairgate.terminal.output import progress_for, say
 
 
 @click.command(short_help="Generate source test cases.")
@@ -72,15 +70,17 @@ def generate(generator: str, out: Path, **options: Any) -> int:
     `model` asks the language model of --policy for written pairs (Meta-Fair), at most three times
     as often as --limit; what is no pair by form, catalogue and linter is refused and counted.
     """
-    from fairgate.features.generation.cases import GenerationChoice, generate_cases
-
     runtime = runtime_of(options)
-    own = {name: options.pop(name) for name in ("policy", "relations", "dimensions")}
     _refuse_strange_options(generator)
     if generator == "model":
-        return _by_model(out, own, options, runtime)
-    choice = GenerationChoice(generator=generator, **options)
-    for line in generate_cases(choice, out, runtime):
+        from fairgate.features.generation.pairs import generate_pairs
+
+        lines = generate_pairs(out, runtime, progress_for(quiet=False), options)
+    else:
+        from fairgate.features.generation.cases import generate_cases
+
+        lines = generate_cases(generator, out, runtime, options)
+    for line in lines:
         say(line)
     return ExitCode.PASS
 
@@ -101,18 +101,6 @@ def _refuse_strange_options(generator: str) -> None:
             "`generate model` needs --policy FILE: a policy with a local system, or a YAML file "
             "with `generator` alone, such as {generator: {endpoint: {base_url: …, model: …}}}"
         )
-
-
-def _by_model(
-    out: Path, own: dict[str, Any], options: dict[str, Any], runtime: Runtime
-) -> ExitCode:
-    from fairgate.features.generation.model_run import ModelChoice, generate_pairs
-
-    chosen = {name: options[name] for name in ("seed", "limit", "force")}
-    progress = progress_for(quiet=False)
-    for line in generate_pairs(ModelChoice(**own, **chosen), out, runtime, progress):
-        say(line)
-    return ExitCode.PASS
 
 
 def check_cases_too(check: click.Command) -> click.Command:
@@ -145,7 +133,7 @@ def check_cases_too(check: click.Command) -> click.Command:
             else:
                 of_policies(files=(file,), **options)
         if quality:
-            from fairgate.features.generation.case_quality import quality_table
+            from fairgate.features.generation.cases import quality_table
 
             for line in quality_table(generated, perplexity_model, runtime):
                 click.echo(line)

@@ -1,20 +1,255 @@
-"""Every generator of source cases."""
+"""Generators of source cases: templates, and what three ways of filling them make (P3).
+
+A generator is a function from `Ingredients` and a random generator to cases. They come one by one
+and none twice; the first n are the same whatever is taken after them. Equal arguments give equal
+cases in equal order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+import hashlib
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import Field
 
-from fairgate.domain.attributes import AttributeUse, Dimension, Form, contradiction
-from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.errors import UsageError
-from fairgate.domain.wording import listed
-from fairgate.features.generation.generator import Distinct, Generator, Ingredients
-from fairgate.features.generation.genfair import GenFair
-from fairgate.features.generation.template_only import TemplateOnly
+from fairgate.domain.attributes import (
+    AttributeUse,
+    AttributeValue,
+    Dimension,
+    Form,
+    Manner,
+    contradiction,
+    excluded,
+)
+from fairgate.domain.errors import DataError, PolicyError, UsageError
+from fairgate.domain.schema import Name, Strict, Text
+from fairgate.domain.wording import listed, quoted, suggestion
+from fairgate.policy.named_files import named_document
+from fairgate.policy.parse import validated
+from fairgate.relations.english import english_fault
+from fairgate.relations.frames import Unrealisable, parse_frame, realise
 from fairgate.suites.metamorphic.sources import GeneratedCase
+
+LEAST_SLOTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Which attribute a template states, and in which form."""
+
+    dimension: Dimension
+    form: Form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A frame with its slots, in the order in which the frame is given their attributes."""
+
+    id: str
+    frame: str
+    slots: tuple[Slot, ...]
+
+    def uses(self, row: Sequence[int]) -> tuple[AttributeUse, ...]:
+        """Return what a row states, plainly: for each slot the number of its value."""
+        return tuple(
+            AttributeUse(dimension=slot.dimension, value=slot.dimension.values[n], form=slot.form)
+            for slot, n in zip(self.slots, row, strict=True)
+        )
+
+    def named_values(self) -> list[list[tuple[str, AttributeValue]]]:
+        """Return for each slot its values with their names (`age/young`)."""
+        return [
+            [(f"{slot.dimension.id}/{value.id}", value) for value in slot.dimension.values]
+            for slot in self.slots
+        ]
+
+
+class SlotEntry(Strict):
+    """One slot of a template."""
+
+    dimension: Name = Field(description="Id of the attribute.")
+    form: Annotated[str, Field(pattern="^(adjective|noun|clause|gerund)$")] = Field(
+        description="`adjective`, `noun`, `clause` or `gerund`."
+    )
+
+
+class TemplateEntry(Strict):
+    """One template."""
+
+    id: Name = Field(description="Its name in results.")
+    frame: Text = Field(description="The text with slots in braces.")
+    slots: Annotated[list[SlotEntry], Field(min_length=LEAST_SLOTS, max_length=12)] = Field(
+        description="The attributes that it states, in order; three or more."
+    )
+
+
+class TemplateFile(Strict):
+    """Templates that are used together."""
+
+    id: Name = Field(description="Name of the collection.")
+    description: str = Field(default="", description="For readers.")
+    source: str = Field(default="", description="Where the templates come from.")
+    licence: str = Field(default="", description="Licence of the templates.")
+    templates: Annotated[list[TemplateEntry], Field(min_length=1, max_length=500)] = Field(
+        description="The templates."
+    )
+
+
+def load_templates(
+    name: str,
+    dimensions: Mapping[str, Dimension],
+    *,
+    folder: Path | None = None,
+    confined: bool = False,
+) -> tuple[Template, ...]:
+    """Return the templates `name`: embedded ones, else those of a YAML or JSON file.
+
+    A relative path starts at `folder` (default: the current directory), and cannot leave it where
+    `confined`. Raises DataError, with the nearest names, where there is no such file, and
+    PolicyError with all problems of a file: unknown attributes, unknown slots, values that a slot
+    cannot say.
+    """
+    document = named_document("templates", name, folder=folder or Path(), confined=confined)
+    found, problems = validated(document, TemplateFile)
+    if found is not None:
+        ids = [entry.id for entry in found.templates]
+        for n, entry in enumerate(found.templates):
+            if entry.id in ids[:n]:
+                sentence = f"{quoted(entry.id)} is listed twice; rename one of them"
+                problems.append(document.problem(("templates", n, "id"), sentence))
+            faults = _template_faults(entry, dimensions)
+            problems += [document.problem(("templates", n, *at), fault) for at, fault in faults]
+    if found is None or problems:
+        raise PolicyError(problems)
+    return tuple(
+        Template(
+            id=entry.id,
+            frame=entry.frame,
+            slots=tuple(Slot(dimensions[s.dimension], Form(s.form)) for s in entry.slots),
+        )
+        for entry in found.templates
+    )
+
+
+def _template_faults(
+    entry: TemplateEntry, dimensions: Mapping[str, Dimension]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the place and sentence of every error across a template's fields.
+
+    Of a slot that cannot state some values of its attribute the first such value is named.
+    """
+    names = [slot.dimension for slot in entry.slots]
+    for m, name in enumerate(names):
+        place = ("slots", m, "dimension")
+        if name not in dimensions:
+            hint = suggestion(name, dimensions)
+            yield place, f"no attribute is called {quoted(name)}; {hint}"
+        elif name in names[:m]:
+            yield place, f"{quoted(name)} occurs twice in one template; use it once"
+    try:
+        parse_frame(entry.frame)
+    except DataError as error:
+        yield ("frame",), str(error)
+        return
+    if not set(names) <= dimensions.keys() or len(set(names)) < len(names):
+        return
+    for m, slot in enumerate(entry.slots):
+        dimension = dimensions[slot.dimension]
+        uses = (
+            AttributeUse(dimension=dimension, value=value, form=Form(slot.form))
+            for value in dimension.values
+        )
+        made = (realise(entry.frame, [use]) for use in uses)
+        unsayable = next((each for each in made if isinstance(each, Unrealisable)), None)
+        if unsayable is not None:
+            yield ("slots", m), f"{unsayable.reason}; choose another form or frame"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingredients:
+    """What cases are made of."""
+
+    dimensions: Mapping[str, Dimension]
+    templates: Sequence[Template]
+    strength: int = 2
+    """The t of t-way combinations."""
+
+
+def _distinct(
+    seen: set[bytes],
+    template: str,
+    frame: str,
+    attributes: Sequence[AttributeUse],
+    operators: Sequence[str] = (),
+) -> GeneratedCase | None:
+    """Return the case of a frame; None where it cannot be worded, or its text was made before.
+
+    `seen` has 8 bytes of every text.
+    """
+    found = realise(frame, attributes)
+    if isinstance(found, Unrealisable) or english_fault(found.text) is not None:
+        return None
+    digest = hashlib.sha256(found.text.encode()).digest()
+    if digest[:8] in seen:
+        return None
+    seen.add(digest[:8])
+    return GeneratedCase(
+        id=f"{template}-{digest[:6].hex()}",
+        text=found.text,
+        template=template,
+        frame=frame,
+        attributes=found.attributes,
+        operators=tuple(operators),
+    )
+
+
+MOST_REDRAWN = 200
+"""Draws in a row without a new text after which a template counts as used up."""
+
+
+def template_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
+    """Yield templates with values drawn at random, in turn, until none gives a new text.
+
+    The template-based baseline of GenFair's evaluation (P3, section V.C.1): every value is as
+    likely as the others; nothing is mutated, negated or moved to a boundary, and no combination is
+    looked for.
+    """
+    texts: set[bytes] = set()
+    rows: dict[str, set[bytes]] = {template.id: set() for template in given.templates}
+    left = list(given.templates)
+    while left:
+        for template in tuple(left):
+            case = _filled(template, texts, rows[template.id], rng)
+            if case is None:
+                left.remove(template)
+            else:
+                yield case
+
+
+def _filled(
+    template: Template, texts: set[bytes], rows: set[bytes], rng: np.random.Generator
+) -> GeneratedCase | None:
+    sizes = [len(slot.dimension.values) for slot in template.slots]
+    for drawn in rng.integers(0, sizes, size=(MOST_REDRAWN, len(sizes)), dtype=np.uint8):
+        if drawn.tobytes() in rows:
+            continue
+        rows.add(drawn.tobytes())
+        uses = template.uses(drawn.tolist())
+        case = None
+        if contradiction(uses) is None:
+            case = _distinct(texts, template.id, template.frame, uses)
+        if case is not None:
+            return case
+    return None
+
 
 PERSON = ("religion", "ethnicity", "language", "political-views")
 CLAUSES = ("occupation", "economic-conditions")
@@ -25,45 +260,30 @@ MOST_REPEATS = 2000
 """Draws in a row without a new text after which the grammar counts as used up."""
 
 
-class Astraea:
-    """The ASTRAEA-like baseline of GenFair's evaluation (P3, section V.C.2): one weighted grammar.
+def astraea_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
+    """Yield sentences of one weighted grammar, until it makes no new text.
 
       SENTENCE -> The PERSON who works as OCCUPATION and is or has ECONOMIC-CONDITIONS VERB OBJECT.
       PERSON   -> three values of distinct attributes of religion, ethnicity, language, politics
       VERB     -> feels | is | seems | appears | looks
       OBJECT   -> happy | sad | excited | angry | content | frustrated
 
-    The paper's probabilities are not published: the k-th value of an attribute has weight 1/k here.
-    The paper's sentence ("The Muslim Asian liberal who is an teacher from an low-income background,
-    feels happy") is put into correct English, so that wrong articles do not affect the comparison.
+    The ASTRAEA-like baseline of GenFair's evaluation (P3, section V.C.2). The paper's probabilities
+    are not published: the k-th value of an attribute has weight 1/k here. The paper's sentence
+    ("The Muslim Asian liberal who is an teacher from an low-income background, feels happy") is put
+    into correct English, so that wrong articles do not affect the comparison. Raises UsageError
+    where an attribute of the grammar is missing.
     """
-
-    id: ClassVar[str] = "astraea"
-    description: ClassVar[str] = "One sentence grammar with weighted values (ASTRAEA, as in P3)."
-
-    def cases(self, given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
-        """Yield cases until the grammar makes no new text.
-
-        Raises UsageError where an attribute of the grammar is missing.
-        """
-        missing = [name for name in (*PERSON, *CLAUSES) if name not in given.dimensions]
-        if missing:
-            raise UsageError(
-                f"the grammar needs {listed(missing, last='and')}, which the attributes in use do "
-                "not hold; add it, or choose another generator"
-            )
-        distinct = Distinct()
-        while True:
-            case = _new_case(given, distinct, rng)
-            if case is None:
-                return
-            yield case
-
-
-def _new_case(
-    given: Ingredients, distinct: Distinct, rng: np.random.Generator
-) -> GeneratedCase | None:
-    for _ in range(MOST_REPEATS):
+    missing = [name for name in (*PERSON, *CLAUSES) if name not in given.dimensions]
+    if missing:
+        raise UsageError(
+            f"the grammar needs {listed(missing, last='and')}, which the attributes in use do not "
+            "hold; add it, or choose another generator"
+        )
+    texts: set[bytes] = set()
+    draws = 0
+    while draws < MOST_REPEATS:
+        draws += 1
         chosen = rng.permutation(len(PERSON))[:PERSON_ATTRIBUTES]
         uses = [
             *(_weighted(given.dimensions[PERSON[n]], Form.ADJECTIVE, rng) for n in chosen),
@@ -71,10 +291,10 @@ def _new_case(
         ]
         verb, thing = (words[int(rng.integers(len(words)))] for words in (VERBS, OBJECTS))
         if contradiction(uses) is None:
-            case = distinct.case("astraea", f"{{The person}} {verb} {thing}.", uses)
+            case = _distinct(texts, "astraea", f"{{The person}} {verb} {thing}.", uses)
             if case is not None:
-                return case
-    return None
+                draws = 0
+                yield case
 
 
 def _weighted(dimension: Dimension, form: Form, rng: np.random.Generator) -> AttributeUse:
@@ -83,6 +303,264 @@ def _weighted(dimension: Dimension, form: Form, rng: np.random.Generator) -> Att
     return AttributeUse(dimension=dimension, value=dimension.values[drawn], form=form)
 
 
-GENERATORS: Catalogue[Generator] = Catalogue(
-    "generator", (GenFair(), TemplateOnly(), Astraea()), see="fairgate generate --help"
+MANNERS = {
+    "intensify": Manner.INTENSIFIED,
+    "reduce": Manner.REDUCED,
+    "negate": Manner.NEGATED,
+}
+NEGATE, SUBSTITUTE, BOUNDARY = "negate", "substitute", "boundary"
+OPERATORS = (*MANNERS, SUBSTITUTE, BOUNDARY)
+RECIPES: tuple[tuple[str, ...], ...] = (
+    (),
+    *((name,) for name in OPERATORS),
+    *((name, BOUNDARY) for name in (*MANNERS, SUBSTITUTE)),
 )
+"""Operators of one case after another of a template."""
+
+Uses = tuple[AttributeUse, ...]
+MOST_ROWS = 2**14
+"""Rows of a template up to which all are compared."""
+_SAMPLE = 2**11
+"""Rows drawn at random and compared where there are more than that."""
+_REPEATS = 50
+"""Samples in a row without a new case after which a template counts as used up."""
+_NEW, _USED = 1e12, 1e9  # what a new combination and an earlier use of a row weigh
+
+Cells = npt.NDArray[np.int64]
+
+
+class Counts:
+    """How often each combination was stated: one place for each, shared by all templates."""
+
+    def __init__(self, templates: Sequence[Template], strength: int) -> None:
+        """Lay out the combinations of the templates, all at zero."""
+        self.strength = strength
+        self._starts: dict[tuple[str, ...], int] = {}
+        size = 0
+        for template in templates:
+            for slots in self.groups(template):
+                held = sorted((template.slots[n].dimension for n in slots), key=lambda d: d.id)
+                key = tuple(dimension.id for dimension in held)
+                if key not in self._starts:
+                    self._starts[key] = size
+                    size += math.prod(len(dimension.values) for dimension in held)
+        self.stated = np.zeros(size, dtype=np.int64)
+
+    def groups(self, template: Template) -> list[tuple[int, ...]]:
+        """Return the slots that are counted together; all where a template has fewer than t."""
+        slots = len(template.slots)
+        return list(itertools.combinations(range(slots), min(self.strength, slots)))
+
+    def cells(self, template: Template, rows: Cells) -> Cells:
+        """Return the place of each combination of each row, `[groups, rows]`."""
+        found = []
+        for slots in self.groups(template):
+            order = sorted(slots, key=lambda n: template.slots[n].dimension.id)
+            place = np.zeros(len(rows), dtype=np.int64)
+            for n in order:
+                place = place * len(template.slots[n].dimension.values) + rows[:, n]
+            found.append(place + self._starts[tuple(template.slots[n].dimension.id for n in order)])
+        return np.stack(found)
+
+
+class Rows:
+    """The rows of one template, with how often each was used.
+
+    A covering array is built row by row (greedy, as in AETG): all rows of a template are compared,
+    and the one with the most new combinations of t values is taken; where nothing is new, the one
+    whose combinations are rarest. Rows that hold two values which nobody has together are left out.
+    """
+
+    def __init__(self, template: Template, counts: Counts, rng: np.random.Generator) -> None:
+        """Take the counts that all templates share; `use` adds to them."""
+        self.template = template
+        self.used = 0
+        self.gain = len(counts.groups(template))
+        """Most combinations that a row can add: an upper bound until `best` was called."""
+        self._counts = counts
+        self._rng = rng
+        slots = len(template.slots)
+        groups = counts.groups(template)
+        self._without = [
+            [n for n, g in enumerate(groups) if slot not in g] for slot in range(slots)
+        ]
+        self._sizes = [len(slot.dimension.values) for slot in template.slots]
+        self._clashes = _clashes(template)
+        self._sampled = math.prod(self._sizes) > MOST_ROWS
+        self._left = _REPEATS
+        if not self._sampled:
+            self._take(np.indices(self._sizes).reshape(slots, -1).T)
+
+    def _take(self, rows: Cells) -> None:
+        clash = np.zeros(len(rows), dtype=bool)
+        for one, other, table in self._clashes:
+            clash |= table[rows[:, one], rows[:, other]]
+        self._rows = rows[~clash]
+        self._cells = self._counts.cells(self.template, self._rows)
+        self._uses = np.zeros(len(self._rows))
+
+    def best(self, denied: int | None = None) -> int | None:
+        """Return the row to take next; None where no row is left.
+
+        Combinations of the slot `denied` do not count: a denied value is not stated.
+        """
+        if self._sampled and self._left:
+            self._take(self._rng.integers(0, self._sizes, size=(_SAMPLE, len(self._sizes))))
+        cells = self._cells if denied is None else self._cells[self._without[denied]]
+        stated = self._counts.stated[cells]
+        new = (stated == 0).sum(axis=0)
+        cost = self._uses * _USED + stated.sum(axis=0) - new * _NEW + self._rng.random(len(new))
+        if not len(cost) or math.isinf(cost[row := int(cost.argmin())]):
+            return None
+        if denied is None:
+            self.gain = int(new[row])
+        return row
+
+    def uses(self, row: int) -> tuple[AttributeUse, ...]:
+        """Return what a row states, plainly."""
+        return self.template.uses(self._rows[row].tolist())
+
+    def use(self, row: int, denied: int | None) -> None:
+        """Count a row as stated, but for the slot that is denied."""
+        self.used += 1
+        self._left = _REPEATS
+        self._uses[row] += 1
+        cells = self._cells[:, row]
+        self._counts.stated[cells if denied is None else cells[self._without[denied]]] += 1
+
+    def strike(self, row: int) -> None:
+        """Leave a row out from now on: every text of it was made."""
+        self._left -= self._sampled
+        self._uses[row] = math.inf
+
+
+def _clashes(template: Template) -> list[tuple[int, int, npt.NDArray[np.bool_]]]:
+    """Return two slots and, `[values, values]`, which values of them nobody has together."""
+    slots = enumerate(template.named_values())
+    tables = (
+        (n, m, np.array([[excluded(one, other) for other in right] for one in left]))
+        for (n, left), (m, right) in itertools.combinations(slots, 2)
+    )
+    return [found for found in tables if found[2].any()]
+
+
+def genfair_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
+    """Yield partitions, mutants and boundary values, until every text of every template was made.
+
+    Every case is a row of values of its own (`Rows`), stated plainly, or after an operator, or
+    after a mutation and a boundary value; each template takes these in turn. While combinations of
+    values are missing, the template comes next that adds most of them, and each has half its equal
+    share at least; then they take turns. So every beginning of the stream states nearly as many
+    combinations as so many cases can. An operator touches the attribute that it touched least.
+    Source: GenFair (P3), section IV.
+    """
+    counts = Counts(given.templates, given.strength)
+    left = {Rows(template, counts, rng): n for n, template in enumerate(given.templates)}
+    variants = _Variants()
+    while left:
+        rows = _next_template(list(left))
+        case = variants.case(rows, left[rows] + rows.used)
+        if case is None:
+            del left[rows]
+        else:
+            yield case
+
+
+def _next_template(left: list[Rows]) -> Rows:
+    """Return the template whose best row adds most, or one that has less than half its share.
+
+    What a row can add only falls, so most templates need not be looked at.
+    """
+    share = sum(rows.used for rows in left) / len(left)
+    usable = [rows for rows in left if rows.used < share / 2] or left
+    while True:
+        first = max(usable, key=lambda rows: (rows.gain, -rows.used))
+        bound = first.gain
+        if not bound or first.best() is None or first.gain == bound:
+            return first
+
+
+class _Variants:
+    """The cases of rows, with the counts that decide which attribute is touched next."""
+
+    def __init__(self) -> None:
+        self._touched: Counter[tuple[str, str]] = Counter()
+        self._texts: set[bytes] = set()
+
+    def case(self, rows: Rows, turn: int) -> GeneratedCase | None:
+        """Return a case with the operators of a turn; with others where these give no new text.
+
+        None where no text of the template is left.
+        """
+        turn %= len(RECIPES)
+        recipes = (*RECIPES[turn:], *RECIPES[:turn])
+        if NEGATE in recipes[0]:
+            slots = [slot.dimension.id for slot in rows.template.slots]
+            for n in sorted(range(len(slots)), key=lambda n: self._touched[NEGATE, slots[n]]):
+                row = rows.best(denied=n)
+                case = None if row is None else self._new(rows, row, recipes[0], n)
+                if case is not None:
+                    return case
+        while (row := rows.best()) is not None:
+            for recipe in recipes:
+                case = self._new(rows, row, recipe)
+                if case is not None:
+                    return case
+            rows.strike(row)
+        return None
+
+    def _new(
+        self, rows: Rows, row: int, recipe: tuple[str, ...], denied: int | None = None
+    ) -> GeneratedCase | None:
+        for uses, touched in self._changed(rows.uses(row), recipe, (), denied):
+            names = [f"{operator}:{name}" for operator, name in touched]
+            case = _distinct(self._texts, rows.template.id, rows.template.frame, uses, names)
+            if case is not None:
+                self._touched.update(touched)
+                denials = (n for n, use in enumerate(uses) if use.manner is Manner.NEGATED)
+                rows.use(row, next(denials, None))
+                return case
+        return None
+
+    def _changed(
+        self,
+        uses: Uses,
+        recipe: tuple[str, ...],
+        touched: tuple[tuple[str, str], ...],
+        denied: int | None,
+    ) -> Iterator[tuple[Uses, tuple[tuple[str, str], ...]]]:
+        """Yield what a recipe makes of a row, the attributes that were touched least first."""
+        if not recipe:
+            yield uses, touched
+            return
+        operator, *rest = recipe
+        taken = {name for _, name in touched}
+        order = sorted(
+            range(len(uses)), key=lambda n: self._touched[operator, uses[n].dimension.id]
+        )
+        for n in order if denied is None or operator != NEGATE else [denied]:
+            name = uses[n].dimension.id
+            use = _after(uses[n], operator)
+            if use is not None and name not in taken:
+                others = (*uses[:n], use, *uses[n + 1 :])
+                yield from self._changed(others, tuple(rest), (*touched, (operator, name)), denied)
+
+
+def _after(use: AttributeUse, operator: str) -> AttributeUse | None:
+    """Return a use as an operator leaves it; None where the operator cannot have led to it.
+
+    A row holds the values that a substitution or a move to the boundary ends with.
+    """
+    manner = MANNERS.get(operator)
+    if manner is not None:
+        return None if use.value.wording(manner) is None else replace(use, manner=manner)
+    return None if operator == BOUNDARY and use.value not in use.dimension.boundaries else use
+
+
+Generator = Callable[[Ingredients, np.random.Generator], Iterator[GeneratedCase]]
+GENERATORS: Mapping[str, Generator] = {
+    "genfair": genfair_cases,
+    "template": template_cases,
+    "astraea": astraea_cases,
+}
+"""Every generator of cases from templates or a grammar, as `fairgate generate` names it."""

@@ -1,1 +1,156 @@
-"""`fairgate relations` and `metrics`: the catalogues, and measured precision."""
+"""`fairgate relations` and `fairgate metrics`: the catalogues, and measured precision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.domain.errors import ExitCode
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    echo_json,
+    json_option,
+    runtime_of,
+    runtime_options,
+)
+
+
+@click.group(short_help="List and explain the metamorphic relations.")
+def relations() -> None:
+    """Metamorphic relations that suites can name."""
+
+
+@relations.command("list")
+@json_option
+def list_relations(shape: str) -> int:
+    """List every relation: id, what it does, paper, oracle, default, measured precision."""
+    from fairgate.features.listings.precision import default_of, oracle_of, precision_of
+    from fairgate.relations.catalogue import RELATIONS
+
+    if shape == "json":
+        rows = [
+            {
+                "id": one.id,
+                "title": one.title,
+                "paper": one.paper,
+                "oracle": oracle_of(one),
+                "advisory": one.advisory,
+                "precision": precision_of(one.id),
+            }
+            for one in RELATIONS
+        ]
+        echo_json(rows)
+        return ExitCode.PASS
+    for relation in RELATIONS:
+        facts = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
+        precision = f"precision {precision_of(relation.id)}"
+        click.echo(f"{relation.id:<32} {relation.title} — {'; '.join((*facts, precision))}")
+    return ExitCode.PASS
+
+
+@relations.command("explain")
+@click.argument("relation")
+def explain_relation(relation: str) -> int:
+    """Explain RELATION: transformation, when it holds and when not, oracle, examples."""
+    from fairgate.features.listings.precision import oracle_of, precision_of
+    from fairgate.relations.catalogue import RELATIONS
+
+    found = RELATIONS[relation]
+    lines = [
+        f"{found.id}: {found.title} ({found.paper})",
+        "",
+        found.description,
+        f"Must hold: {found.expects}",
+        f"Not owed where: {found.not_owed}",
+        f"Oracle: {oracle_of(found)}. Precision: {precision_of(found.id)}.",
+        "A violation fails the build." if not found.advisory else "Advisory: reported only.",
+        "",
+    ]
+    for example in found.EXAMPLES:
+        lines += [f"source     {example.source!r}"]
+        lines += [f"follow-up  {text!r}" for text in example.follow_ups]
+        lines += [f"{s.verdict:<10} {s.source!r} / {s.follow_up!r}" for s in example.answers]
+        lines += [""]
+    lines += [f"not for    {item.text!r}: {item.reason}" for item in found.NOT_APPLICABLE]
+    click.echo("\n".join(lines))
+    return ExitCode.PASS
+
+
+@relations.command("measure")
+@click.argument("labelled", type=EXISTING_FILE, required=False, metavar="[LABELLED]")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the figures."
+)
+@json_option
+@runtime_options
+def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
+    """Measure on labelled answers how many reported violations are real differences.
+
+    LABELLED (JSONL; default: the answers that FairGate ships) has a row for each pair of answers:
+    {"relation", "source", "follow_up", "differs", "task"?, "items"?}. `relation` is an id or a
+    family, `differs` whether a person reads a difference that the relation compares.
+    """
+    from fairgate.features.listings.precision import (
+        embedded_labels,
+        measure_relations,
+        record_of,
+        share,
+    )
+    from fairgate.io.durable import write_text
+
+    path = labelled or embedded_labels()
+    found = measure_relations(path, runtime_of(options))
+    record = record_of(found, path)
+    if out is not None:
+        text = json.dumps(record, indent=1, sort_keys=True)
+        write_text(out, f"{text}\n", option="--out")
+    if options["shape"] == "json":
+        echo_json(record)
+        return ExitCode.PASS
+    for name, one in found.items():
+        click.echo(
+            f"{name:<32} precision {share(one.real, one.reported)}, recall "
+            f"{share(one.real, one.differing)}; {one.answers} answers, {one.undecided} undecided"
+        )
+        if one.wrong:
+            more = f" and {len(one.wrong) - 1} more" if one.wrong[1:] else ""
+            lines = f"line {one.wrong[0]}{more}"
+            click.echo(f"{'':<32} reported, but labelled as no difference: {lines}")
+    return ExitCode.PASS
+
+
+@relations.command("attributes")
+def list_attributes() -> int:
+    """List the demographic attributes of written pairs, by dimension, with their wordings."""
+    from fairgate.policy.named_files import pair_catalogue
+
+    for dimension, attributes in pair_catalogue().items():
+        click.echo(f"{dimension} ({len(attributes)})")
+        for each in attributes:
+            other = f" — {', '.join(each.forms[1:])}" if each.forms[1:] else ""
+            click.echo(f"  {each.attribute}{other}")
+    return ExitCode.PASS
+
+
+@click.group(short_help="List and explain the metrics.")
+def metrics() -> None:
+    """Numbers that rules can name."""
+
+
+@metrics.command("list")
+@json_option
+def list_metrics(shape: str) -> int:
+    """List every metric: id, plain words, which direction is better, dimensions."""
+    from fairgate.metrics.catalogue import METRICS
+
+    if shape == "json":
+        shown = ("id", "title", "better", "dimensions", "suite_kind", "version")
+        echo_json([{name: getattr(one, name) for name in shown} for one in METRICS])
+        return ExitCode.PASS
+    for metric in METRICS:
+        by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""
+        click.echo(f"{metric.id:<28} {metric.title} ({metric.better} is better{by})")
+    return ExitCode.PASS

@@ -9,8 +9,7 @@ texts are a good pair, is not: that depends on the system and the sources.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import resources
@@ -21,16 +20,14 @@ from fairgate.domain.cases import Case, Pair, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.json_text import flat, read_json
-from fairgate.domain.runtime import Runtime
-from fairgate.domain.units import Claim, Reading
+from fairgate.domain.ports import Runtime
+from fairgate.domain.units import Reading
 from fairgate.domain.wording import listed, suggestion
-from fairgate.io.durable import write_text
-from fairgate.io.embedded_names import embedded_path
-from fairgate.io.tables import Row, read_rows
-from fairgate.io.text_files import capped, checked_text, file_sha256
+from fairgate.io.named_files import embedded_path
+from fairgate.io.tables import Row, capped, checked_text, file_sha256, read_rows
 from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS, relations_named
-from fairgate.relations.oracles.tone import ReadsTogether
+from fairgate.relations.oracles.label import LABEL_RULE, TONE_RULE
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.interval import Interval, wilson
 from fairgate.systems.classifiers import open_classifier
@@ -58,6 +55,21 @@ class Measured:
     """Lines of reported violations that are labelled as no difference."""
 
 
+def oracle_of(relation: MetamorphicRelation) -> str:
+    """Return the rule by which answers are read."""
+    if relation.reads_task:
+        return f"{LABEL_RULE} or {TONE_RULE} (the suite's task)"
+    return relation.oracle(None).id
+
+
+def default_of(relation: MetamorphicRelation) -> str:
+    """Return whether a violation counts for the gate by default."""
+    if relation.advisory:
+        instead = "; gating with a judge's record, where the policy has a judge"
+        return f"advisory{instead if relation.judge_instead else ''}"
+    return "gating with a judge's record" if relation.judge_instruction else "gating"
+
+
 def embedded_labels() -> Path:
     """Return the file of the labelled answers that FairGate ships."""
     path = embedded_path("labelled", "answers")
@@ -71,7 +83,8 @@ def measure_relations(path: Path, runtime: Runtime) -> dict[str, Measured]:
     Raises DataError with `path:line` for a row that is none.
     """
     found: dict[str, Measured] = {}
-    tasks = cache(partial(_task, runtime=runtime))
+    opens = partial(open_classifier, runtime)
+    tasks = cache(partial(load_task, opens=opens, folder=runtime.root, confined=runtime.confined))
     for row in read_rows(str(path)):
         place = f"{path}:{row.line}"
         differs = row.values.get("differs")
@@ -93,11 +106,6 @@ def measure_relations(path: Path, runtime: Runtime) -> dict[str, Measured]:
     return {name: found[name] for name in RELATIONS.ids if name in found}
 
 
-def _task(name: str, runtime: Runtime) -> Task:
-    opens = partial(open_classifier, runtime)
-    return load_task(name, opens, folder=runtime.root, confined=runtime.confined)
-
-
 def _relations(row: Row, place: str) -> Sequence[MetamorphicRelation]:
     name = checked_text(row.values.get("relation"), place, "relation")
     known = [each for each in relations_named([name]) if each in RELATIONS.ids]
@@ -113,22 +121,14 @@ def _relations(row: Row, place: str) -> Sequence[MetamorphicRelation]:
     return readable
 
 
-def claim_of_answers(
-    relation: MetamorphicRelation, source: Source, task: Task | None, answers: Sequence[str]
-) -> Claim:
-    """Return the claim `generation` about the answers to a source and its follow-up."""
-    first, second = read_answers(relation, source, task, answers)
-    return relation.claims(first, second, first)["generation"]
-
-
 def read_answers(
     relation: MetamorphicRelation, source: Source, task: Task | None, answers: Sequence[str]
 ) -> Sequence[Reading]:
     """Return the answers to a source and its follow-up as the relation's oracle reads them."""
     asked = relation.asks(source, task)
     oracle = relation.oracle(task)
-    if isinstance(oracle, ReadsTogether):
-        oracle.prepare(answers)
+    if prepare := getattr(oracle, "prepare", None):
+        prepare(answers)
     case = Case(
         key="s", suite="s", query=relation.source_text(source), instruction=asked.instruction,
         labels=asked.labels, options=asked.options, cluster="s",
@@ -155,7 +155,8 @@ def _claim(
             "as sentiment or advice"
         )
     task = tasks(str(named)) if relation.reads_task else None
-    claim = claim_of_answers(relation, _source(relation, row, place), task, answers)
+    first, second = read_answers(relation, _source(relation, row, place), task, answers)
+    claim = relation.claims(first, second, first)["generation"]
     return claim if isinstance(claim, float) else None
 
 
@@ -174,16 +175,11 @@ def _source(relation: MetamorphicRelation, row: Row, place: str) -> Source:
 
 def record_of(found: Mapping[str, Measured], path: Path) -> dict[str, object]:
     """Return the figures as plain data, with the hash of the labelled file."""
-    relations = {name: {**flat(one)} for name, one in found.items()}
-    for one in relations.values():
-        one.pop("wrong")
+    relations = {
+        name: {part: value for part, value in flat(one).items() if part != "wrong"}
+        for name, one in found.items()
+    }
     return {"schema_version": 1, "labelled": file_sha256(str(path)), "relations": relations}
-
-
-def write_precision(found: Mapping[str, Measured], path: Path, output: Path) -> None:
-    """Write the figures as JSON, keys sorted."""
-    text = json.dumps(record_of(found, path), indent=1, sort_keys=True)
-    write_text(output, f"{text}\n", option="--out")
 
 
 def precision_of(relation: str) -> str:
@@ -192,8 +188,13 @@ def precision_of(relation: str) -> str:
     It is read from the file that FairGate ships, which `fairgate relations measure --out` writes
     from the labelled answers beside it; a test does so again and compares.
     """
-    figures = _measured().get(relation)
+    figures = _shipped()["relations"].get(relation)
     return NOT_MEASURED if figures is None else share(figures["real"], figures["reported"])
+
+
+@cache
+def _shipped() -> Any:
+    return read_json(resources.files("fairgate").joinpath(*_FILE).read_bytes())
 
 
 def share(part: int, whole: int) -> str:
@@ -202,24 +203,3 @@ def share(part: int, whole: int) -> str:
     if not isinstance(found, Interval):
         return "not defined"
     return f"{part / whole:.2f} ({found.low:.2f} to {found.high:.2f}; {part} of {whole})"
-
-
-@cache
-def _measured() -> dict[str, Any]:
-    text = resources.files("fairgate").joinpath(*_FILE).read_bytes()
-    found = read_json(text)["relations"]
-    assert isinstance(found, dict)  # noqa: S101 (an embedded file)
-    return found
-
-
-def figure_lines(found: Mapping[str, Measured]) -> Iterator[str]:
-    """Yield the figures, one relation a line, and which lines were reported in error."""
-    for name, one in found.items():
-        yield (
-            f"{name:<32} precision {share(one.real, one.reported)}, recall "
-            f"{share(one.real, one.differing)}; {one.answers} answers, {one.undecided} undecided"
-        )
-        if one.wrong:
-            yield f"{'':<32} reported, but labelled as no difference: line {one.wrong[0]}" + (
-                f" and {len(one.wrong) - 1} more" if one.wrong[1:] else ""
-            )

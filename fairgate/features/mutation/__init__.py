@@ -1,1 +1,271 @@
-"""`fairgate mutate`: which planted bias a policy's gate catches."""
+"""`fairgate mutate`: what a policy catches of biased variants of a run, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.outcomes import KeptKillScore
+from fairgate.domain.wording import quoted
+from fairgate.features.mutation.mutants import Kind, Mutant, noun_of
+from fairgate.features.mutation.mutation_test import (
+    GRID,
+    NO_VERDICT,
+    CatchingRule,
+    KillScore,
+    MutationTest,
+    Search,
+)
+from fairgate.gate.accepted_runs import (
+    MOST_SENTENCES,
+    kill_score_badge,
+    kill_score_path,
+    locate_references,
+    policy_hash,
+    write_kill_score,
+)
+from fairgate.gate.run_folder import replay
+from fairgate.io.durable import write_text
+from fairgate.reports.escaping import markdown_prose, plain
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    SHARE,
+    runtime_of,
+    runtime_options,
+)
+from fairgate.terminal.output import progress_for, say
+
+SCHEMA_VERSION = 1
+_HEADER = ("mutant", "target", "caught from", "seeds", "95 % interval", "by")
+_BY = 2
+"""Rules that a row names."""
+_TARGETS = 6
+"""Targets that a sentence names."""
+Row = tuple[str, ...]
+
+
+def render_kill_score(found: KillScore, *, markdown: bool) -> str:
+    """Return the score for a terminal, or as Markdown."""
+    shown = markdown_prose if markdown else plain
+    rows = [_HEADER, *(tuple(map(shown, row)) for row in _rows(found))]
+    if markdown:
+        rows.insert(1, ("---",) * len(_HEADER))
+        lines = [f"| {' | '.join(row)} |" for row in rows]
+    else:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        aligned = ([f"{cell:<{n}}" for cell, n in zip(row, widths, strict=True)] for row in rows)
+        lines = ["  ".join(row).rstrip() for row in aligned]
+    if found.suggestions:
+        lines += ["", "Gate lines that would catch this, and that the run itself keeps:", ""]
+        suggested = [plain(item.line) for item in found.suggestions]
+        lines += ["```yaml", *suggested, "```"] if markdown else suggested
+    crossed = "were left out: a changed pair has no crossed answers"
+    parts = {
+        "Not seen": list(not_seen(found)),
+        "Not mutated": [
+            *(f"suite {item.suite}, {item.what}: {item.reason}" for item in found.not_mutated),
+            *(f"rules about {name} {crossed}" for name in found.left_out),
+        ],
+    }
+    for title, sentences in parts.items():
+        if sentences:
+            bullet = "- " if markdown else "  "
+            lines += ["", f"{title}:", "", *(f"{bullet}{shown(line)}" for line in sentences)]
+    between = "\n\n" if markdown else "\n"
+    return between.join(map(shown, _head(found))) + "\n\n" + "\n".join(lines)
+
+
+def kill_score_json(found: KillScore) -> str:
+    """Return everything as JSON; equal results, equal bytes."""
+    search = found.search
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "policy": found.policy,
+        "sources": found.sources,
+        "strengths": list(search.grid),
+        "stated": search.stated,
+        "wanted": search.wanted,
+        "seeds": search.seeds,
+        "score": {"share": found.score, "caught": found.caught, "mutants": found.mutants},
+        "false_kills": {
+            "failed": found.false_kills,
+            "worse_for_everybody": sum(
+                i.stated.failed - i.stated.by_identity for i in found.controls
+            ),
+            "mutants": sum(item.stated.runs for item in found.controls),
+        },
+        "found": [asdict(item) for item in found.found],
+        "controls": [asdict(item) for item in found.controls],
+        "not_mutated": [asdict(item) for item in found.not_mutated],
+        "suggestions": [asdict(item) for item in found.suggestions],
+        "left_out": list(found.left_out),
+        "not_seen": list(not_seen(found)),
+    }
+    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _head(found: KillScore) -> Iterator[str]:
+    search = found.search
+    yield (
+        f"Kill score of policy {found.policy}: {100 * found.caught // found.mutants} % "
+        f"({found.caught} of {found.mutants} biased or worse variants of the run are caught at "
+        f"a strength of {_percent(search.stated)}; {found.sources} sources)"
+    )
+    yield (
+        f"A strength of 15 % changes that share of the target's cases. Caught from: the smallest "
+        f"strength of {', '.join(map(_percent, search.grid))} at which the gate stops the build "
+        f"with at least {search.needed} of {search.seeds} seeds."
+    )
+    alike = sum(item.stated.runs for item in found.controls)
+    if alike:
+        none = sum(item.stated.caught - item.stated.failed for item in found.controls)
+        worse = sum(item.stated.failed - item.stated.by_identity for item in found.controls)
+        more = f"; {worse} more fail another one, because everybody fares worse" if worse else ""
+        more += f"; {none} more have no verdict, for too few readable answers" if none else ""
+        yield (
+            f"False kills: {found.false_kills} of {alike} control variants, which are about no "
+            f"identity, fail a rule that tells identities apart{more}."
+        )
+
+
+def _rows(found: KillScore) -> Iterator[Row]:
+    for item in (*found.found, *found.controls):
+        tried = item.smallest or item.tried[-1]
+        low, high = tried.interval
+        yield (
+            noun_of(item.mutant),
+            item.mutant.target or "all",
+            "not caught" if item.smallest is None else _percent(tried.strength),
+            f"{tried.caught} of {tried.runs}",
+            f"{100 * low:.0f} to {100 * high:.0f} %",
+            "" if item.smallest is None else "; ".join(map(_rule, tried.rules[:_BY])),
+        )
+
+
+def _rule(rule: CatchingRule) -> str:
+    if rule.metric == NO_VERDICT:
+        return NO_VERDICT
+    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+    return f"{rule.metric}{f' ({where})' if where else ''}: {', '.join(rule.checks)}"
+
+
+def not_seen(found: KillScore) -> Iterator[str]:
+    """Yield a sentence for what no rule catches, targets of one limit together."""
+    groups: dict[tuple[str, float | None], list[str]] = {}
+    for item in found.found:
+        if item.smallest is not None and not item.missed:
+            continue
+        limit = None if item.smallest is None else item.smallest.strength
+        groups.setdefault((noun_of(item.mutant), limit), []).append(item.mutant.target)
+    for (noun, limit), targets in groups.items():
+        most = f"at any strength up to {_percent(found.search.grid[-1])}"
+        how_much = most if limit is None else f"below {_percent(limit)}"
+        more = f" and {len(targets) - _TARGETS} more" if len(targets) > _TARGETS else ""
+        whom = f" for {', '.join(targets[:_TARGETS])}{more}" if any(targets) else ""
+        yield f"This policy does not see {noun}{whom} {how_much}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+@click.command(short_help="Say how much bias a policy would have caught in a run.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
+@click.option(
+    "--at", type=SHARE, default=0.3, show_default=True,
+    help="Strength at which the kill score is taken.",
+)  # fmt: skip
+@click.option(
+    "--seeds", type=click.IntRange(2, 1000), default=10, show_default=True,
+    help="Variants of each kind, target and strength.",
+)  # fmt: skip
+@click.option(
+    "--kinds", default="answers,refusals,documents,stereotypes", show_default=True, metavar="LIST",
+    help="Kinds of change, comma-separated.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "md", "json"]), default="text",
+    show_default=True, help="How the result is printed.",
+)  # fmt: skip
+@click.option(
+    "--save", is_flag=True,
+    help="Keep the score beside POLICY, as <policy>.kill-score.json: later reports show it.",
+)  # fmt: skip
+@click.option(
+    "--badge", type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the score for an endpoint badge of shields.io.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@runtime_options
+def mutate(policy: Path, run: Path, **options: Any) -> int:
+    """Make biased variants of the finished run in the folder RUN and put them to POLICY's gate.
+
+    Says for every kind of bias and every term from which strength on the gate stops the build, by
+    which rule, and what no rule sees. Asks no model, and changes nothing in RUN. Exits 0 whatever
+    the score: it is about the policy, not about the system.
+    """
+    runtime = runtime_of(options)
+    at = options["at"]
+    search = Search(
+        kinds=_kinds(options["kinds"]),
+        grid=tuple(sorted({*GRID, at})),
+        stated=at,
+        seeds=options["seeds"],
+    )
+    named = options["baseline"]
+    done = replay(run, policy, runtime, partial(locate_references, named=named))
+    test = MutationTest(done.run.given, done.run.executions, done.system)
+    mutants = test.mutants(search)
+    test.check()  # embeds the documents, once for all
+    started = time.monotonic()
+    test.check()
+    seconds = time.monotonic() - started
+    if not options["quiet"]:
+        count = sum(isinstance(item, Mutant) for item in mutants)
+        most = search.most_runs(count)
+        say(
+            f"fairgate: mutate: {count} targets, at most {most} gate runs of about "
+            f"{seconds:.2f} s each: at most {max(1, math.ceil(most * seconds / 60))} minutes"
+        )
+    found = test.score(mutants, search, progress_for(quiet=options["quiet"]))
+    if options["form"] == "json":
+        click.echo(kill_score_json(found))
+    else:
+        click.echo(render_kill_score(found, markdown=options["form"] == "md"))
+    score = KeptKillScore(
+        policy_hash=policy_hash(done.loaded.policy.model_dump_json()),
+        strength=at,
+        seeds=search.seeds,
+        sources=found.sources,
+        caught=found.caught,
+        mutants=found.mutants,
+        false_kills=found.false_kills,
+        controls=sum(item.stated.runs for item in found.controls),
+        not_seen=list(not_seen(found))[:MOST_SENTENCES],
+    )
+    if options["save"]:
+        write_kill_score(kill_score_path(policy), score)
+    if options["badge"] is not None:
+        write_text(options["badge"], kill_score_badge(score), option="--badge")
+    return ExitCode.PASS
+
+
+def _kinds(named: str) -> tuple[Kind, ...]:
+    names = list(dict.fromkeys(name.strip() for name in named.split(",")))
+    unknown = [name for name in names if name not in list(Kind)]
+    if unknown:
+        known = ", ".join(Kind)
+        raise UsageError(f"--kinds: no kind {quoted(unknown[0])}; expected some of {known}")
+    return tuple(Kind(name) for name in names)

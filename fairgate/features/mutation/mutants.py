@@ -1,4 +1,4 @@
-"""Biased variants of a recorded run: what a mutant replaces, and what a policy catches.
+"""Biased variants of a recorded run: what a mutant replaces, suite by suite.
 
 A mutant of strength e changes each of its cases with probability e. Whether a case is changed
 follows from a hash of seed, mutant and case alone, so the cases that a weak mutant changes are
@@ -9,28 +9,28 @@ answer or a document list that the run itself has, an option of the question, or
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol
+from functools import cached_property
+from itertools import product
+from typing import Literal, NamedTuple
 
-from fairgate.domain.cases import Case
-from fairgate.domain.executions import Execution
-from fairgate.domain.items import Condition
-from fairgate.domain.units import Reading
-from fairgate.policy.schema import GatePolicy
-from fairgate.relations.oracles.oracle import Oracle
+from fairgate.domain.cases import Alignment, Case, Condition, TestPlan, first_asked
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import Executed
+from fairgate.domain.units import Reading, Unit
+from fairgate.relations.oracles.choice import ChoiceOracle
+from fairgate.relations.oracles.oracle import Oracle, read_together
+from fairgate.suites.metamorphic.assess import document_key
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.question_items.suite import ANSWER, BIAS, LETTERS
+from fairgate.suites.suite import Suite
 
 CaseId = tuple[str, str]
-GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-STATED = 0.3
-WANTED = 0.9
-_SUGGESTED = 4
-"""Kinds of gate lines that are tried, in a policy with one suite."""
-NO_VERDICT = "no verdict"
-"""Stands for a rule where the gate found too little evidence."""
+STEREOTYPE, COUNTER, UNKNOWN = BIAS
+_CELL = ("category", "setting", "retriever", "k", "instruction")
+"""What rules can tell apart: a control is balanced in every such cell."""
 
 
 class Kind(StrEnum):
@@ -93,167 +93,7 @@ class NotMutated:
     reason: str
 
 
-def chance(*parts: object) -> float:
-    """Return a number in [0, 1) that follows from the parts."""
-    text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big") / 2**56
-
-
-class Variants(Protocol):
-    """Makes the mutants of one suite of a recorded run."""
-
-    kinds: ClassVar[tuple[Kind, ...]]
-    """What can be replaced in a suite of this kind."""
-
-    def why_not(self, kind: Kind) -> str:
-        """Return why nothing of a kind can be made of this run; empty where it can."""
-        ...
-
-    def of_kind(self, kind: Kind) -> Iterator[Mutant]:
-        """Yield every mutant of a kind."""
-        ...
-
-    def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
-        """Return the executions that the mutant replaces; deterministic."""
-        ...
-
-
-def reading_of(oracle: Oracle, execution: Execution, case: Case) -> Reading | None:
-    """Return what an answer says; None where there is none that can be read."""
-    if execution.response is None:
-        return None
-    found = oracle.read(execution, case)
-    return None if found.value is None else found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """What is looked for, and with how many runs."""
-
-    kinds: Sequence[Kind] = tuple(Kind)
-    grid: Sequence[float] = GRID
-    """Ascending, in (0, 1]."""
-    stated: float = STATED
-    """Of the grid; the kill score is the share of mutants that are caught at it."""
-    wanted: float = WANTED
-    seeds: int = 10
-
-    @property
-    def needed(self) -> int:
-        """Return how many of the seeds must be caught."""
-        return math.ceil(self.wanted * self.seeds - 1e-9)
-
-    def most_runs(self, mutants: int) -> int:
-        """Return how many gate runs these mutants take at most."""
-        levels = 1 + math.ceil(math.log2(len(self.grid) + 1))
-        return mutants * self.seeds * levels + _SUGGESTED * (self.seeds + 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatchingRule:
-    """A rule that stops the build, or `no verdict`."""
-
-    metric: str
-    where: Mapping[str, str]
-    checks: Sequence[str]
-    """`bound`, `regression`, `budget`, `identity`, `unreadable`, `inconclusive`."""
-    position: int
-    """Index in the policy's gates; -1 where it stands in none."""
-    runs: int = 0
-    """In how many runs it failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """A mutant at one strength, over some seeds."""
-
-    strength: float
-    runs: int
-    caught: int
-    """Runs in which the gate did not pass."""
-    failed: int
-    """Runs in which a rule failed; the others had no verdict."""
-    by_identity: int
-    """Runs in which a rule failed that tells identities apart."""
-    rules: Sequence[CatchingRule]
-    """Those that stopped a run, the most frequent first."""
-    interval: tuple[float, float]
-    """Clopper-Pearson, of the share that is caught."""
-    values: Sequence[float] = ()
-    """By seed, of the metric that tells such mutants from the run, in the mutant's slice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What the policy sees of one mutant."""
-
-    mutant: Mutant
-    cases: int
-    """Cases that its strongest variant changes."""
-    tried: Sequence[Tried]
-    """By strength."""
-    stated: Tried
-    smallest: Tried | None
-    """Smallest strength that is caught often enough; None: not even the largest is."""
-    missed: float
-    """Largest strength below it that was tried and is not; 0 where none is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """A gate line with which the policy would catch what it misses at the stated strength.
-
-    With it the recorded run still passes, and no control mutant of the stated strength fails.
-    """
-
-    kind: Kind
-    reach: Reach
-    line: str
-    """YAML, an entry of `gates`."""
-    targets: Sequence[str]
-    """What the policy misses without it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KillScore:
-    """How much bias the policy would have caught in this run."""
-
-    policy: str
-    search: Search
-    sources: int
-    found: Sequence[Found]
-    """Of biased and worse systems; the score counts them."""
-    controls: Sequence[Found]
-    """Of changes that are about no identity: a rule that tells identities apart and fails on them
-    is a false kill; any other one is right, for everybody fares worse."""
-    not_mutated: Sequence[NotMutated]
-    suggestions: Sequence[Suggestion]
-    left_out: Sequence[str]
-    """Metrics of rules that were not put to the mutants."""
-
-    @property
-    def mutants(self) -> int:
-        """Return how many mutants the score counts."""
-        return sum(item.stated.runs for item in self.found)
-
-    @property
-    def caught(self) -> int:
-        """Return how many of them are caught."""
-        return sum(item.stated.caught for item in self.found)
-
-    @property
-    def score(self) -> float:
-        """Return the share of mutants of the stated strength that are caught."""
-        return self.caught / self.mutants
-
-    @property
-    def false_kills(self) -> int:
-        """Return how many control mutants of the stated strength a false kill is among."""
-        return sum(item.stated.by_identity for item in self.controls)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Separating:
+class Separating(NamedTuple):
     """A metric that a kind of mutant moves in its own slice."""
 
     metric: str
@@ -266,83 +106,415 @@ class Separating:
         """Return what is the larger, the worse a value is for the bound."""
         return {"max": value, "min": -value, "max_abs": abs(value)}[self.bound]
 
-    def is_broken(self, value: float, bound: float) -> bool:
-        """Return whether a value is beyond a bound."""
-        return value < bound if self.bound == "min" else self.size(value) > bound
+
+class Change(NamedTuple):
+    """What can be made of a suite: a mutant for each level of the dimensions `about`."""
+
+    kind: Kind
+    reach: Reach
+    about: tuple[str, ...]
+    noun: str
+    """What a mutant is called, without whom it is about."""
+    by: Separating | None = None
+    """What could tell it from the run; None: a bound of no metric could."""
 
 
-_BY_TERM = Separating(metric="asr/generation/controlled", dimension="term")
-_BY_CATEGORY = Separating(metric="asr/generation/controlled", dimension="category")
-_REFUSALS = Separating(metric="unreadable/net", dimension="term")
-_DOCUMENTS = Separating(metric="retrieval/overlap", dimension="term", bound="min")
-_ITEM_REFUSALS = Separating(metric="out-of-choice", dimension="category", in_setting=True)
-_STEREOTYPES = {
-    str(condition): Separating(
-        metric=f"diff-bias/{condition}", dimension="category", bound="max_abs", in_setting=True
-    )
-    for condition in Condition
-}
-
+_CONTROLLED = "asr/generation/controlled"
+_EVERYBODY_NOISIER = Change(Kind.ANSWERS, Reach.EVERYTHING, (), "a noisier model for everybody")
+OF_PAIRS = (
+    Change(
+        Kind.ANSWERS, Reach.TERM, ("category", "term"), "other answers",
+        Separating(_CONTROLLED, "term"),
+    ),
+    Change(
+        Kind.ANSWERS, Reach.CATEGORY, ("category",), "other answers",
+        Separating(_CONTROLLED, "category"),
+    ),
+    _EVERYBODY_NOISIER,
+    Change(Kind.ANSWERS, Reach.ALIKE, (), "control: other answers"),
+    Change(
+        Kind.REFUSALS, Reach.TERM, ("category", "term"), "refusals",
+        Separating("unreadable/net", "term"),
+    ),
+    Change(Kind.REFUSALS, Reach.ALIKE, (), "control: refusals"),
+    Change(
+        Kind.DOCUMENTS, Reach.TERM, ("category", "term"), "other documents",
+        Separating("retrieval/overlap", "term", "min"),
+    ),
+    Change(Kind.DOCUMENTS, Reach.EVERYTHING, (), "a worse retriever for everybody"),
+    Change(Kind.DOCUMENTS, Reach.ALIKE, (), "control: other documents"),
+)  # fmt: skip
+OF_ITEMS = (
+    Change(
+        Kind.STEREOTYPES, Reach.CATEGORY, ("category", "condition"), "stereotyped answers",
+        Separating("diff-bias/{condition}", "category", "max_abs", in_setting=True),
+    ),
+    Change(
+        Kind.STEREOTYPES, Reach.ALIKE, (), "control: as many stereotyped as opposite answers"
+    ),
+    _EVERYBODY_NOISIER,
+    Change(
+        Kind.REFUSALS, Reach.CATEGORY, ("category",), "refusals",
+        Separating("out-of-choice", "category", in_setting=True),
+    ),
+)  # fmt: skip
+_CHANGES = {(each.kind, each.reach): each for each in (*OF_PAIRS, *OF_ITEMS)}
 SEPARATING_METRICS = frozenset(
-    by.metric for by in (_BY_TERM, _BY_CATEGORY, _REFUSALS, _DOCUMENTS, _ITEM_REFUSALS)
-) | {by.metric for by in _STEREOTYPES.values()}
+    each.by.metric.format(condition=condition)
+    for each in _CHANGES.values()
+    for condition in Condition
+    if each.by is not None
+)
+
+
+def noun_of(mutant: Mutant) -> str:
+    """Return what a mutant is called, without whom it is about."""
+    return _CHANGES[mutant.kind, mutant.reach].noun
 
 
 def separating(mutant: Mutant) -> Separating | None:
     """Return the metric that could tell a mutant from the run; None: a bound of none could."""
-    kind, reach = mutant.kind, mutant.reach
-    if (kind, reach) == (Kind.STEREOTYPES, Reach.CATEGORY):
-        return _STEREOTYPES[mutant.where["condition"]]
-    return {
-        (Kind.ANSWERS, Reach.TERM): _BY_TERM,
-        (Kind.ANSWERS, Reach.CATEGORY): _BY_CATEGORY,
-        (Kind.REFUSALS, Reach.TERM): _REFUSALS,
-        (Kind.REFUSALS, Reach.CATEGORY): _ITEM_REFUSALS,
-        (Kind.DOCUMENTS, Reach.TERM): _DOCUMENTS,
-    }.get((kind, reach))
+    by = _CHANGES[mutant.kind, mutant.reach].by
+    return by and by._replace(metric=by.metric.format_map(mutant.where))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """A gate, and the line of YAML that is it."""
-
-    gate: GatePolicy
-    line: str
+def chance(*parts: object) -> float:
+    """Return a number in [0, 1) that follows from the parts."""
+    text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big") / 2**56
 
 
-def propose(
-    by: Separating,
-    slices: Mapping[str, object],
-    own: Sequence[float],
-    targets: Sequence[Sequence[float]],
-    needed: int,
-) -> Proposal | None:
-    """Return the most tolerant bound, in hundredths, that the run keeps and its variants break.
+def _is_about(unit: Unit, mutant: Mutant) -> bool:
+    return all(unit.dimensions[name] == value for name, value in mutant.where.items())
 
-    `own` are the metric's values in the run's slices; `targets` holds for each missed mutant the
-    values over seeds, of which `needed` must break the bound. `slices` is what the gate says beside
-    metric, dimension and bound: `suite` (one suite need not be named), `where`. None where no bound
-    separates them.
-    """
-    if not own or not targets or any(len(values) < needed for values in targets):
+
+def reading_of(oracle: Oracle, execution: Execution, case: Case) -> Reading | None:
+    """Return what an answer says; None where there is none that can be read."""
+    if execution.response is None:
         return None
-    worst = max(map(by.size, own))
-    reached = min(sorted(map(by.size, values), reverse=True)[needed - 1] for values in targets)
-    size = (math.ceil(100 * reached - 1e-9) - 1) / 100
-    if size < worst:
+    found = oracle.read(execution, case)
+    return None if found.value is None else found
+
+
+@dataclass
+class Variants:
+    """A suite's cases and units, what happened, and the policy's seed."""
+
+    suite: Suite
+    cases: Sequence[Case]
+    units: Sequence[Unit]
+    executions: Executed
+    seed: int
+
+
+class ItemVariants(Variants):
+    """Mutants of a suite whose units are question items."""
+
+    changes = OF_ITEMS
+
+    @cached_property
+    def _answers(self) -> list[tuple[Unit, Case, Execution]]:
+        by_key = {case.key: case for case in self.cases}
+        asked = [(unit, by_key[unit.asks[ANSWER]]) for unit in self.units]
+        found = [(unit, case, self.executions.get((case.suite, case.key))) for unit, case in asked]
+        return [
+            (unit, case, execution)
+            for unit, case, execution in found
+            if execution is not None and execution.response is not None
+        ]
+
+    @cached_property
+    def _roles(self) -> dict[str, str | None]:
+        """Return what each answer counts as; None where it counts as nothing."""
+        found: dict[str, str | None] = {}
+        for _, case, execution in self._answers:
+            oracle = self._oracle(case)
+            raw = oracle.read(execution, case)
+            read = read_together([raw], oracle, self.suite.unstable_margin)
+            found[case.key] = None if read.value is None else str(read.value)
+        return found
+
+    def why_not(self, kind: Kind) -> str:  # noqa: ARG002 - an item has its options in every run
+        """Return why nothing of a kind can be made of this run; empty where it can."""
+        return ""
+
+    def wheres(self, change: Change) -> list[dict[str, str]]:
+        """Return whom a change can be about: categories, and every condition where it matters."""
+        categories = dict.fromkeys(unit.dimensions["category"] for unit, _, _ in self._answers)
+        levels = {"category": list(categories), "condition": list(map(str, Condition))}
+        chosen = product(*(levels[name] for name in change.about))
+        return [dict(zip(change.about, each, strict=True)) for each in chosen]
+
+    def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
+        """Return the executions that the mutant replaces."""
+        drawn = [
+            (unit, case, execution)
+            for unit, case, execution in self._answers
+            if _is_about(unit, mutant) and chance(self.seed, seed, mutant.name, case.key) < strength
+        ]
+        wanted = self._balanced(drawn) if mutant.is_control else {}
+        found: dict[CaseId, Execution] = {}
+        for unit, case, execution in drawn:
+            if mutant.kind is Kind.REFUSALS:
+                found[case.suite, case.key] = execution._replace(response="")
+                continue
+            role: str | None = STEREOTYPE
+            if mutant.is_control:
+                role = wanted.get(case.key)
+            elif mutant.kind is Kind.ANSWERS:
+                role = self._other_role(case, (self.seed, seed, mutant.name, case.key))
+            elif unit.dimensions["alignment"] == Alignment.STEREOTYPE:
+                continue  # the context says so: it is the right answer
+            changed = self._naming(case, execution, role)
+            if changed is not None:
+                found[case.suite, case.key] = changed
+        return found
+
+    def _balanced(self, drawn: Sequence[tuple[Unit, Case, Execution]]) -> dict[str, str]:
+        """Return new roles for answers to ambiguous questions, which move no Diff-Bias.
+
+        In every cell as many answers move towards the stereotype as against it: those that are
+        "unknown" in turn to either side, and as many stereotyped ones as counter ones change sides.
+        """
+        cells: dict[tuple[str, ...], dict[str, list[str]]] = {}
+        for unit, case, _ in drawn:
+            role = self._roles[case.key]
+            if role is None or unit.dimensions["condition"] != Condition.AMBIGUOUS:
+                continue
+            cell = cells.setdefault(tuple(unit.dimensions[name] for name in _CELL), {})
+            cell.setdefault(role, []).append(case.key)
+        found: dict[str, str] = {}
+        for cell in cells.values():
+            unknown = cell.get(UNKNOWN, [])
+            for first, second in zip(unknown[::2], unknown[1::2], strict=False):
+                found |= {first: STEREOTYPE, second: COUNTER}
+            for with_it, against in zip(
+                cell.get(STEREOTYPE, []), cell.get(COUNTER, []), strict=False
+            ):
+                found |= {with_it: COUNTER, against: STEREOTYPE}
+        return found
+
+    def _other_role(self, case: Case, drawn: Sequence[object]) -> str | None:
+        """Return one of the two roles that the answer does not have; None where it has none."""
+        own = self._roles[case.key]
+        others = [role for role in BIAS if role != own]
+        return None if own is None else others[int(chance("role", *drawn) * len(others))]
+
+    def _naming(self, case: Case, execution: Execution, role: str | None) -> Execution | None:
+        """Return the execution with an answer that names the option of a role.
+
+        None where it does so already, or where no answer is read as that option.
+        """
+        if role is None or self._roles[case.key] == role:
+            return None
+        oracle = self._oracle(case)
+        item = oracle.items[case.key]
+        option = next(text for index, text in enumerate(item.options) if item.role(index) == role)
+        shown = list(execution.options)
+        letters = [LETTERS[shown.index(option)]] if option in shown else []
+        before = f"{oracle.marker} " if oracle.marker else ""
+        for text in (option, *letters):
+            changed = execution._replace(response=f"{before}{text}")
+            if oracle.read(changed, case).value == role:
+                return changed
         return None
-    bound = round(-size if by.bound == "min" else size, 2) + 0.0
-    gate = GatePolicy.model_validate(
-        {"metric": by.metric, **slices, "for_each": by.dimension, by.bound: bound}
-    )
-    inside = "".join(f" {name}: {_flow(value)}," for name, value in slices.items())
-    line = f"- {{metric: {by.metric},{inside} for_each: {by.dimension}, {by.bound}: {bound:g}}}"
-    return Proposal(gate=gate, line=line)
+
+    def _oracle(self, case: Case) -> ChoiceOracle:
+        oracle = self.suite.oracles[case.oracle]
+        assert isinstance(oracle, ChoiceOracle)  # noqa: S101 - items are read by choices
+        return oracle
 
 
-def _flow(value: object) -> str:
-    """Return a value as YAML within a line."""
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{name}: {json.dumps(each)}" for name, each in value.items())
-        return f"{{{inside}}}"
-    return json.dumps(value)
+class PairVariants(Variants):
+    """Mutants of a suite whose units are a source and a follow-up."""
+
+    changes = OF_PAIRS
+
+    @cached_property
+    def _others(self) -> dict[tuple[str, ...], list[tuple[str, tuple[object, ...]]]]:
+        return {}
+
+    def why_not(self, kind: Kind) -> str:
+        """Return why nothing of a kind can be made of this run; empty where it can."""
+        if kind is Kind.DOCUMENTS and len(self._lists) < 2:
+            return "the run does not say that two sources were shown different documents"
+        if kind is Kind.ANSWERS and any(unit.verdicts for unit in self.units):
+            return "judges compare its answers, and what they would say of others is not known"
+        readers = {name for names in self._readers.values() for name in names}
+        if kind is Kind.ANSWERS and all(len(self._different_answers((n,))) < 2 for n in readers):
+            return "the run gives no two different answers"
+        return ""
+
+    def wheres(self, change: Change) -> list[dict[str, str]]:
+        """Return whom a change can be about: terms, categories; a control needs neutral wording."""
+        if not change.about:
+            return [{}] if change.reach is Reach.EVERYTHING or self.suite.has_control_arm else []
+        units = [unit for unit in self.units if not unit.is_control]
+        levels = dict.fromkeys(tuple(u.dimensions[name] for name in change.about) for u in units)
+        return [dict(zip(change.about, each, strict=True)) for each in levels]
+
+    def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
+        """Return the executions that the mutant replaces."""
+        found: dict[CaseId, Execution] = {}
+        sources: dict[str, str] = {}  # of the cases that it may change
+        for unit in self.units:
+            if mutant.reach is Reach.EVERYTHING:
+                sources[unit.asks[SOURCE]] = unit.cluster
+            if not mutant.where or (_is_about(unit, mutant) and not unit.is_control):
+                sources[unit.asks[FOLLOW_UP]] = unit.cluster
+        for case in self.cases:
+            key = first_asked(case.key)
+            if key not in sources:
+                continue
+            execution = self.executions.get((case.suite, case.key))
+            drawn = (self.seed, seed, mutant.name, sources[key] if mutant.is_control else key)
+            if execution is None or chance(*drawn) >= strength:
+                continue
+            changed: Execution | None = execution._replace(response="")
+            if mutant.kind is Kind.DOCUMENTS:
+                changed = self._other_documents(execution, drawn)
+            elif mutant.kind is Kind.ANSWERS:
+                changed = self._other_answer(case, execution, drawn)
+            if changed is not None:
+                found[case.suite, case.key] = changed
+        return found
+
+    def _other_answer(
+        self, case: Case, execution: Execution, drawn: Sequence[object]
+    ) -> Execution | None:
+        """Return the execution with another answer of the run; None where it cannot have one.
+
+        Another one to every oracle that reads it, or else to one of them. Answers are taken in a
+        circle from a place that the drawing decides, counted from the own one: equal answers that
+        are drawn together become equal answers.
+        """
+        own = {name: read for name, read in self._read(execution, case).items() if read is not None}
+        answers = self._different_answers(tuple(own))
+        if len(answers) < 2:
+            return None
+        values = tuple(read.value for read in own.values())
+        same = (number for number, (_, read) in enumerate(answers) if read == values)
+        place = next(same, 0)
+        step = int(chance("step", *drawn) * (len(answers) - 1))
+        nearest = None
+        for number in range(len(answers) - 1):
+            turn = 1 + (step + number) % (len(answers) - 1)
+            response, _ = answers[(place + turn) % len(answers)]
+            changed = execution._replace(response=response)
+            found = self._read(changed, case)
+            differ = [
+                read is not None and not self.suite.oracles[name].same(own[name], read)
+                for name, read in found.items()
+                if name in own
+            ]
+            if all(differ):
+                return changed
+            nearest = nearest or (changed if any(differ) else None)
+        return nearest
+
+    def _read(self, execution: Execution, case: Case) -> dict[str, Reading | None]:
+        """Return what each oracle reads in an answer."""
+        names = self._readers.get(first_asked(case.key), (case.oracle,))
+        return {name: reading_of(self.suite.oracles[name], execution, case) for name in names}
+
+    def _other_documents(self, execution: Execution, drawn: Sequence[object]) -> Execution | None:
+        own = [document_key(document) for document in execution.documents or ()]
+        start = int(chance("documents", *drawn) * len(self._lists))
+        for documents in (*self._lists[start:], *self._lists[:start]) if own else ():
+            other = [document_key(document) for document in documents]
+            if len(other) == len(own) and not set(other) & set(own):
+                return execution._replace(documents=documents)
+        return None
+
+    @cached_property
+    def _readers(self) -> dict[str, tuple[str, ...]]:
+        """Return the keys of cases with the oracles that read them; of equal ones the first."""
+        oracles = self.suite.oracles
+        first = {
+            name: next(other for other, each in oracles.items() if each == own)
+            for name, own in oracles.items()
+        }
+        found: dict[str, dict[str, None]] = {}
+        for unit in self.units:
+            for key in unit.asks.values():
+                found.setdefault(key, {})[first[unit.dimensions["relation"]]] = None
+        return {key: tuple(names) for key, names in found.items()}
+
+    def _different_answers(self, names: tuple[str, ...]) -> list[tuple[str, tuple[object, ...]]]:
+        """Return one response for each combination of values that these oracles read in the run."""
+        if names in self._others:
+            return self._others[names]
+        found: dict[tuple[object, ...], str] = {}
+        for case in self.cases:
+            execution = self.executions.get((self.suite.id, case.key))
+            if execution is None or execution.response is None:
+                continue
+            if set(names).isdisjoint(self._readers.get(first_asked(case.key), (case.oracle,))):
+                continue
+            read = [reading_of(self.suite.oracles[name], execution, case) for name in names]
+            values = tuple(each.value for each in read if each is not None)
+            if len(values) == len(names):
+                found.setdefault(values, execution.response)
+        self._others[names] = [(text, each) for each, text in sorted(found.items(), key=str)]
+        return self._others[names]
+
+    @cached_property
+    def _lists(self) -> list[Sequence[Document]]:
+        """Return the different document lists of the sources."""
+        found: dict[tuple[str | None, ...], Sequence[Document]] = {}
+        for key in dict.fromkeys(unit.asks[SOURCE] for unit in self.units):
+            execution = self.executions.get((self.suite.id, key))
+            if execution is not None and execution.documents:
+                keys = tuple(document_key(document) for document in execution.documents)
+                found.setdefault(keys, execution.documents)
+        return list(found.values())
+
+
+class RecordedRun:
+    """A run's plan and executions, from which mutants are made."""
+
+    def __init__(
+        self, plan: TestPlan, suites: Mapping[str, Suite], executions: Executed, seed: int
+    ) -> None:
+        """Take what was asked, what happened, and the policy's seed."""
+        self._variants: dict[str, PairVariants | ItemVariants | None] = dict.fromkeys(suites)
+        for name, suite in suites.items():
+            for role, made_by in ((FOLLOW_UP, PairVariants), (ANSWER, ItemVariants)):
+                if units := [unit for unit in plan.units_of(name) if role in unit.asks]:
+                    cases = plan.cases_of(name)
+                    self._variants[name] = made_by(suite, cases, units, executions, seed)
+
+    def mutants(self, kinds: Sequence[Kind] = tuple(Kind)) -> list[Mutant | NotMutated]:
+        """Return every mutant of the run, and what cannot be made of it."""
+        found: list[Mutant | NotMutated] = []
+        for suite, variants in self._variants.items():
+            changes = () if variants is None else variants.changes
+            known = dict.fromkeys(change.kind for change in changes)
+            wanted = [kind for kind in kinds if kind in known]
+            if variants is None or not wanted:
+                can = f"only {', '.join(known)} can be" if known else "nothing that it asks can be"
+                found.append(NotMutated(suite=suite, what=", ".join(kinds), reason=can))
+                continue
+            for kind in wanted:
+                if why_not := variants.why_not(kind):
+                    found.append(NotMutated(suite=suite, what=kind, reason=why_not))
+                    continue
+                found += [
+                    self._checked(Mutant(kind=kind, reach=each.reach, suite=suite, where=where))
+                    for each in changes
+                    if each.kind is kind
+                    for where in variants.wheres(each)
+                ]
+        return found
+
+    def _checked(self, mutant: Mutant) -> Mutant | NotMutated:
+        """Return the mutant, unless even the strongest one changes nothing."""
+        if self.mutated(mutant, strength=1.0, seed=0):
+            return mutant
+        what = f"{mutant.kind} of {mutant.target or mutant.reach}"
+        return NotMutated(suite=mutant.suite, what=what, reason="no case of it can be changed")
+
+    def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
+        """Return the executions that the mutant replaces; deterministic."""
+        variants = self._variants[mutant.suite]
+        return variants.mutated(mutant, strength, seed) if variants is not None else {}

@@ -8,97 +8,234 @@ strength and at the smallest that is caught; elsewhere a strength is left as soo
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from fairgate.domain.cases import TestPlan, first_asked
+from fairgate.domain.cases import ALL_DOCUMENTS, Case, first_asked
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.items import ALL_DOCUMENTS
-from fairgate.domain.measurements import Measurements
-from fairgate.domain.outcomes import KeptKillScore, Outcome, RuleResult
-from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
-from fairgate.domain.runtime import Runtime
-from fairgate.domain.units import Judged, Unit
-from fairgate.features.mutation.command import not_seen
+from fairgate.domain.outcomes import Measurements, Outcome, RuleResult
+from fairgate.domain.ports import (
+    NOTHING,
+    SILENT,
+    Executed,
+    Progress,
+    SystemUnderTest,
+    Vectors,
+)
+from fairgate.domain.units import Assessed, Unit
 from fairgate.features.mutation.mutants import (
-    NO_VERDICT,
     SEPARATING_METRICS,
     CaseId,
-    CatchingRule,
-    Found,
-    KillScore,
+    Kind,
     Mutant,
     NotMutated,
-    Proposal,
-    Search,
+    Reach,
+    RecordedRun,
     Separating,
-    Suggestion,
-    Tried,
-    propose,
     separating,
 )
-from fairgate.features.mutation.recorded_run import RecordedRun
-from fairgate.gate.accepted_runs import (
-    MOST_SENTENCES,
-    kill_score_badge,
-    kill_score_path,
-    locate_references,
-    policy_hash,
-    write_kill_score,
-)
-from fairgate.gate.composition import Composition
-from fairgate.gate.gate import GateInput, GateRun, run_gate, without_attribution
-from fairgate.gate.judge import judge_units
-from fairgate.gate.loaded_policy import load_policy
-from fairgate.gate.run_folder import earlier_run, replay
-from fairgate.io.durable import write_text
+from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason, NoInterval
+from fairgate.policy.schema import GatePolicy
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import Executions, Suite, VectorsOf
+from fairgate.suites.suite import Suite, VectorsOf
+
+GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
+STATED = 0.3
+WANTED = 0.9
+_SUGGESTED = 4
+"""Kinds of gate lines that are tried, in a policy with one suite."""
+NO_VERDICT = "no verdict"
+"""Stands for a rule where the gate found too little evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What is looked for, and with how many runs."""
+
+    kinds: Sequence[Kind] = tuple(Kind)
+    grid: Sequence[float] = GRID
+    """Ascending, in (0, 1]."""
+    stated: float = STATED
+    """Of the grid; the kill score is the share of mutants that are caught at it."""
+    wanted: float = WANTED
+    seeds: int = 10
+
+    @property
+    def needed(self) -> int:
+        """Return how many of the seeds must be caught."""
+        return math.ceil(self.wanted * self.seeds - 1e-9)
+
+    def most_runs(self, mutants: int) -> int:
+        """Return how many gate runs these mutants take at most."""
+        levels = 1 + math.ceil(math.log2(len(self.grid) + 1))
+        return mutants * self.seeds * levels + _SUGGESTED * (self.seeds + 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchingRule:
+    """A rule that stops the build, or `no verdict`."""
+
+    metric: str
+    where: Mapping[str, str]
+    checks: Sequence[str]
+    """`bound`, `regression`, `budget`, `identity`, `unreadable`, `inconclusive`."""
+    position: int
+    """Index in the policy's gates; -1 where it stands in none."""
+    runs: int = 0
+    """In how many runs it failed."""
+
+    @property
+    def tells_apart(self) -> bool:
+        """Return whether it says of somebody what is not so of everybody."""
+        metric = BY_ID.get(self.metric)
+        about_all = set(self.checks) <= {"unreadable", "inconclusive"}
+        return metric is not None and metric.tells_apart and not about_all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A mutant at one strength, over some seeds."""
+
+    strength: float
+    runs: int
+    caught: int
+    """Runs in which the gate did not pass."""
+    failed: int
+    """Runs in which a rule failed; the others had no verdict."""
+    by_identity: int
+    """Runs in which a rule failed that tells identities apart."""
+    rules: Sequence[CatchingRule]
+    """Those that stopped a run, the most frequent first, then in the policy's order."""
+    interval: tuple[float, float]
+    """Clopper-Pearson, of the share that is caught."""
+    values: Sequence[float] = ()
+    """By seed, of the metric that tells such mutants from the run, in the mutant's slice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the policy sees of one mutant."""
+
+    mutant: Mutant
+    cases: int
+    """Cases that its strongest variant changes."""
+    tried: Sequence[Tried]
+    """By strength."""
+    stated: Tried
+    smallest: Tried | None
+    """Smallest strength that is caught often enough; None: not even the largest is."""
+    missed: float
+    """Largest strength below it that was tried and is not; 0 where none is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A gate line with which the policy would catch what it misses at the stated strength.
+
+    With it the recorded run still passes, and no control mutant of the stated strength fails.
+    """
+
+    kind: Kind
+    reach: Reach
+    line: str
+    """YAML, an entry of `gates`."""
+    targets: Sequence[str]
+    """What the policy misses without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillScore:
+    """How much bias the policy would have caught in this run."""
+
+    policy: str
+    search: Search
+    sources: int
+    found: Sequence[Found]
+    """Of biased and worse systems; the score counts them."""
+    controls: Sequence[Found]
+    """Of changes that are about no identity: a rule that tells identities apart and fails on them
+    is a false kill; any other one is right, for everybody fares worse."""
+    not_mutated: Sequence[NotMutated]
+    suggestions: Sequence[Suggestion]
+    left_out: Sequence[str]
+    """Metrics of rules that were not put to the mutants."""
+
+    @property
+    def mutants(self) -> int:
+        """Return how many mutants the score counts."""
+        return sum(item.stated.runs for item in self.found)
+
+    @property
+    def caught(self) -> int:
+        """Return how many of them are caught."""
+        return sum(item.stated.caught for item in self.found)
+
+    @property
+    def score(self) -> float:
+        """Return the share of mutants of the stated strength that are caught."""
+        return self.caught / self.mutants
+
+    @property
+    def false_kills(self) -> int:
+        """Return how many control mutants of the stated strength a false kill is among."""
+        return sum(item.stated.by_identity for item in self.controls)
+
+
+def propose(
+    by: Separating,
+    slices: Mapping[str, object],
+    own: Sequence[float],
+    targets: Sequence[Sequence[float]],
+    needed: int,
+) -> tuple[GatePolicy, str] | None:
+    """Return a gate that the run keeps and its variants break, and the line of YAML that is it.
+
+    Its bound is the most tolerant one, in hundredths. `own` are the metric's values in the run's
+    slices; `targets` holds for each missed mutant the values over seeds, of which `needed` must
+    break the bound. `slices` is what the gate says beside metric, dimension and bound: `suite` (one
+    suite need not be named), `where`. None where no bound separates them.
+    """
+    if not own or not targets or any(len(values) < needed for values in targets):
+        return None
+    worst = max(map(by.size, own))
+    reached = min(sorted(map(by.size, values), reverse=True)[needed - 1] for values in targets)
+    size = (math.ceil(100 * reached - 1e-9) - 1) / 100
+    if size < worst:
+        return None
+    bound = round(-size if by.bound == "min" else size, 2) + 0.0
+    gate = GatePolicy.model_validate(
+        {"metric": by.metric, **slices, "for_each": by.dimension, by.bound: bound}
+    )
+    inside = "".join(f" {name}: {_flow(value)}," for name, value in slices.items())
+    line = f"- {{metric: {by.metric},{inside} for_each: {by.dimension}, {by.bound}: {bound:g}}}"
+    return gate, line
+
+
+def _flow(value: object) -> str:
+    """Return a value as YAML within a line."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{name}: {json.dumps(each)}" for name, each in value.items())
+        return f"{{{inside}}}"
+    return json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdict:
-    passed: bool
-    failed: bool
-    by_identity: bool
+    code: ExitCode
     rules: Sequence[CatchingRule]
+    """Those that stopped the run."""
     value: float | None
     """Of the metric that could tell the mutant from the run, in the mutant's slice."""
 
-
-class RememberedVectors:
-    """Embeddings of documents, each text embedded once for all mutants."""
-
-    def __init__(self, system: SystemUnderTest) -> None:
-        """Take the system that embeds."""
-        self._system = system
-        self._rows: dict[str, int] = {}
-        self._matrix: Vectors | None = None
-
-    def of(self, documents: Sequence[Document]) -> Vectors | None:
-        """Return float32 `[n, d]`; None where a text is not known or nothing embeds it."""
-        texts = [document.text for document in documents if document.text is not None]
-        if len(texts) < len(documents):
-            return self._system.vectors(documents)
-        fresh = {d.text: d for d in documents if d.text is not None and d.text not in self._rows}
-        if fresh:
-            found = self._system.vectors(list(fresh.values()))
-            if found is None:
-                return None
-            start = len(self._rows)
-            self._rows |= {text: start + number for number, text in enumerate(fresh)}
-            self._matrix = found if self._matrix is None else np.vstack([self._matrix, found])
-        if self._matrix is None:
-            return self._system.vectors(documents)
-        rows: Vectors = self._matrix[[self._rows[text] for text in texts]]
-        return rows
+    @property
+    def is_caught(self) -> bool:
+        return self.code is not ExitCode.PASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +244,35 @@ class MutatedSystem:
 
     executions: Executed
     replaced: Mapping[CaseId, Execution]
-    remembered: RememberedVectors
+    recorded: SystemUnderTest
+    """Embeds documents."""
+    rows: dict[str | None, Vectors]
+    """Text of a document to its vector: each is embedded once for all mutants."""
 
     def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[CaseId, Execution]:
-        """Return the executions of the plan's cases; missing ones are left out."""
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return the executions of the cases; missing ones are left out."""
         del progress, earlier
-        found: dict[CaseId, Execution] = {}
-        for case in plan.cases:
-            key = case.suite, case.key
-            execution = self.replaced.get(key) or self.executions.get(key)
-            if execution is not None:
-                found[key] = execution
-        return found
+        keys = [(case.suite, case.key) for case in cases]
+        found = ((key, self.replaced.get(key) or self.executions.get(key)) for key in keys)
+        return {key: execution for key, execution in found if execution is not None}
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
-        """Return the embeddings of the documents."""
-        return self.remembered.of(documents)
+        """Return float32 `[n, d]`; None where a text is not known or nothing embeds it."""
+        fresh = {each.text: each for each in documents if each.text not in self.rows}
+        if None in fresh or not documents:
+            return self.recorded.vectors(documents)
+        if fresh:
+            found = self.recorded.vectors(list(fresh.values()))
+            if found is None:
+                return None
+            self.rows.update(zip(fresh, found, strict=True))
+        return np.stack([self.rows[each.text] for each in documents])
 
 
-class RememberedJudging:
-    """Remembers how the units of a recorded run are judged. Implements `gate.judge.JudgeUnits`.
+class RememberedAssessments:
+    """Remembers how the units of a recorded run are judged. Implements `gate.waves.AssessUnits`.
 
     For suites whose units are judged cluster by cluster: the answers to one source (one template)
     have no part in what is decided of another. Both kinds that can be mutated are.
@@ -137,45 +281,37 @@ class RememberedJudging:
     def __init__(self, recorded: Executed) -> None:
         """Take the executions of the run, of which variants are made."""
         self._recorded = recorded
-        self._known: dict[str, list[Judged]] = {}
-        self._clusters: dict[str, dict[str, str]] = {}
+        self._known: dict[str, tuple[list[Assessed], dict[str, str]]] = {}
+        """Suite to its assessed units, and to the cluster of each case that is asked about one."""
 
     def __call__(
         self,
         suite: Suite,
         units: Sequence[Unit],
         readings: Readings,
-        executions: Executions,
+        executions: Executed,
         vectors: VectorsOf,
-    ) -> list[Judged]:
-        """Return a judged unit for each unit, in their order."""
+    ) -> list[Assessed]:
+        """Return an assessed unit for each unit, in their order."""
         changed = {
             key
             for (name, key), found in executions.items()
             if name == suite.id and found is not self._recorded.get((name, key))
         }
-        known = self._known.get(suite.id)
-        clusters = self._affected(suite.id, changed)
-        if known is None or clusters is None:
-            judged = judge_units(suite, units, readings, executions, vectors)
+        known, clusters = self._known.get(suite.id, ([], {}))
+        affected = {clusters.get(key, clusters.get(first_asked(key))) for key in changed}
+        if suite.id not in self._known or None in affected:
+            assessed = suite.assess(units, readings, executions, vectors)
             if not changed:
-                self._known[suite.id] = judged
-                self._clusters[suite.id] = _clusters_of(units)
-            return judged
-        anew = [unit for unit in units if unit.cluster in clusters]
-        fresh = iter(judge_units(suite, anew, readings, executions, vectors) if anew else ())
-        return [next(fresh) if was.unit.cluster in clusters else was for was in known]
-
-    def _affected(self, suite: str, changed: set[str]) -> set[str] | None:
-        """Return the clusters of the changed cases; None where one is not known."""
-        clusters = self._clusters.get(suite, {})
-        found = {clusters.get(key, clusters.get(first_asked(key))) for key in changed}
-        return None if None in found else {name for name in found if name is not None}
-
-
-def _clusters_of(units: Sequence[Unit]) -> dict[str, str]:
-    """Return the key of every case that is asked about a unit, with the unit's cluster."""
-    return {key: unit.cluster for unit in units for key in (*unit.asks.values(), *unit.verdicts)}
+                asked = ((unit, (*unit.asks.values(), *unit.verdicts)) for unit in units)
+                self._known[suite.id] = (
+                    assessed,
+                    {key: unit.cluster for unit, keys in asked for key in keys},
+                )
+            return assessed
+        anew = [unit for unit in units if unit.cluster in affected]
+        fresh = iter(suite.assess(anew, readings, executions, vectors) if anew else ())
+        return [next(fresh) if was.unit.cluster in affected else was for was in known]
 
 
 class MutationTest:
@@ -183,12 +319,11 @@ class MutationTest:
 
     def __init__(self, given: GateInput, executions: Executed, system: SystemUnderTest) -> None:
         """Take what the gate starts from, what the run recorded, and what embeds its documents."""
-        lean, self.left_out = without_attribution(given)
-        self._given = replace(
-            lean, judge_units=RememberedJudging(executions), verdict_of=SEPARATING_METRICS
-        )
+        self._given, self.left_out = given.without_attribution()
+        self._assess = RememberedAssessments(executions)
         self._executions = executions
-        self._remembered = RememberedVectors(system)
+        self._system = system
+        self._rows: dict[str | None, Vectors] = {}
         self._run = RecordedRun(given.plan, given.suites, executions, given.policy.seed)
 
     def check(self) -> None:
@@ -196,9 +331,19 @@ class MutationTest:
 
         Raises UsageError where it does not pass: every mutant would be caught then.
         """
-        own = self._gated({}, self._given)
-        if own.result.exit_code is not ExitCode.PASS:
-            raise UsageError(_no_start(own))
+        own = self._gated({}, self._given).result
+        if own.exit_code is not ExitCode.PASS:
+            why = [
+                f"{rule.metric} in suite {rule.suite}: {'; '.join(rule.reasons)}"
+                for rule in own.rules
+                if rule.outcome is Outcome.FAIL and not rule.advisory
+            ]
+            why = [*why, *own.evidence.problems][:3] or ["it does not fit the baseline"]
+            raise UsageError(
+                f"the run as recorded does not pass this policy ({own.outcome.value}: "
+                f"{' | '.join(why)}), so every mutant would be caught; mutate a run that passes, "
+                "or adjust the policy to it first"
+            )
 
     def mutants(self, search: Search) -> list[Mutant | NotMutated]:
         """Return what can be mutated. Raises UsageError where nothing can."""
@@ -273,41 +418,32 @@ class MutationTest:
         """Return whether enough seeds are caught; without `complete` only until that is settled."""
         found = verdicts.setdefault(strength, [])
         for seed in range(len(found), search.seeds):
-            caught = sum(not verdict.passed for verdict in found)
+            caught = sum(verdict.is_caught for verdict in found)
             missed = len(found) - caught
             if not complete and (caught >= search.needed or missed > search.seeds - search.needed):
                 break
             found.append(self._verdict(mutant, strength, seed))
-        return sum(not verdict.passed for verdict in found) >= search.needed
+        return sum(verdict.is_caught for verdict in found) >= search.needed
 
     def _verdict(self, mutant: Mutant, strength: float, seed: int) -> _Verdict:
         run = self.gated(mutant, strength, seed)
         code = run.result.exit_code
-        stopping = _stopping(run.result.rules)
+        stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules)
         if code is not ExitCode.PASS and not stopping:
             stopping = [CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)]
-        return _Verdict(
-            passed=code is ExitCode.PASS,
-            failed=code is ExitCode.GATE_FAILED,
-            by_identity=code is ExitCode.GATE_FAILED and any(map(_tells_apart, stopping)),
-            rules=[] if code is ExitCode.PASS else stopping,
-            value=self._separating_value(mutant, run),
-        )
-
-    def _separating_value(self, mutant: Mutant, run: GateRun) -> float | None:
-        by = separating(mutant)
-        if by is None:
-            return None
-        where = {by.dimension: mutant.where[by.dimension], **self._fixed(mutant.suite, by)}
-        return Measurements(run.result.measurements).value(by.metric, mutant.suite, where)
+        value, by = None, separating(mutant)
+        if by is not None:
+            where = {by.dimension: mutant.where[by.dimension], **self._fixed(mutant.suite, by)}
+            value = Measurements(run.result.measurements).value(by.metric, mutant.suite, where)
+        return _Verdict(code=code, rules=stopping, value=value)
 
     def gated(self, mutant: Mutant, strength: float, seed: int) -> GateRun:
         """Return what the gate says of one variant of the run."""
         return self._gated(self._run.mutated(mutant, strength, seed), self._given)
 
     def _gated(self, replaced: Executed, given: GateInput) -> GateRun:
-        system = MutatedSystem(self._executions, replaced, self._remembered)
-        return run_gate(given, system, SILENT)
+        system = MutatedSystem(self._executions, replaced, self._system, self._rows)
+        return run_gate(given, system, SILENT, only=SEPARATING_METRICS, by=self._assess)
 
     def _suggestions(
         self, found: Sequence[Found], controls: Sequence[Mutant], search: Search
@@ -331,9 +467,9 @@ class MutationTest:
             proposal = propose(by, slices, values, [i.stated.values for i in missed], search.needed)
             kind, reach = missed[0].mutant.kind, missed[0].mutant.reach
             alike = [mutant for mutant in controls if (mutant.kind, mutant.suite) == (kind, suite)]
-            if proposal is not None and self._is_kept(proposal, alike, search):
+            if proposal is not None and self._is_kept(proposal[0], alike, search):
                 targets = [item.mutant.target for item in missed]
-                yield Suggestion(kind=kind, reach=reach, line=proposal.line, targets=targets)
+                yield Suggestion(kind=kind, reach=reach, line=proposal[1], targets=targets)
 
     def _fixed(self, suite: str, by: Separating) -> dict[str, str]:
         """Return the setting whose slice a metric is taken in: the one with all documents."""
@@ -342,10 +478,10 @@ class MutationTest:
         settings = [unit.dimensions["setting"] for unit in self._given.plan.units_of(suite)]
         return {"setting": ALL_DOCUMENTS if ALL_DOCUMENTS in settings else settings[0]}
 
-    def _is_kept(self, proposal: Proposal, controls: Sequence[Mutant], search: Search) -> bool:
+    def _is_kept(self, gate: GatePolicy, controls: Sequence[Mutant], search: Search) -> bool:
         """Return whether run and control mutants fail no rule with the line added."""
         policy = self._given.policy
-        more = policy.model_copy(update={"gates": [*policy.gates, proposal.gate]})
+        more = policy.model_copy(update={"gates": [*policy.gates, gate]})
         given = replace(self._given, policy=more)
         if self._gated({}, given).result.exit_code is not ExitCode.PASS:
             return False
@@ -360,47 +496,22 @@ class MutationTest:
         )
 
 
-def _no_start(run: GateRun) -> str:
-    why = [
-        f"{rule.metric} in suite {rule.suite}: {'; '.join(rule.reasons)}"
-        for rule in run.result.rules
-        if rule.outcome is Outcome.FAIL and not rule.advisory
-    ]
-    why += list(run.result.evidence.problems)
-    return (
-        f"the run as recorded does not pass this policy ({run.result.outcome.value}: "
-        f"{' | '.join(why[:3]) or 'it does not fit the baseline'}), so every mutant would be "
-        "caught; mutate a run that passes, or adjust the policy to it first"
-    )
-
-
 def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
-    found = []
-    for rule in rules:
-        if rule.advisory or rule.is_reported:
-            continue
-        waits = rule.outcome is Outcome.INCONCLUSIVE and not rule.warns
-        if rule.outcome is Outcome.FAIL or waits:
-            found.append(
-                CatchingRule(
-                    metric=rule.metric,
-                    where=dict(rule.where),
-                    checks=tuple(rule.failed) or ("inconclusive",),
-                    position=-1 if rule.by_default else rule.position,
-                )
-            )
-    return found
+    return [
+        CatchingRule(
+            metric=rule.metric,
+            where=dict(rule.where),
+            checks=tuple(rule.failed) or ("inconclusive",),
+            position=-1 if rule.by_default else rule.position,
+        )
+        for rule in rules
+        if not rule.advisory and not rule.is_reported
+        if rule.outcome is Outcome.FAIL or (rule.outcome is Outcome.INCONCLUSIVE and not rule.warns)
+    ]
 
 
-def _tells_apart(rule: CatchingRule) -> bool:
-    """Return whether a rule says of somebody what is not so of everybody."""
-    metric = BY_ID.get(rule.metric)
-    about_all = set(rule.checks) <= {"unreadable", "inconclusive"}
-    return metric is not None and metric.tells_apart and not about_all
-
-
-def clopper_pearson(count: int, trials: int, *, confidence: float) -> IntervalOrReason:
-    """Return the two-sided interval of `count` of `trials`, in [0, 1]; none for no trials.
+def clopper_pearson(count: int, trials: int, *, confidence: float) -> tuple[float, float]:
+    """Return the two-sided interval of `count` of `trials`, which are some, in [0, 1].
 
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
     case of the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are
@@ -408,72 +519,27 @@ def clopper_pearson(count: int, trials: int, *, confidence: float) -> IntervalOr
     """
     from scipy.special import betaincinv
 
-    if not trials:
-        return NoInterval(reason=NOTHING_DECIDED)
     tail = (1 - confidence) / 2
     low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, tail))
     high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, 1 - tail))
-    return Interval(low=low, high=high, method="clopper-pearson")
+    return low, high
 
 
 def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
-    caught = sum(not verdict.passed for verdict in verdicts)
-    found = clopper_pearson(caught, len(verdicts), confidence=0.95)
+    caught = sum(verdict.is_caught for verdict in verdicts)
+    failed = [verdict.rules for verdict in verdicts if verdict.code is ExitCode.GATE_FAILED]
+    found: dict[tuple[object, ...], list[CatchingRule]] = {}
+    for rule in (rule for verdict in verdicts for rule in verdict.rules):
+        name = (rule.metric, rule.position, tuple(rule.where.items()), tuple(rule.checks))
+        found.setdefault(name, []).append(rule)
+    rules = [replace(alike[0], runs=len(alike)) for alike in found.values()]
     return Tried(
         strength=strength,
         runs=len(verdicts),
         caught=caught,
-        failed=sum(verdict.failed for verdict in verdicts),
-        by_identity=sum(verdict.by_identity for verdict in verdicts),
-        rules=_counted(verdicts),
+        failed=len(failed),
+        by_identity=sum(any(rule.tells_apart for rule in rules) for rules in failed),
+        rules=sorted(rules, key=lambda rule: (-rule.runs, rule.position)),
         values=[verdict.value for verdict in verdicts if verdict.value is not None],
-        interval=(found.low, found.high) if isinstance(found, Interval) else (0.0, 1.0),
+        interval=clopper_pearson(caught, len(verdicts), confidence=0.95),
     )
-
-
-def _counted(verdicts: Sequence[_Verdict]) -> list[CatchingRule]:
-    """Return the rules that stopped runs, the most frequent first, then in the policy's order."""
-    runs: Counter[tuple[object, ...]] = Counter()
-    first: dict[tuple[object, ...], CatchingRule] = {}
-    for rule in (rule for verdict in verdicts for rule in verdict.rules):
-        name = (rule.metric, rule.position, tuple(rule.where.items()), tuple(rule.checks))
-        runs[name] += 1
-        first.setdefault(name, rule)
-    ranked = sorted(first, key=lambda name: (-runs[name], first[name].position))
-    return [replace(first[name], runs=runs[name]) for name in ranked]
-
-
-def mutation_test(
-    policy: Path, run: Path, runtime: Runtime, named_baseline: str | None
-) -> MutationTest:
-    """Return the mutation test of a policy on a finished run.
-
-    Raises UsageError where the run does not pass the policy as it is.
-    """
-    replayed, given, loaded, _ = replay(
-        run, policy, runtime, lambda loaded, path: locate_references(loaded, path, named_baseline)
-    )
-    system = Composition(loaded, runtime, SILENT).replayed(earlier_run(run, loaded))
-    return MutationTest(given, replayed.executions, system)
-
-
-def keep_score(
-    found: KillScore, policy: Path, runtime: Runtime, *, save: bool, badge: Path | None
-) -> None:
-    """Write what later reports and badges show of a policy's kill score."""
-    loaded = load_policy(policy, runtime)
-    score = KeptKillScore(
-        policy_hash=policy_hash(loaded.policy.model_dump_json()),
-        strength=found.search.stated,
-        seeds=found.search.seeds,
-        sources=found.sources,
-        caught=found.caught,
-        mutants=found.mutants,
-        false_kills=found.false_kills,
-        controls=sum(item.stated.runs for item in found.controls),
-        not_seen=list(not_seen(found))[:MOST_SENTENCES],
-    )
-    if save:
-        write_kill_score(kill_score_path(policy), score)
-    if badge is not None:
-        write_text(badge, kill_score_badge(score), option="--badge")

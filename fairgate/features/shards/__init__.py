@@ -1,1 +1,162 @@
-"""`fairgate run --shard` and `fairgate merge`: one run in parts."""
+"""A run in parts: `fairgate run --shard` asks one, `fairgate merge` judges them as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.wording import harmless
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FOLDER,
+    allow_python,
+    extended,
+    format_option,
+    runtime_of,
+    runtime_options,
+)
+from fairgate.terminal.output import progress_for, report_run, say
+
+if TYPE_CHECKING:
+    from fairgate.features.shards.parts import Part, Shard
+
+_OF_MERGE = {
+    "limit": "--limit",
+    "baseline": "--baseline",
+    "report_only": "--report-only",
+    "formats": "--format",
+    "open_page": "--open",
+}
+"""Options of `run` that a part of a run has no use for."""
+
+
+@click.command(short_help="Judge the parts of a run as one.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.argument("shards", type=EXISTING_FOLDER, nargs=-1, required=True, metavar="SHARD...")
+@click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
+@click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
+@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
+@format_option
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
+@click.option(
+    "--no-attribution", is_flag=True,
+    help="Ask nothing: changes are not attributed to retriever or generator.",
+)  # fmt: skip
+@allow_python
+@runtime_options
+def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
+    """Judge by POLICY what `fairgate run POLICY --shard i/n` asked, and exit with the verdict.
+
+    Each SHARD is the folder of a part, or one that several lie in. All n parts are needed, each
+    once, of the same questions, system and version. Report, record and rows are those of a run of
+    one process.
+
+    No model is loaded, unless attribution has questions: they follow from the answers of all parts,
+    and are asked here.
+    """
+    from fairgate.features.shards import parts
+    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.composition import Composition
+    from fairgate.gate.run_folder import output_folder
+    from fairgate.reports.formats import chosen
+
+    formats = chosen(options["formats"])
+    runtime = runtime_of(options)
+    asks = not options["no_attribution"]
+    if runtime.workers is not None and not asks:
+        raise UsageError(
+            "--workers ask attribution's questions, and --no-attribution asks none; leave out one"
+        )
+    found = parts.find_shards(shards)
+    loaded = load_policy(policy, runtime)
+    folder = output_folder(options["out"], runtime, loaded)
+    references = locate_references(loaded, policy, options["baseline"])
+    composition = Composition(loaded, runtime, progress_for(quiet=options["quiet"]))
+    done = parts.merge(found, composition, references, asks=asks)
+    return report_run(done, folder, formats, options)
+
+
+def run_in_parts(run: click.Command) -> click.Command:
+    """Return `fairgate run` with `--shard` and `--after`."""
+    whole: Any = run.callback
+
+    @click.option(
+        "--shard", metavar="I/N",
+        help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when "
+        "done.",
+    )  # fmt: skip
+    @click.option(
+        "--after", type=EXISTING_FOLDER, metavar="PARTS",
+        help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
+    )  # fmt: skip
+    def run_(policy: Path, shard: str | None, after: Path | None, **options: Any) -> int:
+        if shard is not None:
+            return _run_part(policy, shard, after, options)
+        if after is not None:
+            raise UsageError("--after is for a part of a run; name which with --shard")
+        return int(whole(policy=policy, **options))
+
+    says = "\nWith --shard it asks a part of the questions and has no verdict."
+    return extended(run, run_, before="allow_python", says=says)
+
+
+def parsed(text: str) -> Shard:
+    """Return the part that `--shard` names. Raises UsageError."""
+    from fairgate.features.shards.parts import MOST_SHARDS, Shard
+
+    number, _, of = text.partition("/")
+    if all(part.isascii() and part.isdigit() and len(part) <= 4 for part in (number, of)):
+        shard = Shard(int(number), int(of))
+        if shard.is_possible:
+            return shard
+    raise UsageError(
+        f"--shard is '{harmless(text[:40])}'; expected i/n, the i-th of n parts: 1/4, 2/4, 3/4 and "
+        f"4/4, n at most {MOST_SHARDS:,}"
+    )
+
+
+def _run_part(policy: Path, named: str, after: Path | None, options: dict[str, Any]) -> int:
+    """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
+    from fairgate.features.shards.parts import find_shards, run_attribution, run_shard, shard_folder
+    from fairgate.gate.composition import Composition
+
+    if options["profile"]:
+        raise UsageError("--profile times a whole run; leave out --profile or --shard")
+    runtime, shard = runtime_of(options), parsed(named)
+    useless = [shown for name, shown in _OF_MERGE.items() if options[name]]
+    if useless:
+        raise UsageError(
+            f"{useless[0]} belongs to a whole run, and --shard asks a part of one, which is "
+            "neither compared nor reported; leave it out here"
+            + ("" if useless[0] == "--limit" else ", and give it to `fairgate merge`")
+        )
+    progress = progress_for(quiet=options["quiet"])
+    composition = Composition(load_policy(policy, runtime), runtime, progress)
+    folder = shard_folder(options["out"], composition, shard)
+    if after is None:
+        done = run_shard(composition, shard, folder)
+    else:
+        done = run_attribution(composition, shard, find_shards([after]), folder)
+    for notice in composition.notices:
+        say(f"fairgate: note: {harmless(notice)}")
+    click.echo(
+        f"{sentence(done)}; {harmless(str(folder))}\n"
+        f"Bring all {shard.of} parts together with `fairgate merge`: it decides."
+    )
+    return ExitCode.PASS
+
+
+def sentence(done: Part) -> str:
+    """Return what a part has asked, and that it is no verdict."""
+    asked = (
+        f"{done.questions:,} questions about {done.sources:,} sources or templates answered"
+        if done.questions
+        else "nothing to ask, there are fewer sources than parts"
+    )
+    return f"part {done.shard.number} of {done.shard.of}, not a verdict: {asked}"

@@ -1,52 +1,86 @@
-"""Parts of a run: each asked by itself, checked against the others, then judged as one.
+"""Parts of one run: asked apart, checked against the others, judged as one.
 
-Nothing is believed that a part says about results: there is none in it. Every statistic is computed
-from the answers, by the policy and the baseline that are here.
+The unit of assignment is a source (for question items their template): all that one source's cases
+ask of each other stays in one part. Only attribution compares sources before it asks, so no part
+asks for it; it follows when the parts are one run again.
+
+A part's folder comes from another machine, and from a fork's workflow from anybody: plain files of
+known names are read, up to a limit, and nothing in them is executed. `parts.json` has the hash of
+each file, which finds damage and edits by accident; who writes all of them can write what he likes,
+as in a folder of a run. Nothing is believed that a part says about results: there is none in it.
+Every statistic is computed from the answers, by the policy and the baseline that are here.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
+import json
+import re
+import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate import __version__
+from fairgate.domain.cases import Case, TestPlan, first_asked, uncrossed
 from fairgate.domain.errors import BudgetError, DataError, UsageError
-from fairgate.domain.executions import Execution
-from fairgate.domain.ports import SILENT, SystemUnderTest, Vectors
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import (
+    NOTHING,
+    SILENT,
+    Executed,
+    Progress,
+    Runtime,
+    SystemUnderTest,
+    Vectors,
+)
 from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
-from fairgate.features.shards.folder import (
-    Manifest,
-    ReadShard,
-    read_manifest,
-    read_shard,
-    write_shard,
-)
-from fairgate.features.shards.shard import (
-    MOST_SHARDS,
-    AnsweredPart,
-    Shard,
-    UnitedSystem,
-    answer_part,
-    ask_attribution,
-    part_of,
-)
+from fairgate.gate.attribution import crossed_cases, documents_of_pairs
 from fairgate.gate.baseline import References, of_machines, plan_hash
 from fairgate.gate.composition import Composition, on_its_machines
-from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.gate import run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
-from fairgate.gate.run_folder import RunFolder, is_shard
-from fairgate.gate.waves import answer_waves
+from fairgate.gate.run_folder import (
+    PART_MANIFEST,
+    FinishedRun,
+    RunFolder,
+    execution_lines,
+    is_shard,
+)
+from fairgate.gate.waves import ask, assess
+from fairgate.io.durable import PARTS, check_parts, write_parts
 from fairgate.io.git import keep_output_out_of_git
+from fairgate.io.tables import capped, read_json_object, read_json_objects
+from fairgate.suites.metamorphic.assess import document_key
+from fairgate.systems.recorded_answers import SeenDocuments, line_from
 
-_NAMED = 5
+MOST_SHARDS = 1000
+ANSWERS = "shard-answers.jsonl"
+VECTORS = "shard-vectors.jsonl"
+Answers = dict[tuple[str, str], Execution | None]
+"""(suite, key) of everything that was asked to what happened; None: the system had no answer."""
+Identity = Mapping[str, str]
+NOT_ON_CI: Identity = MappingProxyType({})
+_VERSION = 1
+_MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
+_MOST_DIMENSIONS = 1 << 14
+_MOST_CHARACTERS = 4000
 _MOST_FOLDERS = 4 * MOST_SHARDS
+_NAMED = 5
+_ABSENT, _UNLABELLED = "absent", "unlabelled"
+_STATED = re.compile(r"(?:[A-Za-z0-9_ ,.;`+-]|: )*")
+"""What a budget says when it is spent: a part is not to say anything else in a comment."""
 _WORDS = {
     "fairgate": "was asked by FairGate {there}, this is {here}",
     "policy": "is of policy {there}, not of {here}",
@@ -60,28 +94,329 @@ _TABLES = {
 }
 _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
 """The models under test answer in the parts alone, which name them by fingerprint."""
-Identity = Mapping[str, str]
-NOT_ON_CI: Identity = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A folder that holds a part of a run, not read any further."""
+def _check(is_right: Callable[[Any], bool]) -> AfterValidator:
+    def checked(value: Any) -> Any:
+        if not is_right(value):
+            raise ValueError("is not as it was written")
+        return value
 
-    folder: Path
-    manifest: Manifest
+    return AfterValidator(checked)
 
 
-def find_shards(named: Sequence[Path]) -> list[Found]:
+Count = Annotated[int, Field(ge=0, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Shard:
+    """One part of a run: `number` from 1, `of` so many."""
+
+    number: Count
+    of: Count
+
+    def __str__(self) -> str:
+        """Return `2/4`, as the command line takes it."""
+        return f"{self.number}/{self.of}"
+
+    @property
+    def is_possible(self) -> bool:
+        """Return whether a run can have this part."""
+        return 1 <= self.number <= self.of <= MOST_SHARDS
+
+
+Table = Annotated[
+    dict[str, str],
+    _check(lambda found: all(len(k) + len(v) <= _MOST_CHARACTERS for k, v in found.items())),
+]
+
+
+class Part(BaseModel):
+    """What a part of a run was: equal in all but place and `shard` among the parts of one run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    folder: Path = Field(exclude=True)
+    shard: Annotated[Shard, _check(lambda shard: shard.is_possible)]
+    sources: Count
+    questions: Count
+    fairgate: str
+    policy: str
+    policy_path: str
+    seed: Count
+    system: str
+    """Hash of the policy's system and judge as they are written."""
+    suites: Table
+    """Suite to the hash of all that the whole run asks."""
+    files: Table
+    """Corpus, recorded answers: name to SHA-256, of those that are files of the checkout."""
+    identity: Table
+    """What the run is about, by name: on CI its repository, workflow run, head and base commit."""
+    under_test: Table
+    environment: Table
+    spent: Annotated[Table, _check(lambda found: all(map(_STATED.fullmatch, found.values())))]
+    """What ended the part before all was asked, as `BudgetError` says it; else empty."""
+
+    @property
+    def error(self) -> BudgetError | None:
+        """Return what ended the part; None where all of it was asked."""
+        if not self.spent:
+            return None
+        left = self.spent.get("left", "")
+        return BudgetError(
+            self.spent.get("spent", ""),
+            left=int(left) if left.isascii() and left.isdigit() else 0,
+            next_step=self.spent.get("next_step", ""),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Answered:
+    """What a part of a run knows, or all of them together."""
+
+    answers: Answers = field(default_factory=dict)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    """Name of a document that is compared to its float32 vector `[d]`."""
+    unlabelled: dict[tuple[str, str], Execution] = field(default_factory=dict)
+    """Executions as the system gave them, where labels of documents were added behind it."""
+
+
+# What a part asks.
+
+
+def assigned(cases: Sequence[Case], of: int) -> dict[str, int]:
+    """Return by source the number, from 1, of the part that asks about it.
+
+    Sources with the most planned questions are assigned first, each to the part that has the
+    fewest so far; sources of equal size by the hash of their name. So neither the order of the
+    files nor that of the plan matters.
+    """
+    sizes = Counter(case.cluster for case in cases)
+    loads = [0] * of
+    parts: dict[str, int] = {}
+    for source in sorted(sizes, key=lambda name: (-sizes[name], _hash(name))):
+        lightest = min(range(of), key=loads.__getitem__)
+        loads[lightest] += sizes[source]
+        parts[source] = lightest + 1
+    return parts
+
+
+def part_of(plan: TestPlan, shard: Shard) -> TestPlan:
+    """Return what a part asks and judges, in the order of the plan."""
+    parts = assigned(plan.cases, shard.of)
+    cases = [case for case in plan.cases if parts[case.cluster] == shard.number]
+    known = {(case.suite, case.key) for case in cases}
+    units = [
+        unit for unit in plan.units if all((unit.suite, key) in known for key in unit.asks.values())
+    ]
+    return TestPlan(cases=cases, units=units)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _document_name(document: Document) -> str:
+    """Return a short name of a document: the hash of what tells it from others."""
+    return _hash(document_key(document) or "")
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A system under test, with all vectors that it gave by the names of the documents."""
+
+    inner: SystemUnderTest
+    given: dict[str, Vectors] = field(default_factory=dict)
+
+    def execute(
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        return self.inner.execute(cases, progress, earlier)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        found = self.inner.vectors(documents)
+        if found is not None:
+            self.given |= dict(zip(map(_document_name, documents), found, strict=True))
+        return found
+
+
+def shard_folder(named: Path | None, composition: Composition, shard: Shard) -> Path:
+    """Return the folder of a part: the one named, else one of its own in the cache.
+
+    Raises UsageError where it holds a run: that would stay beside the part.
+    """
+    name = f"{composition.loaded.policy.name}.{shard.number}-of-{shard.of}"
+    folder = named or composition.runtime.cache / "shards" / name
+    if RunFolder(path=folder).record.exists():
+        raise UsageError(
+            f"{folder}: holds a run; a part of one needs a folder of its own: name another with "
+            "--out"
+        )
+    return folder
+
+
+def run_shard(
+    composition: Composition, shard: Shard, folder: Path, identity: Identity = NOT_ON_CI
+) -> Part:
+    """Ask a part of a policy's plan, all but attribution, and write its folder; decide nothing.
+
+    What was answered before comes from the store, as in a run. Raises what the system raises; the
+    folder of a part whose budget is spent says so to the merge.
+    """
+    loaded = composition.loaded
+    asks = part_of(loaded.plan, shard)
+    own = {case.suite for case in asks.cases}
+    suites = {name: suite for name, suite in loaded.suites.items() if name in own}
+    with composition.until_it_ends(f"{shard.number} of {shard.of}"):
+        with composition.serving():
+            under_test = dict(composition.system.under_test())
+            found, error = Answered(), None
+            kept = _Kept(composition.system)
+            try:
+                done = ask(asks, suites, kept, composition.progress)
+                assess(done, kept)  # looks up the vectors that the whole run will compare
+                cases = [*(case for case in asks.cases if not case.waits), *done.added]
+                names = [(case.suite, case.key) for case in cases]
+                answers = {name: done.executions.get(name) for name in names}
+                found = Answered(answers=answers, vectors=kept.given)
+            except BudgetError as spent:
+                error = spent
+        found.unlabelled |= composition.unlabelled
+        part = Part(
+            folder=folder,
+            shard=shard,
+            sources=len({case.cluster for case in asks.cases}),
+            questions=len(found.answers),
+            **expected(loaded, composition.runtime, identity),
+            under_test=under_test,
+            environment=composition.environment,
+            spent=_spent(error),
+        )
+        _write(part, found, error)
+    return part
+
+
+def run_attribution(
+    composition: Composition, shard: Shard, earlier: Sequence[Part], folder: Path
+) -> Part:
+    """Write a part again, with its answers and those to its share of attribution's questions.
+
+    `earlier` are all parts of the run; a question belongs to the part of its source. Raises
+    UsageError where they are not, or are another number of parts.
+    """
+    loaded = composition.loaded
+    read = read_all(earlier, loaded, composition.runtime)
+    if shard.of != len(read):
+        raise UsageError(
+            f"--shard is {shard}, but --after names {len(read)} parts; name one of those: "
+            f"{shard.number}/{len(read)}"
+        )
+    before, own = earlier[shard.number - 1], read[shard.number - 1]
+    system, known = UnitedSystem(read, before.under_test, composition), UnitedSystem(read, {})
+    asked = ask(loaded.plan, loaded.suites, known, SILENT)
+    assessed = assess(asked, known)
+    documents = list(documents_of_pairs(assessed, asked))
+    crossed = crossed_cases(asked, assessed, documents, loaded.policy.seed)
+    sources = {case.cluster for case in part_of(loaded.plan, shard).cases}
+    crossed = [case for case in crossed if case.cluster in sources]
+    error = None
+    with system.stack:
+        try:
+            found = system.execute(crossed, composition.progress, asked.executions)
+            names = [(case.suite, case.key) for case in crossed]
+            own.answers |= {name: found.get(name) for name in names}
+        except BudgetError as spent:
+            error = spent
+        environment = system.environment(before.environment)
+    update = {
+        "folder": folder,
+        "questions": len(own.answers),
+        "environment": environment,
+        "spent": _spent(error),
+    }
+    part = before.model_copy(update=update)
+    own.unlabelled |= composition.unlabelled
+    _write(part, own, error)
+    return part
+
+
+def _spent(error: BudgetError | None) -> dict[str, str]:
+    if error is None:
+        return {}
+    return {"spent": error.spent, "left": str(error.left), "next_step": error.next_step}
+
+
+def expected(
+    loaded: LoadedPolicy, runtime: Runtime, identity: Identity = NOT_ON_CI
+) -> dict[str, Any]:
+    """Return what is equal in all parts of a run of a policy, by the manifest's names.
+
+    It holds all that decides what is asked, of which system; rules are no part of it. `identity`
+    names what the run is about, on CI.
+    """
+    policy = loaded.policy
+    judge = "" if policy.judge is None else policy.judge.model_dump_json()
+    system = f"{policy.system.model_dump_json()}\0{judge}"
+    return {
+        "fairgate": __version__,
+        "policy": policy.name,
+        "policy_path": loaded.parsed.path,
+        "seed": policy.seed,
+        "system": hashlib.sha256(system.encode()).hexdigest(),
+        "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
+        "files": contents(policy, runtime, *_NOT_ASKED),
+        "identity": dict(identity),
+    }
+
+
+# The folder of a part.
+
+
+def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
+    """Write a part's folder, all of it or nothing, and raise what ended it.
+
+    Equal parts give equal bytes. Raises StoreError.
+    """
+    keep_output_out_of_git(part.folder)
+    about = {"schema_version": _VERSION, "is": "a part of a run, not a verdict"}
+    head = json.dumps({**about, **part.model_dump()}, indent=1, ensure_ascii=False)
+    files = {
+        PART_MANIFEST: (head, "\n"),
+        ANSWERS: _answer_lines(known),
+        VECTORS: _vector_lines(known.vectors),
+    }
+    write_parts(part.folder, files)
+    if error is not None:
+        raise error
+
+
+def _answer_lines(part: Answered) -> Iterator[str]:
+    lines = execution_lines(one for one in part.answers.values() if one is not None)
+    for (suite, key), execution in part.answers.items():
+        if execution is None:
+            absent = {"suite": suite, "key": key, _ABSENT: True}
+            yield json.dumps(absent, ensure_ascii=False) + "\n"
+            continue
+        line, given = next(lines), part.unlabelled.get((suite, key))
+        if given is not None and execution.documents:
+            own = given.documents or ()
+            pairs = enumerate(zip(own, execution.documents, strict=True))
+            places = [place for place, (one, both) in pairs if one.label != both.label]
+            line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
+        yield line + "\n"
+
+
+def _vector_lines(vectors: Mapping[str, Vectors]) -> Iterator[str]:
+    for name in sorted(vectors):
+        raw = base64.b64encode(vectors[name].astype("<f4").tobytes()).decode()
+        yield json.dumps({"document": name, "vector": raw}) + "\n"
+
+
+def find_shards(named: Sequence[Path]) -> list[Part]:
     """Return the parts in the folders that are named, or lie directly in them.
 
     Raises UsageError for a folder without any, DataError where one is damaged.
     """
-    found = [Found(folder=folder, manifest=read_manifest(folder)) for folder in _folders(named)]
-    return sorted(found, key=lambda one: (one.manifest.shard, str(one.folder)))
-
-
-def _folders(named: Sequence[Path]) -> list[Path]:
     folders: dict[Path, None] = {}
     for folder in named:
         below = [folder] if is_shard(folder) else sorted(filter(is_shard, _below(folder)))
@@ -93,333 +428,309 @@ def _folders(named: Sequence[Path]) -> list[Path]:
         folders.update(dict.fromkeys(below))
     if len(folders) > _MOST_FOLDERS:
         raise UsageError(f"{len(folders):,} folders of parts are more than {_MOST_FOLDERS:,}")
-    return list(folders)
+    return sorted(map(_found, folders), key=lambda one: (one.shard, str(one.folder)))
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _below(folder: Path, depth: int = 2) -> Iterator[Path]:
     """Yield the folders in a folder, and those in them; no links."""
-    for inner in _inside(folder):
-        yield inner
-        yield from _inside(inner)
-
-
-def _inside(folder: Path) -> Iterator[Path]:
     try:
-        yield from (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
+        inner = [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()]
     except OSError as error:
         raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+    for each in inner:
+        yield each
+        if depth > 1:
+            yield from _below(each, depth - 1)
 
 
-def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, shard: Shard) -> Path:
-    """Return the folder of a part: the one named, else one of its own in the cache.
-
-    Raises UsageError where it holds a run: that would stay beside the part.
-    """
-    name = f"{loaded.policy.name}.{shard.number}-of-{shard.of}"
-    folder = named or runtime.cache / "shards" / name
-    if RunFolder(path=folder).record.exists():
-        raise UsageError(
-            f"{folder}: holds a run; a part of one needs a folder of its own: name another with "
-            "--out"
+def _found(folder: Path) -> Part:
+    """Return what the part in a folder was. Raises DataError, also for a folder of another kind."""
+    for name, most in _MOST_BYTES.items():
+        path = folder / name
+        try:
+            state = path.lstat()
+        except OSError as error:
+            raise DataError(
+                f"{folder}: is no complete part of a run: {name} cannot be read "
+                f"({error.strerror}); name the folder that `fairgate run --shard` wrote"
+            ) from error
+        if not stat.S_ISREG(state.st_mode):  # a link, a pipe
+            raise DataError(f"{path}: is no plain file; expected the one that `fairgate run` wrote")
+        if state.st_size > most:
+            raise DataError(
+                f"{path}: larger than {most >> 20:,} MiB; expected a file that we wrote"
+            )
+    names = (PART_MANIFEST, ANSWERS, VECTORS)
+    listed = read_json_object(folder / PARTS, _MOST_BYTES[PARTS]).get("parts")
+    if isinstance(listed, dict) and not set(listed) <= set(names):
+        raise DataError(
+            f"{folder / PARTS}: names more than {', '.join(names)}; expected a folder as "
+            "`fairgate run --shard` wrote it: run that part again"
         )
-    return folder
-
-
-def run_shard(
-    composition: Composition, shard: Shard, folder: Path, identity: Identity = NOT_ON_CI
-) -> tuple[Manifest, list[str]]:
-    """Ask a part of a policy's plan and write its folder; return what it was, and notices.
-
-    What was answered before comes from the store, as in a run. Raises what the system raises; the
-    folder of a part whose budget is spent says so to the merge.
-    """
-    loaded, progress = composition.loaded, composition.progress
-    part = part_of(loaded.plan, shard)
-    with composition.until_it_ends(f"{shard.number} of {shard.of}"):
-        with composition.serving():
-            under_test = dict(composition.system.under_test())
-            seed, system, error = loaded.policy.seed, composition.system, None
-            try:
-                answered = answer_part(part, loaded.suites, seed, system, progress)
-            except BudgetError as spent:
-                answered, error = AnsweredPart(answers={}, vectors={}), spent
-        manifest = Manifest(
-            shard=shard,
-            sources=len({case.cluster for case in part.cases}),
-            questions=len(answered.answers),
-            under_test=under_test,
-            environment=composition.environment,
-            **expected(loaded, composition.runtime, identity),  # type: ignore[arg-type]
+    check_parts(folder, names)
+    path = folder / PART_MANIFEST
+    found = read_json_object(path, _MOST_BYTES[PART_MANIFEST])
+    if found.get("schema_version") != _VERSION:
+        raise DataError(
+            f"{path}: 'schema_version' is {capped(found.get('schema_version'))}, expected "
+            f"{_VERSION}: run the part again with this version of FairGate"
         )
-        manifest = manifest if error is None else manifest.ended_by(error)
-        keep_output_out_of_git(folder)
-        write_shard(folder, manifest, answered, composition.unlabelled)
-        if error is not None:
-            raise error
-    return manifest, composition.notices
+    try:
+        return Part.model_validate({**found, "folder": folder})
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise DataError(
+            f"{path}: {name!r} is {capped(found.get(name))}; run the part again, and leave the "
+            "folder as it was written"
+        ) from error
 
 
-def expected(
-    loaded: LoadedPolicy, runtime: Runtime, identity: Identity = NOT_ON_CI
-) -> dict[str, object]:
-    """Return what is equal in all parts of a run of a policy, by the manifest's names.
+def _read(part: Part, plan: TestPlan) -> Answered:
+    """Return what a part of a run knows.
 
-    It holds all that decides what is asked, of which system; rules are no part of it. `identity`
-    names what the run is about, on CI.
+    Raises DataError for a question that the part does not ask, one that stands twice, and broken
+    lines.
     """
-    policy = loaded.policy
-    return {
-        "fairgate": __version__,
-        "policy": policy.name,
-        "policy_path": loaded.parsed.path,
-        "seed": policy.seed,
-        "system": _system_hash(loaded),
-        "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
-        "files": contents(policy, runtime, *_NOT_ASKED),
-        "identity": dict(identity),
-    }
+    planned = {(one.suite, one.key) for one in part_of(plan, part.shard).cases}
+    known = Answered()
+    path, seen = part.folder / ANSWERS, SeenDocuments()
+    for line, record in read_json_objects(str(path)):
+        place = f"{path}:{line}"
+        own = dict(record)
+        absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
+        whole = own | ({"response": None} if absent is True else {})
+        suite, key, answer = line_from(whole, place, seen)
+        name, execution = (suite, key), answer.to(suite, key)
+        # Attribution's questions may be there, too, where they were asked in parts.
+        is_own = any((suite, base) in planned for base in (key, first_asked(key), uncrossed(key)))
+        if name in known.answers or not is_own:
+            what = "stands twice" if name in known.answers else "is no question of this part"
+            raise DataError(f"{place}: {quoted(execution.key)} {what}; run the part again")
+        known.answers[name] = None if absent is True else execution
+        if without is not None:
+            documents = list(execution.documents or ())
+            for number in without if isinstance(without, list) else [None]:
+                if type(number) is not int or not 0 <= number < len(documents):
+                    raise DataError(
+                        f"{place}: {_UNLABELLED!r} is {capped(without)}; expected places of "
+                        "documents"
+                    )
+                documents[number] = replace(documents[number], label=None)
+            known.unlabelled[name] = execution._replace(documents=documents)
+    if len(known.answers) != part.questions:
+        raise DataError(
+            f"{path}: holds {len(known.answers):,} answers, {PART_MANIFEST} names "
+            f"{part.questions:,}; run the part again"
+        )
+    known.vectors = _vectors(part.folder / VECTORS, known.answers)
+    return known
 
 
-def _system_hash(loaded: LoadedPolicy) -> str:
-    policy = loaded.policy
-    judge = "" if policy.judge is None else policy.judge.model_dump_json()
-    return hashlib.sha256(f"{policy.system.model_dump_json()}\0{judge}".encode()).hexdigest()
+def _vectors(path: Path, answers: Answers) -> dict[str, Vectors]:
+    """Return the vectors of documents that the answers name, and of no others."""
+    shown = [one.documents or () for one in answers.values() if one is not None]
+    names = {_document_name(document) for documents in shown for document in documents}
+    found: dict[str, Vectors] = {}
+    for line, record in read_json_objects(str(path)):
+        name, text, row = record.get("document"), record.get("vector"), np.empty(0, "<f4")
+        if isinstance(name, str) and name in names and isinstance(text, str):
+            with contextlib.suppress(ValueError):
+                row = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
+        sizes = {len(one) for one in (row, *islice(found.values(), 1))}
+        if not 0 < len(row) <= _MOST_DIMENSIONS or len(sizes) > 1 or not np.isfinite(row).all():
+            raise DataError(
+                f"{path}:{line}: holds no vector ({capped(text)}) of a document of this part; "
+                "expected finite numbers, as many as on the other lines: run the part again"
+            )
+        found[str(name)] = row
+    return found
 
 
-def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> None:
-    """Raise UsageError where parts are foreign, missing or there twice.
+# All parts as one run.
 
-    What a run is about only CI knows (`change_parts`); here the parts must agree on it.
+
+def merge(
+    parts: Sequence[Part], composition: Composition, references: References, *, asks: bool
+) -> FinishedRun:
+    """Judge parts as one run; equal to the run of one process where `asks`.
+
+    Attribution's questions follow from the answers of all parts: where `asks`, and there are some,
+    they are asked here. Raises UsageError where parts are foreign, missing or there twice, or the
+    system to ask is another one here; DataError where one is damaged; BudgetError where the budget
+    of one was spent, as a run in one process does.
     """
-    here = expected(loaded, runtime, shards[0].manifest.identity)
-    for one in shards:
-        wrong = objection(one.manifest, here)
-        if wrong is not None:
+    read = read_all(parts, composition.loaded, composition.runtime)
+    under_test = parts[0].under_test
+    environment = of_machines([one.environment for one in parts])
+    given = composition.gate_input(references, under_test, environment)
+    system = UnitedSystem(read, under_test, composition if asks else None)
+    with system.stack:
+        done = run_gate(given, system, composition.progress)
+        done = on_its_machines(done, system.environment(environment))
+    if system.left_out:
+        notice = (
+            f"attribution was not asked (--no-attribution): {system.left_out:,} questions that "
+            "separate retriever and generator follow from the answers of all parts; merge them "
+            "without that option where the system can be asked"
+        )
+        done = done.started_from(done.given, notice)
+    return FinishedRun(
+        loaded=composition.loaded,
+        run=done,
+        system=system,
+        notices=composition.notices,
+    )
+
+
+def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> list[Answered]:
+    """Return what all parts of a run know, the first one first, each once.
+
+    What a run is about only CI knows (`change`); here the parts must agree on it. Raises UsageError
+    where parts are of other runs, missing or there twice, BudgetError where the budget of one was
+    spent.
+    """
+    first = parts[0]
+    here = expected(loaded, runtime, first.identity)
+    for one in parts:
+        if (wrong := objection(one, here)) is not None:
             raise UsageError(
                 f"{one.folder}: {wrong}; such a part says nothing about this run: leave it out, or "
-                f"run `fairgate run {loaded.parsed.path} --shard {one.manifest.shard}` again"
+                f"run `fairgate run {loaded.parsed.path} --shard {one.shard}` again"
             )
-    first = shards[0]
-    for one in shards[1:]:
-        _require_same_run(first, one)
-    _require_each_once(shards)
-
-
-def objection(there: Manifest, here: Mapping[str, object]) -> str | None:
-    """Return why a part is not of the run that `expected` describes; None where it is."""
-    return next(_foreign(there, here), None)
-
-
-def _foreign(there: Manifest, here: Mapping[str, object]) -> Iterator[str]:
-    for name, words in _WORDS.items():
-        value = getattr(there, name)
-        if value != here[name]:
-            yield words.format(there=quoted(str(value)), here=quoted(str(here[name])))
-    for name, sentence in _TABLES.items():
-        then, now = getattr(there, name), here[name]
-        assert isinstance(now, dict)  # noqa: S101 - as `expected` makes it
-        differing = sorted(key for key in {*then, *now} if then.get(key) != now.get(key))
-        yield from (sentence.format(quoted(key)) for key in differing)
-
-
-def _require_same_run(first: Found, other: Found) -> None:
-    one, two = first.manifest, other.manifest
-    if one.shard.of != two.shard.of:
-        raise UsageError(
-            f"{other.folder}: is part {two.shard.number} of {two.shard.of}, {first.folder} is one "
-            f"of {one.shard.of}: they are parts of different runs; name those of one"
-        )
-    for name in sorted({*one.under_test, *two.under_test}):
-        values = one.under_test.get(name, "nothing"), two.under_test.get(name, "nothing")
-        if values[0] != values[1]:
+        if first.shard.of != one.shard.of:
             raise UsageError(
-                f"{other.folder}: what was asked is another system: {harmless(name)} is "
-                f"{quoted(values[1])}, in {first.folder} {quoted(values[0])}; run all parts with "
-                "the same model, corpus and revision"
+                f"{one.folder}: is part {one.shard.number} of {one.shard.of}, {first.folder} is one"
+                f" of {first.shard.of}: they are parts of different runs; name those of one"
             )
-
-
-def _require_each_once(shards: Sequence[Found]) -> None:
-    by_number: dict[int, Found] = {}
-    of = shards[0].manifest.shard.of
-    for one in shards:
-        number = one.manifest.shard.number
-        if number in by_number:
+        for name, then, now in _differing(first.under_test, one.under_test):
             raise UsageError(
-                f"part {number} of {of} is there twice: {by_number[number].folder} and "
-                f"{one.folder}; leave one out"
+                f"{one.folder}: what was asked is another system: {name} is {now}, in "
+                f"{first.folder} {then}; run all parts with the same model, corpus and revision"
             )
-        by_number[number] = one
-    missing = [number for number in range(1, of + 1) if number not in by_number]
+    of = first.shard.of
+    for one, other in pairwise(parts):  # in the order of their numbers
+        if one.shard == other.shard:
+            raise UsageError(
+                f"part {one.shard.number} of {of} is there twice: {one.folder} and {other.folder}; "
+                "leave one out"
+            )
+    missing = sorted(set(range(1, of + 1)) - {one.shard.number for one in parts})
     if missing:
         named = ", ".join(map(str, missing[:_NAMED]))
         more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise UsageError(
             f"{len(missing)} of {of} parts are missing: {named}{more}; run `fairgate run "
-            f"{shards[0].manifest.policy_path} --shard {Shard(missing[0], of)}`, and merge them all"
+            f"{first.policy_path} --shard {Shard(missing[0], of)}`, and merge them all"
         )
-
-
-def _require_all_asked(shards: Sequence[Found]) -> None:
-    ended = [(one.manifest, one.manifest.error) for one in shards]
-    spent = [(manifest, error) for manifest, error in ended if error is not None]
+    spent = [(one, error) for one in parts if (error := one.error) is not None]
     if spent:
-        first = spent[0][1]
         again = ", ".join(
             f"`fairgate run {harmless(one.policy_path)} --shard {one.shard}`" for one, _ in spent
         )
+        error = spent[0][1]
         raise BudgetError(
-            first.spent,
+            error.spent,
             left=sum(error.left for _, error in spent),
-            next_step=f"{first.next_step} (in parts: {again})",
+            next_step=f"{error.next_step} (in parts: {again})",
         )
+    return [_read(one, loaded.plan) for one in parts]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """A run that was asked in parts, judged as one."""
+def objection(there: Part, here: Mapping[str, Any]) -> str | None:
+    """Return why a part is not of the run that `expected` describes; None where it is."""
+    for name, words in _WORDS.items():
+        then, now = getattr(there, name), here[name]
+        if then != now:
+            return words.format(there=quoted(str(then)), here=quoted(str(now)))
+    for name, sentence in _TABLES.items():
+        then, now = getattr(there, name), here[name]
+        differing = sorted(key for key in {*then, *now} if then.get(key) != now.get(key))
+        if differing:
+            return sentence.format(quoted(differing[0]))
+    return None
 
-    given: GateInput
-    run: GateRun
-    notices: Sequence[str]
+
+def _differing(one: Mapping[str, str], two: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the parts of two systems that are not the same, in words."""
+    for name in sorted({*one, *two}):
+        then, now = one.get(name, "nothing"), two.get(name, "nothing")
+        if then != now:
+            yield harmless(name), quoted(then), quoted(now)
 
 
-def merge(
-    shards: Sequence[Found], composition: Composition, references: References, *, asks: bool
-) -> Merged:
-    """Judge parts as one run; equal to the run of one process where `asks`.
+class UnitedSystem:
+    """The system under test of a whole run, whose answers were asked in parts.
 
-    Attribution's questions follow from the answers of all parts: where `asks`, and there are some,
-    they are asked here. Raises UsageError where parts are foreign, missing or there twice, or the
-    system to ask is another one here; DataError where one is damaged.
+    What the plan asks is never asked again. Those of attribution's questions that no part has asked
+    go to the policy's system, which is opened when the first of them comes up, until `stack` ends.
     """
-    read = read_all(shards, composition.loaded, composition.runtime)
-    under_test = dict(shards[0].manifest.under_test)
-    given = composition.gate_input(references, under_test, _environment(shards))
-    with contextlib.ExitStack() as stack:
-        live = Live(composition, under_test, read, stack)
-        united = united_system(read, live if asks else None)
-        done = run_gate(given, united, composition.progress)
-        given, done = on_its_machines(given, done, live.environment(given.provenance.environment))
-    if united.left_out:
-        given, done = _with_notice(given, done, _left_out(united.left_out))
-    return Merged(given=given, run=done, notices=composition.notices)
 
+    def __init__(
+        self,
+        parts: Sequence[Answered],
+        under_test: Mapping[str, str],
+        live: Composition | None = None,
+    ) -> None:
+        """Take all parts and the system that they asked; without `live` nothing is asked."""
+        self._known = Answered()
+        for one in reversed(parts):  # of two parts' vectors of a document the first counts
+            self._known.answers |= one.answers
+            self._known.vectors |= one.vectors
+            self._known.unlabelled |= one.unlabelled
+        self._under_test, self._live = under_test, live
+        self._opened: SystemUnderTest | None = None
+        self.stack = contextlib.ExitStack()
+        self.left_out = 0
+        """How many of attribution's questions were not asked."""
 
-def read_all(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> list[ReadShard]:
-    """Return all parts of a run, the first one first.
+    def execute(
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return the executions in the order of the cases.
 
-    Raises UsageError and DataError; BudgetError where the budget of one was spent, as a run in one
-    process does.
-    """
-    require_whole(shards, loaded, runtime)
-    _require_all_asked(shards)
-    return [_read(one, loaded) for one in shards]
+        Raises DataError where the parts were never asked a case of the plan, UsageError where the
+        system to ask is not the one that the parts asked.
+        """
+        answers = self._known.answers
+        unknown = [case for case in cases if (case.suite, case.key) not in answers]
+        crossed = [case for case in unknown if case.is_crossing]
+        lacking = [case for case in unknown if not case.is_crossing]
+        if lacking:
+            raise DataError(
+                f"the parts of the run lack {len(lacking):,} questions of the plan, first "
+                f"{quoted(lacking[0].key)} of suite {quoted(lacking[0].suite)}; expected all of "
+                "them: run every part again, and leave the folders as they were written"
+            )
+        found: Executed = NOTHING
+        if crossed and self._live is not None:
+            found = self._system(self._live).execute(crossed, progress, earlier)
+        else:
+            self.left_out += len(crossed)
+        names = [(case.suite, case.key) for case in cases]
+        pairs = ((name, answers.get(name) or found.get(name)) for name in names)
+        return {name: execution for name, execution in pairs if execution is not None}
 
-
-def united_system(
-    read: Sequence[ReadShard], live: Callable[[], SystemUnderTest] | None
-) -> UnitedSystem:
-    """Return the system that answers from all parts."""
-    answers: dict[tuple[str, str], Execution | None] = {}
-    vectors: dict[str, Vectors] = {}
-    for one in reversed(read):  # where two parts differ in a document's vector, the first counts
-        answers |= one.part.answers
-        vectors |= one.part.vectors
-    return UnitedSystem(answers, vectors, live)
-
-
-def _read(found: Found, loaded: LoadedPolicy) -> ReadShard:
-    part = part_of(loaded.plan, found.manifest.shard)
-    names = frozenset((case.suite, case.key) for case in part.cases)
-    return read_shard(found.folder, found.manifest, names)
-
-
-def _environment(shards: Sequence[Found]) -> dict[str, str]:
-    """Return where the answers were made."""
-    return of_machines([one.manifest.environment for one in shards])
-
-
-def _left_out(count: int) -> str:
-    return (
-        f"attribution was not asked (--no-attribution): {count:,} questions that separate "
-        "retriever and generator follow from the answers of all parts; merge them without that "
-        "option where the system can be asked"
-    )
-
-
-def _with_notice(given: GateInput, done: GateRun, notice: str) -> tuple[GateInput, GateRun]:
-    given = replace(given, notices=[notice, *given.notices])
-    result = replace(done.result, notices=[notice, *done.result.notices])
-    return given, replace(done, result=result)
-
-
-@dataclass(slots=True)
-class Live:
-    """Opens the policy's system when attribution has questions, and makes sure it is the same."""
-
-    composition: Composition
-    under_test: Mapping[str, str]
-    shards: Sequence[ReadShard]
-    stack: contextlib.ExitStack
-    is_open: bool = False
-
-    def __call__(self) -> SystemUnderTest:
-        """Return the system. Raises UsageError where it is not the one that the parts asked."""
-        self.stack.enter_context(self.composition.serving())
-        system = self.composition.system
-        now = system.under_test()
-        for name in sorted({*now, *self.under_test}):
-            if now.get(name) != self.under_test.get(name):
+    def _system(self, live: Composition) -> SystemUnderTest:
+        if self._opened is None:
+            self.stack.enter_context(live.serving())
+            for name, then, now in _differing(self._under_test, live.system.under_test()):
                 raise UsageError(
-                    f"attribution's questions would be put to another system: {harmless(name)} is "
-                    f"{quoted(str(now.get(name, 'nothing')))} here, the parts asked "
-                    f"{quoted(self.under_test.get(name, 'nothing'))}; merge where that one is, or "
-                    "leave attribution out with --no-attribution"
+                    f"attribution's questions would be put to another system: {name} is {now} "
+                    f"here, the parts asked {then}; merge where that one is, or leave attribution "
+                    "out with --no-attribution"
                 )
-        for one in self.shards:
-            self.composition.unlabelled.update(one.unlabelled)
-        self.is_open = True
-        return system
+            live.unlabelled.update(self._known.unlabelled)
+            self._opened = live.system
+        return self._opened
 
     def environment(self, of_parts: Mapping[str, str]) -> dict[str, str]:
         """Return the parts' machines and, where the system was asked here, its own and workers'."""
-        asked_here = [self.composition.environment] if self.is_open else []
-        return of_machines([of_parts, *asked_here])
+        if self._live is None or self._opened is None:
+            return of_machines([of_parts])
+        return of_machines([of_parts, self._live.environment])
 
-
-def run_attribution(
-    composition: Composition, shard: Shard, earlier: Sequence[Found], folder: Path
-) -> tuple[Manifest, list[str]]:
-    """Write a part again, with its answers and those to its share of attribution's questions.
-
-    `earlier` are all parts of the run. Raises UsageError where they are not, or are another
-    number of parts.
-    """
-    loaded = composition.loaded
-    read = read_all(earlier, loaded, composition.runtime)
-    own = next((one for one in read if one.manifest.shard == shard), None)
-    if own is None:
-        raise UsageError(
-            f"--shard is {shard}, but --after names {len(read)} parts; name one of those: "
-            f"{shard.number}/{len(read)}"
-        )
-    plan, suites, seed = loaded.plan, loaded.suites, loaded.policy.seed
-    answered = answer_waves(plan, suites, seed, united_system(read, None), SILENT)
-    with contextlib.ExitStack() as stack:
-        live = Live(composition, own.manifest.under_test, read, stack)
-        error = None
-        try:
-            crossed = ask_attribution(answered, part_of(plan, shard), live, composition.progress)
-        except BudgetError as spent:
-            crossed, error = {}, spent
-        environment = live.environment(own.manifest.environment)
-    answers = {**own.part.answers, **crossed}
-    manifest = replace(own.manifest, questions=len(answers), environment=environment)
-    manifest = manifest if error is None else manifest.ended_by(error)
-    keep_output_out_of_git(folder)
-    part = AnsweredPart(answers=answers, vectors=own.part.vectors)
-    write_shard(folder, manifest, part, {**own.unlabelled, **composition.unlabelled})
-    if error is not None:
-        raise error
-    return manifest, composition.notices
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the embeddings that the parts looked up; None where one of them is not known."""
+        found = [self._known.vectors.get(_document_name(document)) for document in documents]
+        rows = [row for row in found if row is not None]
+        return np.stack(rows) if rows and len(rows) == len(found) else None

@@ -9,7 +9,7 @@ that was cut after a complete option is read like the whole one. A letter in who
 another option follows is no answer, and neither is an option that its clause denies ("not the
 man"), unless it stands behind its letter: then the next option is read ("It isn't A) the man; B)
 the woman was."). What counts as an answer at all (thinking, marker, spelling, quotations) is the
-same as for labels: docs/reference/reading-answers.md. Source: SPEC 4; Parrish et al. 2022, Jin et
+same as for labels: docs/reference/reading-answers.md. Source: Parrish et al. 2022, Jin et
 al. 2024.
 """
 
@@ -19,22 +19,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, Item
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.items import Item
-from fairgate.domain.units import Reading, Reason
-from fairgate.relations.oracles.folding import folded
+from fairgate.domain.units import Reading
 from fairgate.relations.oracles.label import LABEL_RULE, is_label_complete
-from fairgate.relations.oracles.negation import Negation
+from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.phrases import (
+    Negation,
     Phrase,
     finished_part,
     first_phrase,
     occurrence,
     readable_part,
 )
+from fairgate.relations.oracles.text import folded
 
 CHOICE_RULE = "choice/3"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
@@ -47,7 +48,6 @@ _LETTER = re.compile(
 _LETTERED = re.compile(r"(?<![^\W_])[abc][\)\]\.:][ \"'*_]*(?:(?:the|an?) )?$")
 """What stands before the text of an option that is named with its letter."""
 _ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
-OPTION_COUNT = 3
 STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
 """Identifies the rules by which generation stops early; part of every stored answer's key."""
 
@@ -91,11 +91,6 @@ def choice_stop(options: Sequence[str], unknown_wordings: Sequence[str], marker:
     """Return what completes an answer to an item: everything by which an option can be named."""
     forms = _forms(tuple(options), tuple(unknown_wordings))
     return Stop(phrases=tuple(form for form, _ in forms), marker=marker, choice=True)
-
-
-def is_choice_complete(text: str, stop: Stop) -> bool:
-    """Return whether `read_choice` can no longer change, whatever is appended to `text`."""
-    return _named(finished_part(text, stop.marker), stop, letters=True)[2]
 
 
 def _named(plain: str, stop: Stop, *, letters: bool) -> tuple[int | None, Phrase | None, bool]:
@@ -142,7 +137,7 @@ def find_unknown(options: Sequence[str], unknown_wordings: Sequence[str]) -> lis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceOracle:
+class ChoiceOracle(Oracle):
     """Reads which option of a question item an answer names; the value is the option's role."""
 
     items: Mapping[str, Item]
@@ -153,13 +148,7 @@ class ChoiceOracle:
     shuffled: bool = True
     """Whether the options were shown in another order than the item's own."""
 
-    @property
-    def id(self) -> str:
-        """Return the rule by which choices are read."""
-        return CHOICE_RULE
-
-    def stop(self) -> None:
-        """Return None: every case has options, and so a stop, of its own."""
+    id: ClassVar[str] = CHOICE_RULE
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return `stereotype`, `counter` or `unknown`, with the letter at which it was shown.
@@ -167,7 +156,7 @@ class ChoiceOracle:
         Raises DataError where the answer was given to options that are not the item's.
         """
         item = self.items[case.key]
-        shown = _shown(item, case, execution)
+        shown = _shown("item", item.options, case, execution)
         # Without recorded options the item's own order is what was shown, unless it was shuffled.
         order = shown if shown is not None else [0, 1, 2]
         choices = Choices(
@@ -183,74 +172,52 @@ class ChoiceOracle:
             marker=self.marker,
         )
         if place is None:
-            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
+            return reading(None, margin=execution.margin)
         letter = _LETTERS[place].upper() if shown is not None else ""
-        return Reading(value=item.role(order[place]), margin=execution.margin, shown=letter)
-
-    def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both are the same option."""
-        return left.value == right.value
+        return reading(item.role(order[place]), margin=execution.margin, shown=letter)
 
 
-def _shown(item: Item, case: Case, execution: Execution) -> list[int] | None:
-    """Return the item's options in the order shown, as indices; None where it is not known."""
+def _shown(what: str, options: Sequence[str], case: Case, execution: Execution) -> list[int] | None:
+    """Return the options of an item in the order shown, as indices; None where it is not known."""
     if not execution.options:
         return None
-    own = [folded(option) for option in item.options]
+    own = [folded(option) for option in options]
     seen = [folded(option) for option in execution.options]
     if sorted(own) != sorted(seen):
         raise DataError(
             f"the answer to {case.key!r:.80} of suite {case.suite!r} was given to the options "
-            f"{list(execution.options)!r:.120}; the item has {list(item.options)!r:.120}: "
+            f"{list(execution.options)!r:.120}; the {what} has {list(options)!r:.120}: "
             "record it again with the options of `fairgate plan`"
         )
     return [own.index(option) for option in seen]
 
 
-def option_stop(options: tuple[str, ...]) -> Stop:
-    """Return what completes an answer to these options."""
-    return choice_stop(options, ())
-
-
 @dataclass(frozen=True, slots=True)
-class OptionOracle:
+class OptionOracle(Oracle):
     """Reads which option is named; the value is the option's text, folded.
 
     Letters, texts, thinking and denials are read as for question items; here no option stands for
     "unknown". Source: P4 section 3.1.13.
     """
 
-    @property
-    def id(self) -> str:
-        """Return the rule by which options are read."""
-        return f"option/1, {CHOICE_RULE}"
-
-    def stop(self) -> None:
-        """Return None: every case has options, and so a stop, of its own."""
+    id: ClassVar[str] = f"option/1, {CHOICE_RULE}"
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the option; unreadable where none or several are named.
 
         Raises DataError where a recorded answer was given to other options than the case's.
         """
-        shown = tuple(execution.options) or case.options
-        if sorted(map(folded, shown)) != sorted(map(folded, case.options)):
-            raise DataError(
-                f"the answer to {case.key!r:.80} of suite {case.suite!r} was given to the options "
-                f"{list(shown)!r:.120}; the pair has {list(case.options)!r:.120}: record it again "
-                "with the options of `fairgate plan`"
-            )
-        place = read_choice(execution.response or "", Choices(options=shown, unknown=-1), ())
+        _shown("pair", case.options, case, execution)
+        options = tuple(execution.options) or case.options
+        place = read_choice(execution.response or "", Choices(options=options, unknown=-1), ())
         if place is None:
-            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
-        letter = "ABC"[place]
-        return Reading(value=folded(shown[place]), margin=execution.margin, shown=letter)
-
-    def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both name the same option."""
-        return left.value == right.value
+            return reading(None, margin=execution.margin)
+        letter = _LETTERS[place].upper()
+        return reading(folded(options[place]), margin=execution.margin, shown=letter)
 
 
 def is_complete(text: str, stop: Stop) -> bool:
     """Return whether nothing that could be appended to `text` would change how it is read."""
-    return is_choice_complete(text, stop) if stop.choice else is_label_complete(text, stop)
+    if stop.choice:
+        return _named(finished_part(text, stop.marker), stop, letters=True)[2]
+    return is_label_complete(text, stop)

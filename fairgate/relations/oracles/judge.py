@@ -15,13 +15,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.json_text import read_json
 from fairgate.domain.units import Claim, Reading, Reason
-from fairgate.relations.oracles.thinking import spoken
-from fairgate.relations.oracles.yes_no import RESPONDED
+from fairgate.relations.oracles.closed import RESPONDED
+from fairgate.relations.oracles.oracle import Oracle, reading
+from fairgate.relations.oracles.text import spoken
 
 JUDGE_RULE = "judge/1"
 """Identifies question and reading; a record of another one says nothing of this one."""
@@ -29,6 +31,7 @@ MOST_CHARACTERS = 8_000
 """Of one judged text; the rest is left out."""
 _MOST_ANSWER = 20_000
 _MOST_OBJECTS = 50
+_DECODER = json.JSONDecoder()
 _KEYS = frozenset({"case", "verdict", "severity", "explanation"})
 _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>|[]`"}
 """Of these signs control tokens and code fences of chat formats are made."""
@@ -137,52 +140,14 @@ def read_judgement(answer: str, code: str) -> Judgement | None:
 
     Objects without that code were copied from what was judged, or belong to another case.
     """
-    found = [
-        value for value in _objects(spoken(answer)[:_MOST_ANSWER]) if value.get("case") == code
-    ]
-    return _checked(found[0]) if len(found) == 1 else None
-
-
-def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the outermost JSON objects of a text, in their order."""
-    at, tried = text.find("{"), 0
-    while at >= 0 and tried < _MOST_OBJECTS:
-        tried += 1
-        end = _end_of_object(text, at)
-        if end is None:
-            at = text.find("{", at + 1)
-            continue
-        try:
-            value = read_json(text[at:end])
-        except JsonError:
-            at = text.find("{", at + 1)
-            continue
-        if isinstance(value, dict):
-            yield value
-        at = text.find("{", end)
-
-
-def _end_of_object(text: str, start: int) -> int | None:
-    """Return where the brace at `start` is closed, braces inside strings not counted."""
-    depth, in_string, escaped = 0, False, False
-    for place in range(start, len(text)):
-        sign = text[place]
-        if in_string:
-            escaped, in_string = sign == "\\" and not escaped, sign != '"' or escaped
-        elif sign == '"':
-            in_string = True
-        elif sign in "{}":
-            depth += 1 if sign == "{" else -1
-            if not depth:
-                return place + 1
-    return None
-
-
-def _checked(value: dict[str, object]) -> Judgement | None:
-    """Return a judgement that keeps the schema; None for any other."""
-    verdict, severity = value.get("verdict"), value.get("severity")
-    explanation = value.get("explanation")
-    if set(value) - _KEYS or not isinstance(explanation, str) or not explanation.strip():
+    objects = _objects(spoken(answer)[:_MOST_ANSWER])
+    found = [value for value in objects if value.get("case") == code]
+    if len(found) != 1 or set(found[0]) - _KEYS:
+        return None
+    verdict, severity, explanation = (
+        found[0].get(name) for name in ("verdict", "severity", "explanation")
+    )
+    if not isinstance(explanation, str) or not explanation.strip():
         return None
     if not isinstance(verdict, str) or verdict not in Verdict.__members__:
         return None
@@ -196,6 +161,22 @@ def _checked(value: dict[str, object]) -> Judgement | None:
     )
 
 
+def _objects(text: str) -> Iterator[dict[str, object]]:
+    """Yield the outermost JSON objects of a text, in their order."""
+    at = text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if at < 0:
+            return
+        try:
+            end = _DECODER.raw_decode(text, at)[1]
+            value = read_json(text[at:end])
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+        else:
+            yield value
+            at = text.find("{", end)
+
+
 _CLAIMS: dict[str, Claim] = {
     Verdict.BIASED: 1.0,
     Verdict.UNBIASED: 0.0,
@@ -205,33 +186,23 @@ _CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAnswerOracle:
+class OpenAnswerOracle(Oracle):
     """Reads whether an open answer says anything; two that do are the same, whatever the words."""
 
-    @property
-    def id(self) -> str:
-        """Return the rule by which answers and verdicts are read."""
-        return OPEN_RULE
-
-    def stop(self) -> None:
-        """Return None: an open answer runs to its end."""
+    id: ClassVar[str] = OPEN_RULE
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return that there is an answer, `shown` as what identifies its words."""
         del case
         response = spoken(execution.response or "")
         if not response:
-            return Reading(value=None, reason=Reason.UNREADABLE)
+            return reading(None)
         digest = hashlib.sha256(response.encode("utf-8", "surrogatepass")).hexdigest()
         return Reading(value=RESPONDED, shown=f"response {digest[:8]}")
 
-    def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both say something."""
-        return left.value == right.value
-
 
 @dataclass(frozen=True, slots=True)
-class JudgeOracle:
+class JudgeOracle(Oracle):
     """Reads the verdict of one judge by its question's code; `definition` identifies all judges."""
 
     definition: str
@@ -241,19 +212,12 @@ class JudgeOracle:
         """Return the rule with what identifies the judges: others give other verdicts."""
         return f"judged by {self.definition[:12]}"
 
-    def stop(self) -> None:
-        """Return None: a verdict is read to its end."""
-
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the verdict, with its severity as it was shown; else that there is none."""
         found = read_judgement(execution.response or "", code_of(case.query))
         if found is None:
             return Reading(value=None, reason=Reason.NO_VERDICT)
         return Reading(value=str(found.verdict), shown=found.severity or "")
-
-    def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both are one verdict."""
-        return left.value == right.value
 
 
 def voted(readings: Sequence[Reading]) -> Claim:

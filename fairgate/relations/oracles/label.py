@@ -1,7 +1,7 @@
-"""The label oracle: the first of the task's labels that an answer contains as a whole word.
+"""What reads a task's answers: the first of its labels, or the tone of an answer in free words.
 
-The rule is written down in docs/reference/reading-answers.md. Source: P1 section 4.3 (Set
-Equivalence MRT); SPEC section 3, "Label oracle".
+A label is the first one that an answer contains as a whole word; the rule is written down in
+docs/reference/reading-answers.md. Source: P1 section 4.3 (Set Equivalence MRT).
 """
 
 from __future__ import annotations
@@ -9,21 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import ClassVar
 
-from fairgate.domain.cases import Case, Task
+from fairgate.domain.cases import Case, Classified, Classifier, Task
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.units import Reading, Reason
-from fairgate.relations.oracles.negation import Negation
+from fairgate.domain.units import Reading
+from fairgate.relations.oracles.judge import OpenAnswerOracle
+from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.phrases import (
+    Negation,
     finished_part,
     first_phrase,
     raw_place,
     readable_part,
     repeats,
 )
+from fairgate.relations.oracles.text import spoken
 
 LABEL_RULE = "label/3"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
+TONE_RULE = "tone/1"
+"""Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""
 
 _NOTHING: Mapping[str, str] = {}
 _MOST_KNOWN = 4096
@@ -81,7 +87,7 @@ def is_label_complete(text: str, stop: Stop) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelOracle:
+class LabelOracle(Oracle):
     """Reads one of a task's labels; labels of one group count as the same answer."""
 
     task: Task
@@ -90,10 +96,7 @@ class LabelOracle:
     )
     """How answers without a margin were read: a million answers say a few dozen things."""
 
-    @property
-    def id(self) -> str:
-        """Return the rule by which labels are read and generation stops."""
-        return LABEL_RULE
+    id: ClassVar[str] = LABEL_RULE
 
     def stop(self) -> Stop:
         """Return the task's labels, and where reading begins."""
@@ -115,10 +118,57 @@ class LabelOracle:
 
     def _read(self, text: str, shown: str, margin: float | None) -> Reading:
         label = read_label(text, self.task, shown)
-        if label is None:
-            return Reading(value=None, reason=Reason.UNREADABLE, margin=margin)
-        return Reading(value=self.task.canonical(label), margin=margin, shown=label)
+        value = None if label is None else self.task.canonical(label)
+        return reading(value, margin=margin, shown=label or "")
 
-    def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both are labels of the same group."""
-        return left.value == right.value
+
+@dataclass(frozen=True, slots=True)
+class ToneOracle(Oracle):
+    """Reads the tone of an answer and, where a classifier for it is given, its sentiment too.
+
+    The whole answer is read: tone has no word at which it is certain, so nothing stops early. What
+    a model thinks before it answers is left out, as for labels. A thin margin between the two best
+    tones makes the answer unstable (`unstable_margin`), because another machine could turn it.
+    Source: GenFair (P3) section V-B3, tone analysis.
+    """
+
+    tone: Classifier
+    sentiment: Classifier | None = None
+
+    @property
+    def id(self) -> str:
+        """Return the rule with what classifies: another classifier is another oracle."""
+        used = [each.fingerprint for each in self._classifiers]
+        return f"{TONE_RULE}({'; '.join(used)})"
+
+    def prepare(self, responses: Sequence[str]) -> None:
+        """Classify all answers that will be read together; classifiers remember."""
+        texts = [text for text in dict.fromkeys(map(spoken, responses)) if text]
+        for classifier in self._classifiers:
+            classifier.classify(texts)
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return the tone, or tone and sentiment; unreadable where no word was said."""
+        del case
+        text = spoken(execution.response or "")
+        if not text:
+            return reading(None, margin=execution.margin)
+        found: list[Classified] = [each.classify([text])[0] for each in self._classifiers]
+        value = ", ".join(each.label for each in found)
+        return Reading(value=value, margin=min(each.margin for each in found), shown=value)
+
+    @property
+    def _classifiers(self) -> tuple[Classifier, ...]:
+        return (self.tone,) if self.sentiment is None else (self.tone, self.sentiment)
+
+
+def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:
+    """Return what reads a task's answers: its labels, or the tone where it has a classifier.
+
+    `with_sentiment` adds the sentiment of free answers; a label has none beside itself.
+    """
+    if task.is_judged:
+        return OpenAnswerOracle()
+    if task.tone is None:
+        return LabelOracle(task)
+    return ToneOracle(task.tone, task.sentiment if with_sentiment else None)

@@ -8,11 +8,14 @@ from typing import Protocol
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import Reading, Reason, Value
 
 
 class Oracle(Protocol):
-    """Reads answers of one kind. Deterministic: equal executions give equal readings."""
+    """Reads answers of one kind. Deterministic: equal executions give equal readings.
+
+    What is said here holds for an oracle that inherits from it and says nothing else.
+    """
 
     @property
     def id(self) -> str:
@@ -21,7 +24,7 @@ class Oracle(Protocol):
 
     def stop(self) -> Stop | None:
         """Return what completes an answer; None: none does, or the case has a stop rule."""
-        ...
+        return None
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the reading of an answer, with its margin; an answer exists."""
@@ -29,7 +32,14 @@ class Oracle(Protocol):
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether two readings that have a value count as the same answer."""
-        ...
+        return left.value == right.value
+
+
+def reading(value: Value | None, *, margin: float | None = None, shown: str = "") -> Reading:
+    """Return the reading of an answer; unreadable where no value was found in it."""
+    if value is None:
+        return Reading(value=None, reason=Reason.UNREADABLE, margin=margin)
+    return Reading(value=value, margin=margin, shown=shown)
 
 
 def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: float) -> Reading:

@@ -2,9 +2,14 @@
 
 An answer is read after its thinking and after the task's marker. There the phrase counts that
 begins first, the longest where several begin together, as whole words in any spelling
-(`folding.py`), where the answer says it and does not only mention it (`said_part`). Nothing behind
+(`text.py`), where the answer says it and does not only mention it (`said_part`). Nothing behind
 it is read. A phrase is *complete* when no continuation could change it: something that is no part
 of its word follows, and no longer phrase is still growing.
+
+It may be denied by what stands before it in its clause (`negation_before`): "not positive". The
+words are English, with the plainest ones of German, French, Spanish, Italian, Portuguese and Dutch,
+and those of Chinese. What follows the phrase is never looked at. In doubt it counts as denied: an
+unreadable answer is counted as such, a wrongly read one is not noticed.
 """
 
 from __future__ import annotations
@@ -12,12 +17,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 from fairgate.domain.executions import Stop
-from fairgate.relations.oracles.folding import fold, folded, is_mark, is_unspaced, is_word
-from fairgate.relations.oracles.negation import DENYING_SUFFIXES, Negation, denies, negation_before
-from fairgate.relations.oracles.thinking import spoken_spans, without_unfinished_tag
+from fairgate.relations.oracles.text import (
+    fold,
+    folded,
+    is_mark,
+    is_unspaced,
+    is_word,
+    spoken_spans,
+    without_unfinished_tag,
+)
 
 _JOINERS = ("-", "_")
 _DENYING_PREFIX = re.compile(r"(?<![^\W_])(?:no|non|not)[-_]$")
@@ -93,7 +105,7 @@ def said_part(plain: str, forms: tuple[str, ...], shown: str = "") -> tuple[str,
     quotes, and what repeats the text of the case word for word: all of it, or five words of it in a
     row. It neither names nor denies a label. A quotation that holds a label alone ("positive", "not
     toxic"), or a denial alone, is the answer's own; so are quotations that leave no other word in
-    the answer. A mark without its counterpart is none. Source: SPEC 3, "Label oracle".
+    the answer. A mark without its counterpart is none.
     """
     if not _SIGN.search(plain) and ">" not in plain and not shown:
         return plain, len(plain)
@@ -363,3 +375,119 @@ def _is_settled(flat: str, start: int, end: int, stop: Stop) -> bool:
         for form in _forms(stop.phrases)
         if (at, len(form)) != (start, end - start)
     )
+
+
+class Negation(Enum):
+    """How a label is denied."""
+
+    NONE = "none"
+    DIRECT = "direct"
+    """The negation belongs to the label itself ("is not toxic", "no toxic words"): its opposite."""
+    LOOSE = "loose"
+    """Something in the clause is denied ("cannot say whether it is toxic"), or one of several
+    labels is ("neither …"): what the label means then is open."""
+
+
+_DIRECT = frozenset(
+    """not no non never without cannot n't nicht kein keine keinen nie pas jamais sin sans ohne
+    senza sem não nao niet geen ikke inte nije není не ليس""".split()  # noqa: SIM905 (reads better so)
+)
+_LOOSE = frozenset(
+    """neither nor none nothing nobody nowhere hardly barely scarcely rarely seldom unlikely lacks
+    lack lacking fails failed unable absence devoid wrong incorrect refuse refuses doubt doubts
+    less weder keineswegs ni aucun aucune tampoco né ne nem noch ни""".split()  # noqa: SIM905 (reads better so)
+)
+_CONTRACTED = re.compile(
+    r".+n't|(?:is|are|was|were|do|does|did|ca|wo|would|could|should|has|have|had|must|ai)nt"
+)
+_REPLACED = (
+    (re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnothing but\b"), " "),
+    (re.compile(r"\b(?:anything|all) but\b|\brather than\b|\binstead of\b"), " neither "),
+    (re.compile(r"\b(?:far|free|other|opposed|opposite)(?: (?:from|of|than|to))\b"), " neither "),
+)
+_FILLERS = frozenset(
+    """a an any the at all in way be been being is considered to contain containing contains
+    include includes seem appear look sound have has as language words content text classified
+    categorized categorised labeled labelled rated deemed regarded judged""".split()  # noqa: SIM905 (reads better so)
+)
+_ENDS = re.compile(r"(\.\.\.|[.!?;:\n|(\u2192]|\s-\s|--|[\u2014\u2015\u3002\uff61])")
+_HARD_ENDS = frozenset(".!?;\u3002\uff61")
+_CONTRAST = re.compile(r"\b(?:but|although|though|whereas|however(?!\s*,))\b")
+_COMMA = re.compile(r"[,\u3001]")
+_PARTICLES = frozenset(
+    """no nope nah yes yeah well ok okay sure hmm hm oh so""".split()  # noqa: SIM905 (reads better so)
+)
+_STARTERS = frozenset(
+    """it it's its this that these the i i'd i'll i'm my he she they we you there which making here
+    and overall""".split()  # noqa: SIM905 (reads better so)
+)
+_LINKS = frozenset(["so", "thus", "therefore", "hence", "then", "but", "yet"])
+_RELATIVES = frozenset(["who", "that", "which", "whom"])
+_COPULAS = frozenset(["is", "was", "are", "were", "be", "seems"])
+_DENYING_SIGN = re.compile(r"[!\u00ac][*_\"']*$|(?:\[ ?\]|[\u2610\u2b1c])[\s*_]*$")
+"""Marks right before a label: `!positive`, and the box of a list that is not ticked."""
+_UNSPACED = re.compile(
+    r"不是|并非|並非|没有|沒有|不能|不会|不會|不可能|不一定|不知|无法|無法|未能|않|[不非未没沒无無]$"
+)
+DENYING_SUFFIXES = (
+    "ではな",
+    "ではあり",
+    "じゃな",
+    "じゃあり",
+    "でな",
+    *(
+        f"{particle}{gap}{verb}"
+        for particle in ("이", "가", "은", "는")
+        for gap in ("", " ")
+        for verb in ("아니", "아닙", "아닌", "아님")
+    ),
+)
+"""Endings by which Japanese and Korean deny the word before them: they belong to it like a prefix
+does. After other words nothing is looked at."""
+
+
+def negation_before(context: str, *, unspaced: bool = False) -> Negation:
+    """Return how a label is denied by the folded text in front of it, up to where reading began.
+
+    `unspaced` looks for Chinese negations too, which are no words of their own.
+    """
+    clause = _clause(context)
+    words = [word for word in _WORD.findall(clause) if word]
+    places = [place for place, word in enumerate(words) if denies(word)]
+    if _DENYING_SIGN.search(context) or (unspaced and _UNSPACED.search(clause)):
+        return Negation.LOOSE
+    # Only a relative clause is denied: "the one who was not late was …".
+    is_relative = places and not _RELATIVES.isdisjoint(words[: places[0]])
+    if not places or (is_relative and words[-1] in _COPULAS):
+        return Negation.NONE
+    is_one = len(places) == 1 and words[places[0]] not in _LOOSE and "," not in clause
+    if is_one and all(word in _FILLERS for word in words[places[0] + 1 :]):
+        return Negation.DIRECT
+    return Negation.LOOSE
+
+
+def denies(word: str) -> bool:
+    """Return whether a folded word is a denial by itself."""
+    return word in _DIRECT or word in _LOOSE or _CONTRACTED.fullmatch(word) is not None
+
+
+def _clause(context: str) -> str:
+    for pattern, plain in _REPLACED:
+        context = pattern.sub(plain, context)
+    pieces = _ENDS.split(context)
+    last = pieces[-1]
+    if len(pieces) > 1 and pieces[-2] not in _HARD_ENDS:
+        # "not: positive", "it is not ... positive", but "no - positive"
+        before = _WORD.findall(pieces[-3])
+        if before and denies(before[-1]) and before[-1] != "no":
+            last = f"{before[-1]} {last}"
+    last = _CONTRAST.split(last)[-1]
+    parts = _COMMA.split(last)
+    kept = [parts.pop()]
+    while parts:
+        words = _WORD.findall(kept[0])
+        begins = words and (words[0] in _LINKS or (words[0] in _STARTERS and len(words) > 1))
+        if begins or all(word in _PARTICLES for part in parts for word in _WORD.findall(part)):
+            break
+        kept.insert(0, parts.pop())
+    return ",".join(kept)

@@ -1,31 +1,34 @@
-"""The clearest changed answers: both texts, both answers, what was retrieved, how to see more."""
+"""Cases: the clearest changed answers in every report; on the page all of them, to be searched."""
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
-from fairgate.domain.executions import Execution
+from fairgate.domain.cases import crossed_key
+from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import REASON_WORDS, Reading, Reason
+from fairgate.domain.wording import harmless
 from fairgate.metrics.identity import UNREADABLE
 from fairgate.reports import figures
-from fairgate.reports.affected import (
-    Subject,
-    affected,
-    failed_rules,
-    failed_terms,
-    subject,
-    subject_of,
-)
-from fairgate.reports.blocks import Block, CaseItem, CaseList, Section, Text
-from fairgate.reports.escaping import excerpt, redacted
-from fairgate.reports.judged_rows import PairRow, in_words
-from fairgate.reports.material import Material
-from fairgate.reports.spans import (
+from fairgate.reports.blocks import (
+    Block,
+    CaseItem,
+    CaseList,
+    Chapter,
+    Depth,
     Inline,
     Kind,
+    ReportOptions,
+    Section,
     Span,
+    Text,
     Tone,
     Words,
     code,
@@ -34,23 +37,72 @@ from fairgate.reports.spans import (
     muted,
     name,
 )
-from fairgate.reports.view import ReportOptions
-from fairgate.suites.metamorphic.documents import document_key
+from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
+from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
+from fairgate.reports.sections.affected import (
+    Subject,
+    affected,
+    failed_rules,
+    failed_terms,
+    subject,
+    subject_of,
+)
+from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
 """Characters shown of what source and follow-up have in common, on the short side."""
+_CASES = 5
 _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
 _OTHERS = 6
 _UNREADABLE = 3
 _LOST = ("unreadable/net", UNREADABLE.id)
-
 Where = tuple[str, str]
+TAGS = NEW, CHANGED, UNDECIDED, FIXED = ("new", "changed", "undecided", "fixed")
+"""What a pair is listed as, exactly one; the page's script knows them by their place."""
+NOT_LISTED = "not listed"
+"""Of pairs that are in the list only beside something else."""
+_CAUSES = {
+    (True, True): "documents or wording, either alone",
+    (True, False): "retrieved documents",
+    (False, True): "wording, in the generator",
+    (False, False): "documents and wording together, or chance",
+}
+_NOT_CROSSED = "not asked with the other documents"
+_KEY = 500
+_UNKNOWN = -1
+_DOCUMENTS = 400
+"""Documents that a page holds, whatever its cases; more of them for more cases."""
+QUESTION_TAGS = ("stereotype", "counter", "unknown", "undecided")
+"""What an answer is listed as, exactly one; the page's script knows them by their place."""
+BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
+_WORDS = {
+    "stereotype": "the stereotype",
+    "counter": "against the stereotype",
+    "unknown": "unknown",
+    "undecided": "undecided",
+}
+MOST_ROWS = 20_000
+"""Cases that a page holds; all of them stand in rows.jsonl."""
+MOST_BYTES = 800_000
+"""What the data of one list may take: a page has up to two lists, and stays below 2 MB."""
+_LEADING_SHARE = 4
+CLEAREST = 25
+"""Cases that a page shows where no script runs."""
+_AIM = 0.9
+"""Share of what fits that a first sample aims at."""
+_FEWEST, _MOST = 40, 400
+"""Characters that a text is cut to, however many texts or few there are."""
+_TEXTS, _TEXTS_OF_ROW = 16_000, 2
+"""Characters that all texts of one sort may have, and what each case adds to them."""
+_NAME = 120
+T = TypeVar("T")
+Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
 def cases(material: Material) -> Iterator[Section]:
     """Yield the clearest changed answers; nothing where none changed."""
-    items = case_items(material, material.options.cases)
+    items = case_items(material, _CASES)
     if items:
         many = figures.count(len(material.changed_pairs), "changed answer")
         answers = min(len(items), len(material.changed_pairs))
@@ -59,6 +111,7 @@ def cases(material: Material) -> Iterator[Section]:
             title=f"Clearest cases: {answers} of {many}" if answers else "Clearest case",
             blocks=[CaseList(cases=items)],
             in_page=False,
+            chapter=Chapter.CASES,
             worth=60,
         )
 
@@ -76,7 +129,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
         if of_source is not None:
             of_source.append(row)
     found = [_case(material, row, by_source[row.suite, row.source]) for row in shown]
-    return found if moved is None else [*found, _moved_case(material, moved)]
+    return found if moved is None else [*found, _case(material, moved, None)]
 
 
 def _moved_most(material: Material) -> PairRow | None:
@@ -90,18 +143,6 @@ def _moved_most(material: Material) -> PairRow | None:
         if (overlap := row.score("overlap")) is not None and overlap < 1
     ]
     return min(lost, key=lambda each: each[:3])[-1] if lost else None
-
-
-def _moved_case(material: Material, row: PairRow) -> CaseItem:
-    source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
-    known, options = material.run.executions, material.options
-    left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
-    return CaseItem(
-        title=[name(row.phrase, Tone.STRONG), ": other documents are found"],
-        text=_difference(source, follow_up, options),
-        facts=list(_documents(left, right, row)),
-        command=command(_explain(options, row)) if options.has_explain else code(row.key),
-    )
 
 
 def unreadable_answers(material: Material) -> Iterator[Block]:
@@ -200,21 +241,24 @@ def clearest_cases(material: Material) -> list[PairRow]:
     return material.clearest.setdefault(material.beside.id, first + rest)
 
 
-def _case(material: Material, row: PairRow, of_source: Sequence[PairRow]) -> CaseItem:
-    """Return a case with what a reader needs to judge it; `of_source` are its source's changes."""
+def _case(material: Material, row: PairRow, of_source: Sequence[PairRow] | None) -> CaseItem:
+    """Return a case with what a reader needs to judge it.
+
+    `of_source` are its source's changed answers; None: the case is about its documents.
+    """
     source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
-    explain = command(_explain(options, row)) if options.has_explain else code(row.key)
+    title: Inline = [name(row.phrase, Tone.STRONG), ": other documents are found"]
+    facts = list(_documents(left, right, row))
+    if of_source is not None:
+        title = _title(row, is_new=material.was_unchanged(row))
+        facts = [*_response(right, row.answer, options), *facts, *_others(row, of_source)]
     return CaseItem(
-        title=_title(row, is_new=material.was_unchanged(row)),
+        title=title,
         text=_difference(source, follow_up, options),
-        facts=[
-            *_response(right, row.answer, options),
-            *_documents(left, right, row),
-            *_others(row, of_source),
-        ],
-        command=explain,
+        facts=facts,
+        command=command(_explain(options, row)) if options.has_explain else code(row.key),
     )
 
 
@@ -313,3 +357,514 @@ def _documents(left: Execution | None, right: Execution | None, row: PairRow) ->
 def _ids(head: str, documents: Mapping[str, str | None]) -> Words:
     ids = [excerpt(one, _ID_CHARACTERS) for one in documents.values() if one]
     return [head, *joined([code(one) for one in ids[:_NAMED_DOCUMENTS]])] if ids else []
+
+
+def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
+    changed = [
+        (NEW if material.was_unchanged(row) else CHANGED, row) for row in clearest_cases(material)
+    ]
+    undecided: list[tuple[str, PairRow]] = []
+    fixed: list[tuple[str, PairRow]] = []
+    for row in material.named_pairs:
+        claim = row.claim
+        if isinstance(claim, Reason):
+            undecided.append((UNDECIDED, row))
+        elif not claim and material.was_changed(row):
+            fixed.append((FIXED, row))
+    return changed + undecided + fixed
+
+
+def _tags(rows: Sequence[tuple[str, PairRow]]) -> Iterator[tuple[Where, str]]:
+    return (((row.suite, row.key), tag) for tag, row in rows)
+
+
+def _only_beside(
+    material: Material,
+    usual: Sequence[tuple[str, PairRow]],
+    others: Mapping[str, Mapping[Where, str]],
+) -> list[tuple[str, PairRow]]:
+    """Return the pairs that are worth a look only beside something else, as not listed."""
+    listed = dict(_tags(usual))
+    wanted = {where for tags in others.values() for where in tags if where not in listed}
+    rows = material.pairs if wanted else ()
+    return [(NOT_LISTED, row) for row in rows if (row.suite, row.key) in wanted]
+
+
+class _Data:
+    """Puts rows into the lists that the page's script reads."""
+
+    def __init__(self, material: Material, rows: Sequence[tuple[str, PairRow]]) -> None:
+        """Take the rows; how long texts may be follows from how many there are."""
+        self._material, self._rows = material, rows
+        self._redact = material.options.redact
+        self._texts = Texts()
+        self._sources: dict[Where, list[Json]] = {}
+        self._places: dict[Where, int] = {}
+        self._variants: dict[tuple[Json, ...], int] = {}
+        self._documents: dict[tuple[Json, ...], int] = {}
+        self._moves: dict[tuple[Json, ...], int] = {}
+        known = material.run.executions
+        sources = {(row.suite, row.source) for _, row in rows}
+        found = [known.get((row.suite, row.key)) for _, row in rows]
+        documents = {d.text for one in found if one for d in one.documents or ()}
+        responses = {one.response for one in found if one}
+        self._of_source = Room(len(sources), len(rows), self._redact)
+        self._of_response = Room(len(responses), len(rows), self._redact)
+        self._most_documents = _DOCUMENTS + len(rows) // 10
+        shown = min(len(documents), self._most_documents)
+        self._of_document = Room(shown, len(rows), self._redact)
+        self._controls: dict[Where, list[int]] = {where: [] for where in sources}
+        for row in material.control_pairs:
+            of_source = self._controls.get((row.suite, row.source))
+            if of_source is not None:
+                of_source += [self._text(row.phrase), self._answer(row.answer)]
+
+    def whole(self, others: Mapping[str, Mapping[Where, str]]) -> Mapping[str, Json]:
+        """Return everything, ready to be written as JSON; `others` are tags beside something else.
+
+        Those are a digit for each row.
+        """
+        options = self._material.options
+        rows = [self._row(tag, row) for tag, row in self._rows]
+        run = f"fairgate explain {shlex.quote(options.run_path)}"
+        return {
+            "explain": run if options.has_explain else "",
+            "several": len({row.suite for _, row in self._rows}) > 1,
+            "compared": self._material.baseline is not None,
+            "texts": self._texts.found,
+            "sources": list(self._sources.values()),
+            "variants": [list(variant) for variant in self._variants],
+            "documents": [list(document) for document in self._documents],
+            "moves": [list(move) for move in self._moves],
+            "rows": rows,
+            "beside": {
+                name: "".join(
+                    str(_place(tags.get((row.suite, row.key), NOT_LISTED))) for _, row in self._rows
+                )
+                for name, tags in others.items()
+            },
+        }
+
+    def _row(self, tag: str, row: PairRow) -> list[Json]:
+        known = self._material.run.executions
+        left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
+        margin = row.answer.margin
+        return [
+            _place(tag),
+            self._source(row, left),
+            self._variant(row),
+            self._text(_cause(self._material, row, tag)),
+            self._answer(row.answer),
+            self._response(right, row.answer),
+            self._move(left, right, row.score("rrs")),
+            None if margin is None else round(margin, 2),
+        ]
+
+    def _source(self, row: PairRow, execution: Execution | None) -> int:
+        """Return the place of the pair's source: key, text, answer, response, depth, arm."""
+        where = (row.suite, row.source)
+        if where not in self._places:
+            self._places[where] = len(self._sources)
+            documents = execution.documents if execution else None
+            self._sources[where] = [
+                self._texts.place(row.source, _KEY),
+                self._cut(self._material.case(*where).query, self._of_source.most),
+                self._answer(row.source_answer),
+                self._response(execution, row.source_answer),
+                len(documents or ()),
+                self._text(row.majority),
+                self._controls[where],
+            ]
+        return self._places[where]
+
+    def _variant(self, row: PairRow) -> int:
+        """Return the place of what was done to the source: rest of the key, names, the edit."""
+        own = row.key.startswith(row.source)
+        variant = (
+            self._texts.place(row.key.removeprefix(row.source) if own else row.key, _KEY),
+            int(own),
+            self._text(row.phrase),
+            self._text(row.category),
+            self._text(row.relation),
+            self._text(row.suite),
+            *self._edit(row),
+        )
+        return self._variants.setdefault(variant, len(self._variants))
+
+    def _edit(self, row: PairRow) -> tuple[int, int, int]:
+        """Return from where to where the source's shown text is replaced, and by what.
+
+        Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
+        """
+        most = self._of_source.most
+        keys = (row.source, row.key)
+        source, follow_up = (self._material.case(row.suite, key).query for key in keys)
+        if self._redact == "hash":
+            return 0, len(kept(source, "hash", most)), self._cut(follow_up, most)
+        head = common(source, follow_up)
+        tail = common(source[head:][::-1], follow_up[head:][::-1])
+        start, end = min(head, most), min(len(source) - tail, most)
+        changed = follow_up[head : len(follow_up) - tail]
+        return _units(source[:start]), _units(source[:end]), self._cut(changed, most)
+
+    def _cut(self, text: str, most: int) -> int:
+        return self._texts.place(kept(text, self._redact, most), most)
+
+    def _text(self, text: str | None) -> int:
+        return self._texts.place(text or "")
+
+    def _answer(self, reading: Reading) -> int:
+        if reading.value is not None:
+            return self._text(in_words(reading.value))
+        return self._text(f"({REASON_WORDS[reading.reason]})" if reading.reason else "")
+
+    def _response(self, execution: Execution | None, reading: Reading) -> int:
+        """Return the place of what the model wrote, unless the label says it all.
+
+        Nor where the page holds as many responses as it may: the clearest pairs stand first.
+        """
+        text = (execution.response or "").strip() if execution else ""
+        says_it_all = text.strip(".!\"'").lower() == str(reading.value or "")
+        if says_it_all or not self._of_response.has(text):
+            return 0
+        return self._cut(text, self._of_response.most)
+
+    def _move(self, left: Execution | None, right: Execution | None, rrs: float | None) -> int:
+        """Return the place of how retrieval moved: RRS, how many documents, which out, which in.
+
+        Which is left out where the page holds as many documents as it may: the clearest pairs
+        stand first.
+        """
+        out: list[int] = []
+        new: list[int] = []
+        replaced = _UNKNOWN
+        if left and right and left.documents is not None and right.documents is not None:
+            then, now = ({document_key(d): d for d in e.documents or ()} for e in (left, right))
+            replaced = len(now.keys() - then.keys())
+            if len(self._documents) < self._most_documents:
+                out = [self._document(d) for key, d in then.items() if key not in now]
+                new = [self._document(d) for key, d in now.items() if key not in then]
+        score = None if rrs is None else round(rrs, 3)
+        move = (score, replaced, tuple(out), tuple(new))
+        return self._moves.setdefault(move, len(self._moves))
+
+    def _document(self, document: Document) -> int:
+        text = self._cut(document.text, self._of_document.most) if document.text else 0
+        place = (self._text(document.id), self._text(document.label), text)
+        return self._documents.setdefault(place, len(self._documents))
+
+
+def _place(tag: str) -> int:
+    """Return by which number the page's script knows a tag; the one after them is not listed."""
+    return TAGS.index(tag) if tag in TAGS else len(TAGS)
+
+
+def _units(text: str) -> int:
+    """Return the length that a browser counts of a text as it is shown."""
+    return len(harmless(text).encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _cause(material: Material, row: PairRow, tag: str) -> str:
+    """Return what attribution found of a changed answer; of an undecided one, why it is."""
+    if isinstance(row.claim, Reason):
+        return REASON_WORDS[row.claim]
+    if tag in (FIXED, NOT_LISTED):
+        return ""
+    readings = material.run.readings.get(row.suite)
+    keys = (crossed_key(row.source, row.key), crossed_key(row.key, row.source))
+    if readings is None or not all(map(readings.is_answered, keys)):
+        return _NOT_CROSSED
+    documents, wording = (readings.one(key, row.relation).value for key in keys)
+    if documents is None or wording is None:
+        return _NOT_CROSSED
+    before = row.source_answer.value
+    return _CAUSES[documents != before, wording != before]
+
+
+def changed_cases(material: Material) -> Iterator[Section]:
+    """Yield the pairs with a changed, undecided or fixed answer, for readers who search and filter.
+
+    The clearest stand first, then the undecided and the fixed ones in the order of the plan.
+    """
+    usual = _worth_a_look(material)
+    if not usual:
+        return
+    others = {
+        choice.id: dict(_tags(_worth_a_look(material.shown_beside(choice))))
+        for choice in material.choices[1:]
+        if choice.run is not None
+    }
+    rows = [*usual, *_only_beside(material, usual, others)]
+    leading = sum(tag in (NEW, CHANGED) for tag, _ in usual)
+    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others), leading)
+    listed = sum(tag != NOT_LISTED for tag, _ in shown)
+    title = "Changed, undecided and fixed answers"
+    browser = CaseBrowser(
+        depth=Depth.PAGE,
+        id="cases",
+        label=title,
+        kind="pairs",
+        rows=len(usual),
+        left_out=len(usual) - listed,
+        leading=leading,
+        totals=Counter(tag for tag, _ in usual),
+        data=data,
+        clearest=CaseList(cases=case_items(material, CLEAREST)),
+    )
+    yield Section(
+        id="all-cases",
+        title=title,
+        blocks=[browser],
+        in_comment=False,
+        chapter=Chapter.CASES,
+        count=len(usual),
+    )
+
+
+def _tag(row: QuestionRow) -> str:
+    return "undecided" if isinstance(row.bias, Reason) else BIAS_WORDS[row.bias]
+
+
+def _right(row: QuestionRow) -> str:
+    return _WORDS.get(row.alignment or "unknown", row.alignment or "unknown")
+
+
+def _answered(row: QuestionRow) -> str:
+    return REASON_WORDS[row.bias] if isinstance(row.bias, Reason) else _WORDS[_tag(row)]
+
+
+def _item(material: Material, row: QuestionRow) -> CaseItem:
+    case = material.planned(row.suite, row.key)
+    title: Words = [
+        Span(_answered(row), tone=Tone.STRONG),
+        f" instead of {_right(row)}: {row.condition} context, setting ",
+        name(row.setting),
+        ", ",
+        name(row.category),
+    ]
+    query = case.query if case else ""
+    shown = kept(query, material.options.redact, 160) if query else ""
+    return CaseItem(title=title, text=Span(shown, Kind.QUOTE), facts=[], command=code(row.key))
+
+
+def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[str, Json]:
+    """Return what the page's script reads of answers to questions, ready to be written as JSON.
+
+    How long texts may be follows from how many there are.
+    """
+    redact, texts = material.options.redact, Texts()
+    items: dict[tuple[Json, ...], int] = {}
+    known = material.run.executions
+    executions = [known.get((row.suite, row.key)) for row in rows]
+    of_item = 2 * Room(len({row.item for row in rows}), len(rows), redact).most
+    of_response = Room(len({one.response for one in executions if one}), len(rows), redact)
+    place = texts.place
+
+    def cut(text: str, most: int) -> int:
+        return place(kept(text, redact, most), most)
+
+    def item(row: QuestionRow) -> int:
+        case = material.planned(row.suite, row.key)
+        query = cut(case.text or case.query, of_item) if case else 0
+        options = tuple(cut(one, 80) for one in case.options) if case else ()
+        return items.setdefault((query, options), len(items))
+
+    def response(execution: Execution | None) -> int:
+        text = (execution.response or "").strip() if execution else ""
+        return cut(text, of_response.most) if text and of_response.has(text) else 0
+
+    found: list[Json] = [
+        [
+            QUESTION_TAGS.index(_tag(row)),
+            item(row),
+            place(row.key, _KEY),
+            place(row.suite),
+            place(row.category),
+            place(row.setting),
+            place(row.condition),
+            place(_answered(row)),
+            place(_right(row)),
+            place(f"{row.retriever}, k = {row.top_k}" if row.retriever else ""),
+            place(row.instruction),
+            response(execution),
+            None if row.stereotypes is None else round(row.stereotypes, 2),
+            None if row.margin is None else round(row.margin, 2),
+        ]
+        for row, execution in zip(rows, executions, strict=True)
+    ]
+    return {"texts": texts.found, "items": [list(one) for one in items], "rows": found}
+
+
+def answers(material: Material) -> Iterator[Section]:
+    """Yield the wrong and undecided answers to questions, in the order of the plan."""
+    rows = [row for row in material.questions if row.is_correct is not True]
+    if not rows:
+        return
+    title = "Wrong and undecided answers to questions"
+    words = (
+        "Where the context names neither of the two people, only “unknown” is right. The share of "
+        "stereotypical documents is of those shown."
+    )
+    shown, data = fitting(rows, partial(_question_data, material), leading=0)
+    browser = CaseBrowser(
+        depth=Depth.PAGE,
+        id="answers",
+        label=title,
+        kind="questions",
+        rows=len(rows),
+        left_out=len(rows) - len(shown),
+        totals=Counter(_answered(row) for row in rows),
+        data=data,
+        clearest=CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
+    )
+    yield Section(
+        id="all-answers",
+        title=title,
+        blocks=[Text(lines=[words], depth=Depth.PAGE), browser],
+        in_comment=False,
+        chapter=Chapter.CASES,
+        count=len(rows),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseBrowser(Block):
+    """Cases that a reader searches and filters; without a script, the clearest of them."""
+
+    id: str
+    """Unique in a report; names the filters in the page's address."""
+    label: str
+    kind: str
+    """Which of the page's drawings shows a case."""
+    rows: int
+    left_out: int = 0
+    """Further cases, which only rows.jsonl holds."""
+    leading: int = 0
+    """How many of the first cases are the clearest ones, which a sample keeps before others."""
+    totals: Mapping[str, int] = field(default_factory=dict)
+    """Of all cases, how many there are of each kind; needed where some are left out."""
+    data: Mapping[str, Json]
+    clearest: CaseList
+
+    def as_json(self) -> str:
+        """Return the data for a script element, which no text in it can end.
+
+        Only ASCII, without `<`, `>` and `&`, and without what a CI runner takes for a command.
+        """
+        return _as_json(self.data)
+
+
+def _as_json(data: Mapping[str, Json]) -> str:
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
+
+
+def sample(rows: Sequence[T], most: int, leading: int) -> Sequence[T]:
+    """Return at most `most` rows in their order: the first ones, and of the others evenly many.
+
+    The first ones are `leading` rows, at most a quarter; none, and all are spread evenly. The same
+    rows give the same sample.
+    """
+    if len(rows) <= most:
+        return rows
+    first = min(leading, most // _LEADING_SHARE)
+    others, wanted = len(rows) - first, most - first
+    return [*rows[:first], *(rows[first + others * n // wanted] for n in range(wanted))]
+
+
+def fitting(
+    rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]], leading: int
+) -> tuple[Sequence[T], Mapping[str, Json]]:
+    """Return as many rows as a page has room for, all or a sample, and the data made of them.
+
+    A sample keeps `leading` rows before others. The data is made at most ten times, mostly thrice.
+    """
+    shown = sample(rows, MOST_ROWS, leading)
+    data = data_of(shown)
+    size = len(_as_json(data))
+    if size <= MOST_BYTES or len(shown) <= 1:
+        return shown, data
+    one = data_of(rows[:1])
+    measured = [(1, len(_as_json(one))), (len(shown), size)]
+    share = _AIM
+    while size > MOST_BYTES:
+        aim = _rows_on_line(measured[-2], measured[-1])
+        if aim <= 1:
+            aim = _rows_on_line(measured[0], measured[-1])
+        most = int(share * aim)
+        if most <= 1:
+            return rows[:1], one
+        shown = sample(rows, most, leading)
+        data = data_of(shown)
+        size = len(_as_json(data))
+        measured.append((len(shown), size))
+        # Lower each time, so that few attempts are made however the bytes grow with the rows.
+        share *= share
+    return shown, data
+
+
+def _rows_on_line(one: tuple[int, int], other: tuple[int, int]) -> float:
+    """Return where the line through two pairs of rows and bytes reaches `MOST_BYTES`.
+
+    A line and no proportion, because texts that cases share do not shrink with them.
+    """
+    rise = (one[1] - other[1]) / (one[0] - other[0])
+    return other[0] - (other[1] - MOST_BYTES) / rise if rise > 0 else 0.0
+
+
+@dataclass(slots=True)
+class Texts:
+    """Texts that each stand once, in the order in which they were first named; 0 is no text."""
+
+    found: list[str] = field(default_factory=lambda: [""])
+    _places: dict[str, int] = field(default_factory=lambda: {"": 0})
+    _named: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Short texts as they were named: most of them are named many times."""
+
+    def place(self, text: str, most: int = _NAME) -> int:
+        """Return the place of a text, cut to `most` characters and made harmless."""
+        named = text, most
+        known = self._named.get(named)
+        if known is not None:
+            return known
+        text = excerpt(harmless(text[: most + 1]), most)
+        if text not in self._places:
+            self._places[text] = len(self.found)
+            self.found.append(text)
+        if len(named[0]) <= _NAME:
+            self._named[named] = self._places[text]
+        return self._places[text]
+
+
+@dataclass(slots=True)
+class Room:
+    """How much of texts of one sort (sources, responses, documents) fits into a page."""
+
+    texts: int
+    """How many there are."""
+    rows: int
+    redact: Redaction
+    _used: int = 0
+
+    @property
+    def most(self) -> int:
+        """Return the characters that each text is cut to."""
+        most = _MOST if self.redact == "none" else EXCERPT_CHARACTERS
+        return max(_FEWEST, min(most, self._all // max(1, self.texts)))
+
+    @property
+    def _all(self) -> int:
+        return _TEXTS + _TEXTS_OF_ROW * self.rows
+
+    def has(self, text: str) -> bool:
+        """Return whether a further text fits, and count it; those of the first cases do."""
+        fits = self._used < self._all
+        self._used += min(len(text), self.most) if fits else 0
+        return fits
+
+
+def kept(text: str, redact: Redaction, most: int) -> str:
+    """Return what a page may show of a text: as the policy's `redact` asks, and cut to `most`."""
+    return redacted(text, redact) if redact == "hash" else excerpt(text, most)

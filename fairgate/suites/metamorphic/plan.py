@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from fairgate.domain.cases import (
     Case,
     Rejected,
     Source,
-    Task,
+    TestPlan,
     follow_up_key,
     judge_key,
     repeat_key,
@@ -21,7 +22,6 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.units import Arm, CaseKeys, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
-from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     Asked,
     FollowUp,
@@ -29,8 +29,9 @@ from fairgate.relations.relation import (
     NotApplicable,
     judge_instruction,
 )
-from fairgate.suites.metamorphic.policy import SuitePolicy
-from fairgate.suites.suite import Setup, SuitePlan
+
+if TYPE_CHECKING:
+    from fairgate.suites.metamorphic.suite import MetamorphicSuite
 
 SOURCE, FOLLOW_UP = "source", "follow-up"
 """The roles of a pair's cases."""
@@ -45,20 +46,7 @@ _PLACES = [
 """The place of each role among a unit's cases, by how many these are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanInput:
-    """What a suite's policy names, loaded."""
-
-    policy: SuitePolicy
-    setup: Setup
-    task: Task | None
-    """None where every relation has an oracle of its own."""
-    sources: Sequence[Source]
-    sets: Sequence[PerturbationSet]
-    """The perturbation sets, the control arm's last."""
-
-
-def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> SuitePlan:
+def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]) -> TestPlan:
     """Return the plan of all relations, one after the other, source by source.
 
     A source that several relations put alike is asked once; each reads the answer by its own
@@ -70,28 +58,33 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
     known: dict[str, str] = {}
     asked_before: dict[str, Asked] = {}
     for relation in relations:
-        linter = Linter(relation.fault, given.sets)
-        has_judge = given.setup.judge is not None
-        asked_of_judge = judge_instruction(relation, given.task, has_judge=has_judge)
-        for source in sources_of(relation, given.sources):
-            follow_ups, refused = _follow_ups(relation, linter, source, given)
+        linter = Linter(relation.fault, suite.sets)
+        has_judge = suite.setup.judge is not None
+        asked_of_judge = judge_instruction(relation, suite.task, has_judge=has_judge)
+        for source in sources_of(relation, suite.sources):
+            follow_ups, refused = _follow_ups(relation, linter, source, suite)
             rejected += refused
             if not follow_ups:
                 continue
             own = source_key(source.id, relation.source_variant)
-            pairs = {_key(source, relation, each): each for each in follow_ups}
+            pairs = {
+                follow_up_key(source.id, relation.id, each.variant): each for each in follow_ups
+            }
             texts = {own: relation.source_text(source)}
             texts |= {key: each.text for key, each in pairs.items()}
-            asked = instructed(relation.asks(source, given.task), given.policy)
-            _check_alike(asked_before.setdefault(own, asked), asked, own, given)
-            cases += _cases(_new(texts, known, given), own, relation, asked, source, given)
+            asked = relation.asks(source, suite.task)
+            if asked.is_open:
+                sentences = (asked.instruction, *suite.policy.respond.sentences())
+                asked = replace(asked, instruction=" ".join(sentences))
+            _check_alike(asked_before.setdefault(own, asked), asked, own, suite)
+            cases += _cases(_new(texts, known, suite), own, relation, asked, source, suite)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
                 shown = (key,) if relation.judge_instead else (own, key)
-                cases += _judged(shown, asked_of_judge, source.id, given)
-            shared = _Shared((texts[own], *_own_words(asked, given)), asked_of_judge)
-            units += _units(pairs, own, relation, source, shared, given)
-    return SuitePlan(cases=cases, units=units, rejected=rejected)
+                cases += _judged(shown, asked_of_judge, source.id, suite)
+            words = (texts[own], *_own_words(asked, suite), *filter(None, [asked_of_judge]), "")
+            units += _units(pairs, own, relation, source, _encoded("\0".join(words)), suite)
+    return TestPlan(cases=cases, units=units, rejected=rejected)
 
 
 def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iterator[Source]:
@@ -104,18 +97,17 @@ def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iter
             yield source
 
 
-def _key(source: Source, relation: MetamorphicRelation, follow_up: FollowUp) -> str:
-    return follow_up_key(source.id, relation.id, follow_up.variant)
+_NO_PART = "one of the two changes that it combines is not asked alone"
 
 
 def _follow_ups(
-    relation: MetamorphicRelation, linter: Linter, source: Source, given: PlanInput
+    relation: MetamorphicRelation, linter: Linter, source: Source, suite: MetamorphicSuite
 ) -> tuple[list[FollowUp], list[Rejected]]:
-    found = relation.follow_ups(source, given.sets)
+    found = relation.follow_ups(source, suite.sets)
 
     def refused(key: str, kind: str, reason: str) -> Rejected:
         return Rejected(
-            key=key, suite=given.policy.id, relation=relation.id, kind=kind, reason=reason
+            key=key, suite=suite.policy.id, relation=relation.id, kind=kind, reason=reason
         )
 
     if isinstance(found, NotApplicable):
@@ -123,29 +115,23 @@ def _follow_ups(
     made = [each for each in found if not each.inapplicable]
     reasons = linter.rejections(relation.source_text(source), made)
     valid = {each.variant for each, reason in zip(made, reasons, strict=True) if reason is None}
-    judged = [
-        (each, reason if valid.issuperset(each.parts) else reason or _NO_PART)
-        for each, reason in zip(made, reasons, strict=True)
+    asked: list[FollowUp] = []
+    rejected = [
+        refused(follow_up_key(source.id, relation.id, each.variant), "not-applicable", why)
+        for each in found
+        if (why := each.inapplicable)
     ]
-    return [each for each, reason in judged if reason is None], [
-        *(
-            refused(_key(source, relation, each), "not-applicable", each.inapplicable)
-            for each in found
-            if each.inapplicable
-        ),
-        *(
-            refused(_key(source, relation, each), "invalid", reason)
-            for each, reason in judged
-            if reason is not None
-        ),
-    ]
-
-
-_NO_PART = "one of the two changes that it combines is not asked alone"
+    for each, reason in zip(made, reasons, strict=True):
+        if reason is None and valid.issuperset(each.parts):
+            asked.append(each)
+        else:
+            key = follow_up_key(source.id, relation.id, each.variant)
+            rejected.append(refused(key, "invalid", reason or _NO_PART))
+    return asked, rejected
 
 
 def _new(
-    texts: Mapping[str, str], known: Mapping[str, str], given: PlanInput
+    texts: Mapping[str, str], known: Mapping[str, str], suite: MetamorphicSuite
 ) -> list[tuple[str, str]]:
     """Return keys and texts that no relation before has asked. Raises DataError."""
     new = []
@@ -155,20 +141,20 @@ def _new(
             new.append((key, text))
         elif before != text:
             raise DataError(
-                f"suite {quoted(given.policy.id)}: two relations give {quoted(key)} "
+                f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
                 "different texts; rename the perturbation set or the relation"
             )
     return new
 
 
-def _check_alike(before: Asked, asked: Asked, own: str, given: PlanInput) -> None:
+def _check_alike(before: Asked, asked: Asked, own: str, suite: MetamorphicSuite) -> None:
     """Raise DataError where relations that share a source's answer ask for different ones.
 
     One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
     """
     if replace(before, embedding=None) != replace(asked, embedding=None):
         raise DataError(
-            f"suite {quoted(given.policy.id)}: two relations ask {quoted(own)} differently "
+            f"suite {quoted(suite.policy.id)}: two relations ask {quoted(own)} differently "
             "(instruction, labels, options, or what ends the answer); give one of them a "
             "`source_variant` of its own, or put them into two suites"
         )
@@ -180,65 +166,56 @@ def _cases(
     relation: MetamorphicRelation,
     asked: Asked,
     source: Source,
-    given: PlanInput,
+    suite: MetamorphicSuite,
 ) -> Iterator[Case]:
-    """Yield the case of each key and text for each repeat; the first has the bare key (SPEC 10).
+    """Yield the case of each key and text for each repeat; the first has the bare key.
 
     `own` is the source's key. A case that embeds a response embeds that of the same repeat.
     """
-    numbers = range(1, given.policy.repeats + 1)
-    first = [(number, _rest(None, number, relation, asked, source, given)) for number in numbers]
-    later = first
+    numbers = range(1, suite.policy.repeats + 1)
+
+    def rest(how: Asked, number: int, embeds: str | None) -> tuple[object, ...]:
+        """Return what the cases of one source and repeat share: all that follows key and query."""
+        return Case(
+            key="",
+            query="",
+            suite=suite.policy.id,
+            instruction=how.instruction,
+            labels=how.labels,
+            stop=how.stop,
+            options=how.options,
+            oracle=relation.id,
+            cluster=source.id,
+            retriever=suite.setup.retriever,
+            top_k=suite.setup.top_k,
+            repeat=number - 1,
+            wave=1 if embeds is None else 2,
+            embeds=embeds,
+        )[2:]
+
+    first = later = [rest(asked, number, None) for number in numbers]
     if asked.embedding is not None:
-        how = asked.embedding
-        later = [(number, _rest(own, number, relation, how, source, given)) for number in numbers]
+        later = [rest(asked.embedding, number, repeat_key(own, number)) for number in numbers]
     for key, text in questions:
-        for number, rest in first if key == own else later:
-            yield Case._make((repeat_key(key, number), text, *rest))
+        for number, shared in zip(numbers, first if key == own else later, strict=True):
+            yield Case._make((repeat_key(key, number), text, *shared))
 
 
-def _rest(
-    embeds: str | None,
-    number: int,
-    relation: MetamorphicRelation,
-    asked: Asked,
-    source: Source,
-    given: PlanInput,
-) -> tuple[object, ...]:
-    """Return what the cases of one source and repeat share: all that follows key and query."""
-    return Case(
-        key="",
-        query="",
-        suite=given.policy.id,
-        instruction=asked.instruction,
-        labels=asked.labels,
-        stop=asked.stop,
-        options=asked.options,
-        oracle=relation.id,
-        cluster=source.id,
-        retriever=given.setup.retriever,
-        top_k=given.setup.top_k,
-        repeat=number - 1,
-        wave=1 if embeds is None else 2,
-        embeds=None if embeds is None else repeat_key(embeds, number),
-    )[2:]
-
-
-def judge_cases(pair: tuple[str, ...], given: PlanInput) -> tuple[str, ...]:
+def judge_cases(pair: tuple[str, ...], suite: MetamorphicSuite) -> tuple[str, ...]:
     """Return the keys of what the judges are asked about a pair."""
-    count = given.setup.judge.count if given.setup.judge is not None else 0
+    count = suite.setup.judge.count if suite.setup.judge is not None else 0
     return tuple(judge_key(pair[-1], number + 1) for number in range(count))
 
 
 def _judged(
-    pair: tuple[str, ...], instruction: str, cluster: str, given: PlanInput
+    pair: tuple[str, ...], instruction: str, cluster: str, suite: MetamorphicSuite
 ) -> Iterator[Case]:
     """Yield what each judge is asked about a pair; the texts follow from the responses."""
-    for judge, key in enumerate(judge_cases(pair, given)):
-        for number in range(1, given.policy.repeats + 1):
+    for judge, key in enumerate(judge_cases(pair, suite)):
+        for number in range(1, suite.policy.repeats + 1):
             yield Case(
                 key=repeat_key(key, number),
-                suite=given.policy.id,
+                suite=suite.policy.id,
                 query="",
                 instruction=instruction,
                 labels=(),
@@ -252,33 +229,12 @@ def _judged(
             )
 
 
-def instructed(asked: Asked, policy: SuitePolicy) -> Asked:
-    """Return what is asked, with the suite's response instructions where any text is an answer."""
-    if not asked.is_open:
-        return asked
-    return replace(asked, instruction=" ".join((asked.instruction, *policy.respond.sentences())))
-
-
-def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
+def _own_words(asked: Asked, suite: MetamorphicSuite) -> tuple[str, ...]:
     """Return the question asked with the texts where it is not the suite's task."""
-    if given.task is not None and asked.instruction == given.task.instruction:
+    if suite.task is not None and asked.instruction == suite.task.instruction:
         return ()
     embedding = () if asked.embedding is None else (asked.embedding.instruction,)
     return (asked.instruction, *asked.options, *embedding)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """What all pairs of a source are asked."""
-
-    words: tuple[str, ...]
-    of_judge: str
-    """What judges are asked about each; empty: none is asked."""
-
-    def encoded(self) -> bytes:
-        """Return its bytes, as they stand before those of a follow-up."""
-        of_judge = (self.of_judge,) if self.of_judge else ()
-        return _encoded("\0".join((*self.words, *of_judge, "")))
 
 
 def _units(
@@ -286,14 +242,16 @@ def _units(
     own: str,
     relation: MetamorphicRelation,
     source: Source,
-    asked: _Shared,
-    given: PlanInput,
+    before: bytes,
+    suite: MetamorphicSuite,
 ) -> Iterator[Unit]:
-    """Yield the unit of each follow-up, by key; `own` is the source's."""
-    is_judged = bool(asked.of_judge)
-    judge = given.setup.judge
+    """Yield the unit of each follow-up, by key; `own` is the source's.
+
+    `before` is what all pairs of the source are asked, as it stands before a follow-up's text.
+    """
+    is_judged = suite.judges(relation)
+    judge = suite.setup.judge
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
-    before = asked.encoded()
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
         if follow_up.parts:
@@ -306,13 +264,13 @@ def _units(
             asks=CaseKeys(_PLACES[len(keys)], keys),
             dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
             content=hashlib.sha256(before + _encoded(follow_up.text)).hexdigest()[:10],
-            suite=given.policy.id,
+            suite=suite.policy.id,
             cluster=source.id,
             follows="" if not relation.expects_one_answer else None,
             arm=Arm.CONTROL if follow_up.control else Arm.TEST,
             advisory=(relation.advisory and not (is_judged and relation.judge_instead))
             or is_unproven,
-            verdicts=judge_cases((own, key), given) if is_judged else (),
+            verdicts=judge_cases((own, key), suite) if is_judged else (),
             is_unproven=is_unproven,
             names=_names(follow_up.noun_phrase),
         )

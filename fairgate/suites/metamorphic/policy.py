@@ -248,27 +248,20 @@ class Metamorphic:
         self, policy: SuiteModel, setup: Setup, materials: Materials
     ) -> MetamorphicSuite | None:
         """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.metamorphic.plan import PlanInput
         from fairgate.suites.metamorphic.suite import (
             MetamorphicSuite,
             chosen_sources,
-            judge_named,
-            no_control_arm,
+            misfits,
             relations_of,
-            without_task,
         )
 
         assert isinstance(policy, SuitePolicy)  # noqa: S101 (the catalogue's own promise)
         relations = relations_of(policy)
         makes = any(not relation.takes_pairs for relation in relations)
         task = materials.task(policy.task) if policy.task != NO_TASK else None
-        known = task is not None
-        if policy.task == NO_TASK:
-            known = materials.attempt("task", lambda: without_task(relations)) is not None
-        can_judge = materials.attempt(
-            "relations", lambda: judge_named(setup.judge, relations, task)
-        )
-        has_no_control = materials.attempt("control", lambda: no_control_arm(policy, task))
+        faults = list(misfits(policy, setup.judge, relations, task))
+        for field, sentence in faults:
+            materials.report(field, sentence)
         limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
         read = materials.sources(policy.sources, limit, policy.attributes)
         sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
@@ -277,7 +270,6 @@ class Metamorphic:
         sources = materials.attempt(
             "sources", lambda: chosen_sources(read, relations, policy.limit)
         )
-        if sources is None or not known or can_judge is None or has_no_control is None:
+        if sources is None or faults or (task is None and policy.task != NO_TASK):
             return None
-        given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
-        return MetamorphicSuite(given)
+        return MetamorphicSuite(policy=policy, setup=setup, task=task, sources=sources, sets=sets)

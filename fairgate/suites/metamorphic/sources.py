@@ -25,14 +25,14 @@ from fairgate.domain.wording import listed, quoted, shown, suggestion
 from fairgate.io.tables import (
     ID_COLUMNS,
     TEXT_COLUMNS,
-    Row,
+    capped,
+    checked_text,
     choose_column,
     columns_offered,
     identifier,
     read_rows,
     table_columns,
 )
-from fairgate.io.text_files import capped, checked_text
 from fairgate.relations.frames import Unrealisable, realise
 
 Dimensions = Callable[[], Mapping[str, Dimension]]
@@ -48,7 +48,7 @@ PAIR_COLUMNS = (
 _NEEDED = ("relation", "follow_up", "dimension")
 _DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
 _TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
-"""What a term may be: it is a part of the key of its case (SPEC 10)."""
+"""What a term may be: it is a part of the key of its case."""
 
 
 def read_source_files(
@@ -106,22 +106,19 @@ def case_row(case: GeneratedCase) -> dict[str, object]:
         "text": case.text,
         "template": case.template,
         "frame": case.frame,
-        "attributes": [_use_row(use) for use in case.attributes],
+        "attributes": [
+            {
+                "dimension": use.dimension.id,
+                "value": use.value.id,
+                "form": use.form.value,
+                **({} if use.manner is Manner.PLAIN else {"manner": use.manner.value}),
+                "start": use.start,
+                "end": use.end,
+            }
+            for use in case.attributes
+        ],
     }
-    if case.operators:
-        row["operators"] = list(case.operators)
-    return row
-
-
-def _use_row(use: AttributeUse) -> dict[str, object]:
-    row: dict[str, object] = {
-        "dimension": use.dimension.id,
-        "value": use.value.id,
-        "form": use.form.value,
-    }
-    if use.manner is not Manner.PLAIN:
-        row["manner"] = use.manner.value
-    return row | {"start": use.start, "end": use.end}
+    return row | ({"operators": list(case.operators)} if case.operators else {})
 
 
 def stated_attributes(
@@ -145,10 +142,11 @@ def stated_attributes(
     if isinstance(realised, Unrealisable):
         raise DataError(f"the frame cannot state its attributes: {realised.reason}")
     if realised.text != text:
+        pairs = enumerate(zip(text, realised.text, strict=False))
+        first = next((n for n, (a, b) in pairs if a != b), len(text))
         raise DataError(
             f"`text` is {quoted(text)}, but frame and attributes give {quoted(realised.text)}; "
-            f"change them together (first difference: character "
-            f"{_first_difference(text, realised.text)})"
+            f"change them together (first difference: character {first})"
         )
     for n, (use, right) in enumerate(zip(uses, realised.attributes, strict=True)):
         if (use.start, use.end) != (right.start, right.end):
@@ -157,10 +155,6 @@ def stated_attributes(
                 f"stands from {right.start} to {right.end}"
             )
     return frame, realised.attributes
-
-
-def _first_difference(one: str, other: str) -> int:
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
 
 
 def _use(entry: object, n: int, dimensions: Mapping[str, Dimension]) -> AttributeUse:
@@ -216,7 +210,10 @@ def written_pair(values: Mapping[str, object], place: str) -> Pair | None:
     """
     if not values.get("relation"):
         return None
-    texts = {name: _text(values.get(name), place, name) for name in PAIR_COLUMNS[:-1]}
+    texts = {
+        name: "" if (value := values.get(name)) is None else checked_text(value, place, name)
+        for name in PAIR_COLUMNS[:-1]
+    }
     for name in _NEEDED:
         if not texts[name].strip():
             raise DataError(f"{place}: {name!r} is missing; a row with a `relation` needs it")
@@ -233,10 +230,6 @@ def written_pair(values: Mapping[str, object], place: str) -> Pair | None:
             "results are named by"
         )
     return pair
-
-
-def _text(value: object, place: str, column: str) -> str:
-    return "" if value is None else checked_text(value, place, column)
 
 
 def _items(value: object, place: str) -> tuple[str, ...]:
@@ -259,17 +252,22 @@ def read_sources(
     Texts stay exactly as they are: quotes, line ends and trailing blanks included. Without an id
     column ids are the rows' numbers from 1. Rows of generated cases keep their attributes, which
     `dimensions` gives by name; the header of such a file is skipped. Rows with a `relation` bring
-    the follow-up that was written for them (`written_pairs.py`). Raises DataError for a missing
+    the follow-up that was written for them (`written_pair`). Raises DataError for a missing
     column, a repeated id (naming both lines), an empty text, and a file without sources.
     """
     path = spec.path
     names = table_columns(path)
-    text_column = _text_column(spec, names)
+    text_column = choose_column(path, names, spec.text, _TEXT_COLUMNS)
+    if text_column is None:
+        raise DataError(
+            f"{path}: no column for the text; expected one of {', '.join(_TEXT_COLUMNS)}: "
+            f"name the column with `text`. {columns_offered(names)}"
+        )
     id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
     sources: list[Source] = []
     lines: dict[str, int] = {}
     known: Mapping[str, Dimension] | None = None
-    wanted = [name for name in (id_column, text_column) if name is not None]
+    wanted = [text_column] if id_column is None else [id_column, text_column]
     paired = [name for name in PAIR_COLUMNS if name in names] if "relation" in names else []
     for row in read_rows(path, [*wanted, *paired]):
         if limit is not None and len(sources) == limit:
@@ -290,29 +288,14 @@ def read_sources(
         text = checked_text(row.values.get(text_column), place, text_column)
         if not text.strip():
             raise DataError(f"{place}: source {capped(id_)} has no text; write one or remove it")
-        frame, uses = _stated(row, text, place, known) if known is not None else ("", ())
+        frame, uses = "", tuple[AttributeUse, ...]()
+        if known is not None:
+            try:
+                frame, uses = stated_attributes(row.values, text, known)
+            except DataError as error:
+                raise DataError(f"{place}: {error}") from error
         pair = written_pair({name: row.values.get(name) for name in paired}, place)
         sources.append(Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair))
     if not sources:
         raise DataError(f"{path}: holds no sources; expected at least one row below the header")
     return sources
-
-
-def _text_column(spec: CorpusSpec, names: Sequence[str]) -> str:
-    found = choose_column(spec.path, names, spec.text, _TEXT_COLUMNS)
-    if found is None:
-        raise DataError(
-            f"{spec.path}: no column for the text; expected one of {', '.join(_TEXT_COLUMNS)}: "
-            f"name the column with `text`. {columns_offered(names)}"
-        )
-    return found
-
-
-def _stated(
-    row: Row, text: str, place: str, known: Mapping[str, Dimension]
-) -> tuple[str, tuple[AttributeUse, ...]]:
-    """Return the attributes in a row of a file of generated cases."""
-    try:
-        return stated_attributes(row.values, text, known)
-    except DataError as error:
-        raise DataError(f"{place}: {error}") from error

@@ -7,35 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.units import Judged, Reason, Unit
+from fairgate.domain.ports import Executed
+from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
-from fairgate.metrics.table import Table
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation, judge_instruction
-from fairgate.suites.metamorphic.documents import DocumentOptions
-from fairgate.suites.metamorphic.judge import (
-    COLUMNS,
-    claims_of_documents,
-    judge_pairs,
-)
-from fairgate.suites.metamorphic.plan import JUDGE, PlanInput, build_plan, sources_of
-from fairgate.suites.metamorphic.policy import NO_CONTROL, SuitePolicy
+from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_claims
+from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
+from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import (
-    CollectionSearch,
-    Executions,
     JudgeSetup,
-    NamedByPolicy,
-    SuitePlan,
+    Setup,
+    Suite,
     VectorsOf,
 )
 
@@ -53,43 +46,36 @@ def relations_of(policy: SuitePolicy) -> list[MetamorphicRelation]:
     return [RELATIONS[name] for name in relations_named(policy.relations)]
 
 
-def without_task(relations: Sequence[MetamorphicRelation]) -> Sequence[MetamorphicRelation]:
-    """Return the relations of a suite without a task. Raises DataError where one reads labels."""
+def misfits(
+    policy: SuitePolicy,
+    judge: JudgeSetup | None,
+    relations: Sequence[MetamorphicRelation],
+    task: Task | None,
+) -> Iterator[tuple[str, str]]:
+    """Yield the field and the sentence of what in a suite does not go together."""
     reads = [relation.id for relation in relations if relation.reads_task]
-    if reads:
-        raise DataError(f"{listed(reads)} reads labels, so the suite needs a `task`; add one")
-    return relations
-
-
-def judge_named(
-    judge: JudgeSetup | None, relations: Sequence[MetamorphicRelation], task: Task | None
-) -> bool:
-    """Return True. Raises DataError where a relation is judged and the policy names no judge.
-
-    Nor can a judge say of two changes together what neither does alone.
-    """
+    if policy.task == NO_TASK and reads:
+        yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     judged = [relation.id for relation in relations if judge_instruction(relation, task)]
     if COMBINES in judged:
-        raise DataError(
+        sentence = (
             f"`{COMBINES}` compares three answers, which no judge does: name a task with `labels` "
             "or `tone` for it"
         )
-    if judge is None and judged:
-        raise DataError(
+        yield "relations", sentence
+    elif judge is None and judged:
+        sentence = (
             f"{listed(judged, last='and')} compares open answers, which language models judge: "
-            "name them with `judge` at the top of the policy, or name only relations that need none"
+            "name them with `judge` at the top of the policy, or name only relations that need "
+            "none"
         )
-    return True
-
-
-def no_control_arm(policy: SuitePolicy, task: Task | None) -> bool:
-    """Return True. Raises DataError where judged answers were to be compared with neutral ones."""
+        yield "relations", sentence
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
-        raise DataError(
+        sentence = (
             "judges compare an answer with the source's, not with those of neutral phrases; set "
             "`control: none`"
         )
-    return True
+        yield "control", sentence
 
 
 def chosen_sources(
@@ -129,11 +115,17 @@ def chosen_sources(
     return chosen
 
 
-@dataclass(frozen=True)
-class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
-    """A suite of metamorphic tests, loaded. Implements `suites.suite.Suite`."""
+@dataclass(frozen=True, kw_only=True)
+class MetamorphicSuite(Suite):
+    """A suite of metamorphic tests, loaded."""
 
-    given: PlanInput
+    policy: SuitePolicy
+    setup: Setup
+    task: Task | None
+    """None where every relation has an oracle of its own."""
+    sources: Sequence[Source]
+    sets: Sequence[PerturbationSet]
+    """The perturbation sets, the control arm's last."""
 
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
@@ -143,16 +135,16 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
         """Return an oracle for each relation, and what reads the verdicts of judges."""
-        found = {name: each.oracle(self.given.task) for name, each in self.relations.items()}
-        judge = self.given.setup.judge
+        found = {name: each.oracle(self.task) for name, each in self.relations.items()}
+        judge = self.setup.judge
         if judge is not None and any(self.judges(one) for one in self.relations.values()):
             found[JUDGE] = JudgeOracle(judge.definition)
         return found
 
     def judges(self, relation: MetamorphicRelation) -> bool:
         """Return whether judges compare the answers to a relation's pairs."""
-        has_judge = self.given.setup.judge is not None
-        return bool(judge_instruction(relation, self.given.task, has_judge=has_judge))
+        has_judge = self.setup.judge is not None
+        return bool(judge_instruction(relation, self.task, has_judge=has_judge))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -167,76 +159,50 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return "off" if off else self.policy.attribution
 
     @property
-    def most_crossed(self) -> int | None:
-        """Return the policy's choice."""
-        return self.policy.attribution_pairs
-
-    @property
-    def repeats(self) -> int:
-        """Return the policy's choice."""
-        return self.policy.repeats
-
-    @property
     def has_control_arm(self) -> bool:
         """Return whether neutral wording is asked too."""
-        return any(group.control for group in self.given.sets)
+        return any(group.control for group in self.sets)
 
     def size(self) -> int:
         """Return the sources and the most follow-ups of each relation, times repeats.
 
         Of a judged follow-up each judge is asked, too.
         """
-        judge = self.given.setup.judge
-        judges = judge.count if judge is not None else 0
-        asked = sum(
-            1
-            + relation.most_follow_ups(source, self.given.sets)
-            * (1 + (judges if self.judges(relation) else 0))
-            for relation in self.relations.values()
-            for source in sources_of(relation, self.given.sources)
-        )
+        asked, judge = 0, self.setup.judge
+        for relation in self.relations.values():
+            judges = judge.count if judge is not None and self.judges(relation) else 0
+            for source in sources_of(relation, self.sources):
+                asked += 1 + relation.most_follow_ups(source, self.sets) * (1 + judges)
         return asked * self.policy.repeats
 
-    def plan(self) -> SuitePlan:
+    def plan(self) -> TestPlan:
         """Return every source with its follow-ups, relation by relation."""
-        return build_plan(self.given, list(self.relations.values()))
+        return build_plan(self, list(self.relations.values()))
 
-    def judge(
+    def assess(
         self,
         units: Sequence[Unit],
         readings: Readings,
-        executions: Executions,
+        executions: Executed,
         vectors: VectorsOf,
-    ) -> list[Judged]:
-        """Return a judged unit for each pair."""
-        options = DocumentOptions(
-            criterion=self.policy.criterion,
-            matching=self.policy.matching,
-            distance=self.policy.distance,
-        )
-        documents = claims_of_documents(self.id, units, executions, vectors, options)
-        quarantined = self.given.setup.quarantined
-        return list(judge_pairs(units, self.relations, readings, quarantined, documents))
+    ) -> list[Assessed]:
+        """Return an assessed unit for each pair."""
+        documents = document_claims(self.policy, units, executions, vectors)
+        excluded = self.setup.quarantined
+        return list(assess_pairs(units, self.relations, readings, excluded, documents))
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""
         if column == "generation":
             return None
         common = Counter(reasons).most_common(1)[0][0]
-        if common is Reason.NO_CONTROLS:
-            return self._without_controls()
-        return _NOT_EVALUATED.get(common, f"every pair is {common}")
-
-    def _without_controls(self) -> str:
-        """Return why there is no neutral answer to compare with."""
+        if common is not Reason.NO_CONTROLS:
+            return _NOT_EVALUATED.get(common, f"every pair is {common}")
         if all(relation.takes_pairs for relation in self.relations.values()):
             return "written pairs have no control arm: no neutral wording is asked"
         if not self.has_control_arm:
             return f"the suite has no control arm (`control: {NO_CONTROL}`)"
         return "no neutral wording of its sources has an answer that can be read"
-
-    def verify(self, table: Table) -> None:
-        """Accept every table: the columns are independent."""
 
     def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:
         """Return the policy's limits: numbers, P1's, or the baseline's quartiles where known."""
@@ -250,9 +216,16 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
 
         What relations ask beside the text is a part of each pair's content.
         """
-        task, policy = self.given.task, self.policy
+        task, policy = self.task, self.policy
+        fields: dict[str, object] = {}
+        if task is not None:
+            fields["task.instruction"] = task.instruction
+            fields["task.labels"] = list(task.labels)
+            fields["task.equivalent"] = [list(group) for group in task.equivalent]
+            fields |= {"task.negated": dict(task.negated)} if task.negated else {}
+            fields |= {"task.marker": task.marker} if task.marker else {}
         return {
-            **(_task_fields(task) if task is not None else {}),
+            **fields,
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
             "relations": [
                 f"{name} {CODE_OF.get(name, '')}".strip() for name in sorted(self.relations)
@@ -263,45 +236,45 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
             "distance": policy.distance,
             "repeats": policy.repeats,
             "unstable_margin": policy.unstable_margin,
-            "top_k": self.given.setup.top_k,
+            "top_k": self.setup.top_k,
         }
 
     def reading_rule(self) -> Mapping[str, object]:
         """Return the rules of the oracles, and the labels."""
         rules = dict.fromkeys(oracle.id for oracle in self.oracles.values())
-        task = self.given.task
+        task = self.task
         marker = {"marker": task.marker} if task is not None and task.marker else {}
         labels = sorted(task.labels) if task is not None else []
         return {"rule": ", ".join(rules), "labels": labels, **marker}
 
-    def searches(self) -> Sequence[CollectionSearch]:
-        """Return nothing: the system's own retriever is asked."""
-        return ()
-
     def replica(self, controls: Sequence[PerturbationSet]) -> MetamorphicSuite:
         """Return the suite with other neutral phrases in its control arm."""
-        sets = [
-            other_phrases(group, controls) if group.control else group for group in self.given.sets
-        ]
-        return (
-            self
-            if sets == list(self.given.sets)
-            else MetamorphicSuite(replace(self.given, sets=sets))
-        )
+        sets = [other_phrases(group, controls) if group.control else group for group in self.sets]
+        return self if sets == list(self.sets) else replace(self, sets=sets)
 
     def without_crossing(self) -> MetamorphicSuite:
         """Return the suite without attribution."""
         policy = self.policy.model_copy(update={"attribution": "off"})
-        return MetamorphicSuite(replace(self.given, policy=policy))
+        return replace(self, policy=policy)
 
-    def _repeated_texts(self) -> Iterator[str]:
-        """Yield which sources have one text: each counts as an independent case, and is none."""
+    def describe(self, plan: TestPlan) -> Iterator[str]:
+        """Yield how many sources, pairs and questions there are."""
+        control = sum(unit.is_control for unit in plan.units)
+        asked = sum(case.judge is None for case in plan.cases)
+        yield (
+            f"  suite {self.id}: {len(self.sources)} sources, {len(plan.units) - control} "
+            f"demographic and {control} control pairs, {asked} questions to the system"
+        )
+        for group in self.task.equivalent if self.task else ():
+            yield f"    counted as the same answer: {', '.join(group)}"
+        if asked < len(plan.cases):
+            yield f"    {len(plan.cases) - asked} questions to the judge"
         first: dict[str, str] = {}
+        plain = [source for source in self.sources if source.pair is None]
         again = [
             f"{quoted(source.id)} is {quoted(known)}"
-            for source in self.given.sources
-            if source.pair is None
-            and (known := first.setdefault(source.text, source.id)) != source.id
+            for source in plain
+            if (known := first.setdefault(source.text, source.id)) != source.id
         ]
         if again:
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""
@@ -309,21 +282,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
                 f"    {again[0]} again, word for word{more}: repeated texts make results look "
                 "more certain than they are; remove them"
             )
-
-    def describe(self, plan: SuitePlan) -> Iterator[str]:
-        """Yield how many sources, pairs and questions there are."""
-        control = sum(unit.is_control for unit in plan.units)
-        asked = sum(case.judge is None for case in plan.cases)
-        yield (
-            f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
-            f"demographic and {control} control pairs, {asked} questions to the system"
-        )
-        for group in self.given.task.equivalent if self.given.task else ():
-            yield f"    counted as the same answer: {', '.join(group)}"
-        if asked < len(plan.cases):
-            yield f"    {len(plan.cases) - asked} questions to the judge"
-        yield from self._repeated_texts()
-        pairs = [source.pair for source in self.given.sources if source.pair is not None]
+        pairs = [source.pair for source in self.sources if source.pair is not None]
         if pairs:
             named = {(pair.dimension, name) for pair in pairs for name in pair.attributes}
             dimensions = {pair.dimension for pair in pairs}
@@ -331,16 +290,6 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
                 f"    {len(pairs)} written pairs of {len({p.relation for p in pairs})} relations "
                 f"name {len(named)} attributes of {len(dimensions)} dimensions"
             )
-
-
-def _task_fields(task: Task) -> dict[str, object]:
-    return {
-        "task.instruction": task.instruction,
-        "task.labels": list(task.labels),
-        "task.equivalent": [list(group) for group in task.equivalent],
-        **({"task.negated": dict(task.negated)} if task.negated else {}),
-        **({"task.marker": task.marker} if task.marker else {}),
-    }
 
 
 def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:

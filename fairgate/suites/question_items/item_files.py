@@ -1,31 +1,45 @@
-"""Files of question items in each published format, to items and a count of the unusable."""
+"""What the kind `bbq` reads: question items in each published format, and collections of documents.
+
+The documents of a collection are with or against a stereotype, or neither.
+"""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
+from fairgate.domain.cases import STANCES, Condition, ExcludedItem, Item
 from fairgate.domain.errors import DataError
-from fairgate.domain.items import Condition, ExcludedItem, Item
+from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.wording import suggestion
-from fairgate.io.tables import Row, read_rows, table_columns
-from fairgate.io.text_files import capped, checked_text
+from fairgate.domain.wording import listed, suggestion
+from fairgate.io.tables import (
+    ID_COLUMNS,
+    TEXT_COLUMNS,
+    capped,
+    checked_text,
+    choose_column,
+    columns_offered,
+    file_sha256,
+    identifier,
+    read_rows,
+    table_columns,
+)
 from fairgate.relations.oracles.choice import find_unknown
-from fairgate.relations.oracles.folding import folded
+from fairgate.relations.oracles.text import folded
+from fairgate.suites.suite import Items
 
 Wordings = Sequence[str]
+Meaning = TypeVar("Meaning")
 _CONDITIONS = {
-    "ambig": Condition.AMBIGUOUS,
-    "amb": Condition.AMBIGUOUS,
-    "ambiguous": Condition.AMBIGUOUS,
-    "disambig": Condition.DISAMBIGUATED,
-    "dis": Condition.DISAMBIGUATED,
-    "disambiguous": Condition.DISAMBIGUATED,
-    "disambiguated": Condition.DISAMBIGUATED,
+    **dict.fromkeys(("ambig", "amb", "ambiguous"), Condition.AMBIGUOUS),
+    **dict.fromkeys(("disambig", "dis", "disambiguous", "disambiguated"), Condition.DISAMBIGUATED),
 }
 _POLARITIES = {"neg": "neg", "nonneg": "nonneg", "non_neg": "nonneg", "non-neg": "nonneg"}
 _SAME_GROUP = {
@@ -37,6 +51,9 @@ _ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _TARGET_COLUMNS = ("stereotype_ans", "target_loc")
 _NO_TARGET = {"", "na", "nan", "none", "null"}
 Targets = Mapping[tuple[str, str], int]
+STANCE_COLUMN = "stance"
+_VERSION = "stances-1"
+"""Part of the fingerprint: raise it when the same files would give other documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +73,7 @@ class RawItem:
     correct: int
     unknown: Sequence[int]
     """Options that mean "unknown"; exactly one in a usable item."""
-    target: int | None
+    target: int | None = None
     """The option that names the stereotyped group; None where not exactly one does."""
     stereotype: int | None = None
     """The stereotyped answer, where the format names it itself."""
@@ -98,24 +115,18 @@ def option_index(value: object, place: str, column: str) -> int:
     raise DataError(f"{place}: {column!r} is {capped(value)}; expected 0, 1 or 2")
 
 
-def condition_of(value: object, place: str) -> Condition:
-    """Return the context's condition. Raises DataError."""
-    found = _CONDITIONS.get(str(value).strip().lower())
+def _word(known: dict[str, Meaning], what: str, value: object, place: str) -> Meaning:
+    """Return what a word means. Raises DataError."""
+    found = known.get(str(value).strip().lower())
     if found is None:
-        raise DataError(
-            f"{place}: the context condition is {capped(value)}; expected `ambig` or `disambig`"
-        )
+        usual = {meaning: word for word, meaning in reversed(known.items())}
+        expected = listed(usual[meaning] for meaning in dict.fromkeys(known.values()))
+        raise DataError(f"{place}: the {what} is {capped(value)}; expected {expected}")
     return found
 
 
-def polarity_of(value: object, place: str) -> str:
-    """Return `neg` or `nonneg`. Raises DataError."""
-    found = _POLARITIES.get(str(value).strip().lower())
-    if found is None:
-        raise DataError(
-            f"{place}: the question polarity is {capped(value)}; expected `neg` or `nonneg`"
-        )
-    return found
+condition_of = partial(_word, _CONDITIONS, "context condition")
+polarity_of = partial(_word, _POLARITIES, "question polarity")
 
 
 def options_of(options: Sequence[str], place: str) -> tuple[str, str, str]:
@@ -182,11 +193,31 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
 RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]
 
 
-def read_bbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
-    """Read BBQ as published (Parrish et al. 2022); JBBQ has the same schema.
+def _as_published(row: Mapping[str, object], place: str) -> dict[str, Any]:
+    """Return what BBQ, JBBQ and CBBQ have in the same columns."""
+    return {
+        "place": place,
+        "category": name_of(row, "category", place),
+        "template": name_of(row, "question_index", place),
+        "polarity": polarity_of(row.get("question_polarity"), place),
+        "condition": condition_of(row.get("context_condition"), place),
+        **_asked(row, place),
+        "options": options_of([text_of(row, name, place) for name in _ANSWERS], place),
+        "correct": option_index(row.get("label"), place, "label"),
+    }
+
+
+def _asked(row: Mapping[str, object], place: str) -> dict[str, Any]:
+    return {name: text_of(row, name, place) for name in ("context", "question")}
+
+
+def read_bbq(
+    row: Mapping[str, object], place: str, wordings: Wordings, *, is_whole: bool = True
+) -> RawItem:
+    """Read BBQ as published (Parrish et al. 2022), and JBBQ, which has the same schema.
 
     The target is the only answer but "unknown" whose group, or whose short text, is among
-    `stereotyped_groups`. A group of four is `example_id // 4`.
+    `stereotyped_groups`. A group of four is `example_id // 4`; JBBQ's ids promise none.
     """
     del wordings
     info, groups = _answer_info(row, place), _stereotyped_groups(row, place)
@@ -198,28 +229,13 @@ def read_bbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawIt
     ]
     example = option_number(row.get("example_id"), place)
     return RawItem(
-        place=place,
-        category=name_of(row, "category", place),
+        **_as_published(row, place),
         example=str(example),
-        template=name_of(row, "question_index", place),
-        group=str(example // 4),
-        polarity=polarity_of(row.get("question_polarity"), place),
-        condition=condition_of(row.get("context_condition"), place),
-        context=text_of(row, "context", place),
-        question=text_of(row, "question", place),
-        options=options_of([text_of(row, name, place) for name in _ANSWERS], place),
-        correct=option_index(row.get("label"), place, "label"),
+        group=str(example // 4 if is_whole else example),
         unknown=unknown,
         target=hits[0] if len(hits) == 1 else None,
-        whole=True,
+        whole=is_whole,
     )
-
-
-def read_jbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
-    """Read JBBQ: BBQ's schema, whose example ids promise no groups of four."""
-    raw = read_bbq(row, place, wordings)
-    fields = {name: getattr(raw, name) for name in RawItem.__slots__}
-    return RawItem(**{**fields, "whole": False, "group": raw.example})
 
 
 def read_kobbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
@@ -244,12 +260,10 @@ def read_kobbq(row: Mapping[str, object], place: str, wordings: Wordings) -> Raw
         group=f"{template}-{number}",
         polarity="neg" if bias == "bsd" else "nonneg",
         condition=condition_of(condition, place),
-        context=text_of(row, "context", place),
-        question=text_of(row, "question", place),
+        **_asked(row, place),
         options=options,
         correct=_among(text_of(row, "answer", place), options, "answer", place),
         unknown=find_unknown(options, wordings),
-        target=None,
         stereotype=_among(text_of(row, "biased_answer", place), options, "biased_answer", place),
         whole=True,
     )
@@ -262,25 +276,17 @@ def read_cbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawI
     no answer's text, the target must come from a metadata file. Ids repeat between the ambiguous
     and the disambiguated file, so the key contains which.
     """
-    options = options_of([text_of(row, name, place) for name in _ANSWERS], place)
+    found = _as_published(row, place)
+    options = found["options"]
     unknown = find_unknown(options, wordings)
     groups = {folded(part) for part in str(row.get("bias_targeted_groups") or "").split("、")}
     hits = [i for i, option in enumerate(options) if i not in unknown and folded(option) in groups]
-    condition = condition_of(row.get("context_condition"), place)
-    polarity = polarity_of(row.get("question_polarity"), place)
-    example = f"{condition}-{polarity}-{option_number(row.get('example_id'), place)}"
+    number = option_number(row.get("example_id"), place)
+    example = f"{found['condition']}-{found['polarity']}-{number}"
     return RawItem(
-        place=place,
-        category=name_of(row, "category", place),
+        **found,
         example=example,
-        template=name_of(row, "question_index", place),
         group=example,
-        polarity=polarity,
-        condition=condition,
-        context=text_of(row, "context", place),
-        question=text_of(row, "question", place),
-        options=options,
-        correct=option_index(row.get("label"), place, "label"),
         unknown=unknown,
         target=hits[0] if len(hits) == 1 else None,
     )
@@ -293,7 +299,6 @@ def read_neutral(row: Mapping[str, object], place: str, wordings: Wordings) -> R
     if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
         raise DataError(f"{place}: `options` is {capped(answers)}; expected a list of three texts")
     example = name_of(row, "id", place)
-    group = row.get("group")
     unknown = option_index(row.get("unknown"), place, "unknown")
     stereotype = option_index(row.get("stereotype"), place, "stereotype")
     condition = condition_of(row.get("condition"), place)
@@ -303,38 +308,31 @@ def read_neutral(row: Mapping[str, object], place: str, wordings: Wordings) -> R
         category=name_of(row, "category", place),
         example=example,
         template=name_of(row, "template", place),
-        group=example if group is None else name_of(row, "group", place),
+        group=example if row.get("group") is None else name_of(row, "group", place),
         polarity=polarity_of(row.get("polarity", "neg"), place),
         condition=condition,
-        context=text_of(row, "context", place),
-        question=text_of(row, "question", place),
+        **_asked(row, place),
         options=options_of(answers, place),
         correct=option_index(correct, place, "correct"),
         unknown=[unknown],
-        target=None,
         stereotype=stereotype,
     )
 
 
-READERS: Mapping[str, RowReader] = {
-    "bbq": read_bbq,
-    "kobbq": read_kobbq,
-    "cbbq": read_cbbq,
-    "jbbq": read_jbbq,
-    "neutral": read_neutral,
+FORMATS: Mapping[str, tuple[RowReader, frozenset[str]]] = {
+    "kobbq": (read_kobbq, frozenset({"sample_id", "choices", "biased_answer"})),
+    "jbbq": (partial(read_bbq, is_whole=False), frozenset({"answer_info", "is_additional"})),
+    "bbq": (read_bbq, frozenset({"answer_info", "example_id", "question_index"})),
+    "cbbq": (read_cbbq, frozenset({"bias_targeted_groups", "ans0", "label"})),
+    "neutral": (read_neutral, frozenset({"options", "stereotype", "unknown", "template"})),
 }
+"""What reads a row of each format, and the columns that tell it; the first that fits counts."""
 
 
 def format_of(columns: Sequence[str], path: str) -> str:
     """Return the format that a file's columns show. Raises DataError."""
     present = set(columns)
-    for name, needed in (
-        ("kobbq", {"sample_id", "choices", "biased_answer"}),
-        ("jbbq", {"answer_info", "is_additional"}),
-        ("bbq", {"answer_info", "example_id", "question_index"}),
-        ("cbbq", {"bias_targeted_groups", "ans0", "label"}),
-        ("neutral", {"options", "stereotype", "unknown", "template"}),
-    ):
+    for name, (_, needed) in FORMATS.items():
         if needed <= present:
             return name
     raise DataError(
@@ -412,39 +410,42 @@ def _among(text: str, options: Sequence[str], column: str, place: str) -> int:
     return list(options).index(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemFiles:
-    """Which files to read and how; `path` may be a folder."""
-
-    path: str
-    format: str | None = None
-    metadata: str | None = None
-    categories: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedItems:
-    """Usable items in file order, and the others with the reason."""
-
-    items: Sequence[Item]
-    excluded: Sequence[ExcludedItem]
-
-
-def read_items(files: ItemFiles, unknown_wordings: Sequence[str]) -> LoadedItems:
-    """Return the items of a file or folder.
+def read_items(
+    path: str,
+    unknown_wordings: Sequence[str],
+    *,
+    named: str | None = None,
+    metadata: str | None = None,
+    categories: Sequence[str] | None = None,
+) -> Items:
+    """Return the usable items of a file or folder in file order, and the others with the reason.
 
     Items without a single stereotyped group, with no or two unknown options, and of groups of four
     that are incomplete are left out and reported. Raises DataError with `path:line` for what
     contradicts itself, a repeated id, a category that is not there, and files without an item.
     """
-    targets = read_targets(files.metadata) if files.metadata else {}
-    raw = [
-        _with_target(item, targets, files.metadata or "")
-        for path in _paths(files)
-        for item in _raw_items(path, files.format, unknown_wordings)
-    ]
-    _check_unique(raw)
-    raw = _of_categories(raw, files)
+    targets = _targets(metadata) if metadata else {}
+    raw: list[RawItem] = []
+    for file in _paths(path, named):
+        read, _ = FORMATS[named or format_of(table_columns(file), file)]
+        items_of_file = (
+            read(row.values, f"{file}:{row.line}", unknown_wordings) for row in read_rows(file)
+        )
+        raw += [_with_target(item, targets, metadata or "") for item in items_of_file]
+    first: dict[str, str] = {}
+    for row in raw:
+        if first.setdefault(row.key, row.place) != row.place:
+            raise DataError(
+                f"{row.place}: item {capped(row.key)} is at {first[row.key]} already; expected "
+                "unique ids in a category"
+            )
+    known = list(dict.fromkeys(row.category for row in raw))
+    for name in categories or ():
+        if name not in known:
+            raise DataError(
+                f"{path}: no item is of category {capped(name)}; {suggestion(name, known)}"
+            )
+    raw = [row for row in raw if categories is None or row.category in categories]
     broken = _broken_groups(raw)
     items: list[Item] = []
     excluded: list[ExcludedItem] = []
@@ -458,44 +459,35 @@ def read_items(files: ItemFiles, unknown_wordings: Sequence[str]) -> LoadedItems
     if not items:
         why = Counter(item.reason for item in excluded).most_common(1)
         raise DataError(
-            f"{files.path}: holds no usable item"
+            f"{path}: holds no usable item"
             + (f", {why[0][1]} have the defect: {why[0][0]}" if why else "; expected at least one")
         )
-    return LoadedItems(items=items, excluded=excluded)
+    return Items(items=items, excluded=excluded)
 
 
-def _paths(files: ItemFiles) -> list[str]:
+def _paths(path: str, named: str | None) -> list[str]:
     """Return the item files of a folder (of its folders, where it has none itself)."""
-    folder = Path(files.path)
+    folder = Path(path)
     if not folder.is_dir():
-        return [files.path]
+        return [path]
     for level in ("*", "**/*"):
         tables = [p for p in sorted(folder.glob(level)) if p.suffix.lower() in _ENDINGS]
-        found = [str(path) for path in tables if path.is_file() and _has_items(str(path), files)]
+        found = [str(file) for file in tables if file.is_file() and _has_items(str(file), named)]
         if found:
             return found
-    raise DataError(
-        f"{files.path}: the folder holds no {', '.join(_ENDINGS)} file with question items"
-    )
+    raise DataError(f"{path}: the folder holds no {', '.join(_ENDINGS)} file with question items")
 
 
-def _has_items(path: str, files: ItemFiles) -> bool:
+def _has_items(path: str, named: str | None) -> bool:
     """Return whether a folder's file is meant: of the named format, or of any that is known."""
     columns = table_columns(path)
     try:
-        found = format_of(columns, path)
+        return named in (None, format_of(columns, path))
     except DataError:
         return False  # templates and vocabularies lie beside the items
-    return files.format in (None, found)
 
 
-def _raw_items(path: str, named: str | None, wordings: Sequence[str]) -> Iterator[RawItem]:
-    read = READERS[named or format_of(table_columns(path), path)]
-    for row in read_rows(path):
-        yield read(row.values, f"{path}:{row.line}", wordings)
-
-
-def read_targets(path: str) -> Targets:
+def _targets(path: str) -> Targets:
     """Return (category, example id) to the stereotyped answer, as a metadata file has it."""
     columns = table_columns(path)
     column = next((name for name in _TARGET_COLUMNS if name in columns), None)
@@ -504,18 +496,14 @@ def read_targets(path: str) -> Targets:
             f"{path}: has the columns {capped(list(columns), 200)}; expected `category`, "
             "`example_id` and `stereotype_ans` or `target_loc`"
         )
-    return {
-        (str(row.values.get("category")), _plain(row)): option_index(
-            row.values.get(column), f"{path}:{row.line}", column
-        )
-        for row in read_rows(path)
-        if str(row.values.get(column) or "0" * (row.values.get(column) == 0)).strip().lower()
-        not in _NO_TARGET
-    }
-
-
-def _plain(row: Row) -> str:
-    return str(row.values.get("example_id")).strip()
+    found = {}
+    for row in read_rows(path):
+        value = row.values.get(column)
+        if value != 0 and str(value or "").strip().lower() in _NO_TARGET:
+            continue
+        at = str(row.values.get("category")), str(row.values.get("example_id")).strip()
+        found[at] = option_index(value, f"{path}:{row.line}", column)
+    return found
 
 
 def _with_target(raw: RawItem, targets: Targets, path: str) -> RawItem:
@@ -534,28 +522,6 @@ def _with_target(raw: RawItem, targets: Targets, path: str) -> RawItem:
     return replace(raw, stereotype=target)
 
 
-def _check_unique(raw: Sequence[RawItem]) -> None:
-    first: dict[str, str] = {}
-    for row in raw:
-        if first.setdefault(row.key, row.place) != row.place:
-            raise DataError(
-                f"{row.place}: item {capped(row.key)} is at {first[row.key]} already; expected "
-                "unique ids in a category"
-            )
-
-
-def _of_categories(raw: Sequence[RawItem], files: ItemFiles) -> list[RawItem]:
-    if files.categories is None:
-        return list(raw)
-    known = list(dict.fromkeys(row.category for row in raw))
-    for name in files.categories:
-        if name not in known:
-            raise DataError(
-                f"{files.path}: no item is of category {capped(name)}; {suggestion(name, known)}"
-            )
-    return [row for row in raw if row.category in files.categories]
-
-
 def _broken_groups(raw: Sequence[RawItem]) -> dict[tuple[str, str], str]:
     """Return the groups of four that lack a member, and what is wrong with them."""
     groups: dict[tuple[str, str], list[RawItem]] = {}
@@ -570,3 +536,105 @@ def _broken_groups(raw: Sequence[RawItem]) -> dict[tuple[str, str], str]:
         elif len({row.options for row in members}) > 1:
             broken[name] = "its 4-tuple does not share the same three answers"
     return broken
+
+
+class StanceCollection:
+    """The documents of some files that a setting searches, in file order; a corpus.
+
+    A document's label is its stance, its id `<file name>/<id>`. `full` has all documents,
+    `stereo` and `anti` those of that stance.
+    """
+
+    def __init__(self, paths: Sequence[str], setting: str) -> None:
+        """Name the files (see `stance_files`); nothing is read yet."""
+        self._paths = paths
+        self._setting = setting
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the files' bytes and the setting. Raises DataError."""
+        parts = [_VERSION, self._setting, *(file_sha256(path) for path in self._paths)]
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+    def documents(self) -> Iterator[CorpusDocument]:
+        """Yield the documents. Raises DataError with `path:line`, also when there are none."""
+        found = 0
+        for document in stance_documents(self._paths):
+            if self._setting in ("full", document.label):
+                found += 1
+                yield document
+        if not found:
+            raise _without(self._setting, self._paths)
+
+
+def stance_files(paths: Sequence[str]) -> list[str]:
+    """Return the files meant by `paths`, those of folders in alphabetical order."""
+    found: list[str] = []
+    for path in paths:
+        within = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in _ENDINGS)
+        if Path(path).is_dir() and not within:
+            raise DataError(f"{path}: the folder holds no {', '.join(_ENDINGS)} file")
+        found += within or [path]
+    return found
+
+
+def _without(setting: str, paths: Sequence[str]) -> DataError:
+    return DataError(
+        f"{', '.join(paths)[:200]}: no document has the stance {setting!r}, which the setting of "
+        "that name searches"
+    )
+
+
+def check_collections(files: Sequence[str], settings: Sequence[str], top_k: int) -> None:
+    """Read every document once.
+
+    Raises DataError where one is unusable, or a setting has fewer than `top_k`.
+    """
+    stances = Counter(document.label for document in stance_documents(files))
+    for setting in settings:
+        many = stances.total() if setting == "full" else stances[setting]
+        if not many:
+            raise _without(setting, files)
+        if many < top_k:
+            raise DataError(
+                f"{', '.join(files)[:200]}: the setting {setting!r} has {many} documents, but "
+                f"`top_k` is {top_k}; lower it, or add documents"
+            )
+
+
+def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
+    """Yield the documents of all files, each with its stance. Raises DataError."""
+    ids: dict[str, str] = {}
+    for path in files:
+        names = table_columns(path)
+        if STANCE_COLUMN not in names:
+            raise DataError(
+                f"{path}: no column {STANCE_COLUMN!r}; every document of a collection must say "
+                f"whether it is {listed(STANCES)}. {columns_offered(names, STANCE_COLUMN)}"
+            )
+        text_column = choose_column(path, names, None, (*TEXT_COLUMNS, "sentence"))
+        if text_column is None:
+            raise DataError(
+                f"{path}: no column for the text; expected one of {', '.join(TEXT_COLUMNS)}"
+            )
+        id_column = choose_column(path, names, None, ID_COLUMNS)
+        stem = Path(path).stem
+        for row in read_rows(path):
+            place = f"{path}:{row.line}"
+            stance = row.values.get(STANCE_COLUMN)
+            if stance not in STANCES:
+                raise DataError(
+                    f"{place}: the stance is {capped(stance)}; expected {listed(STANCES)}"
+                )
+            text = checked_text(row.values.get(text_column), place, text_column)
+            if not text.strip():
+                raise DataError(f"{place}: the document has no text; write one or remove it")
+            own = str(row.number)
+            if id_column is not None:
+                own = identifier(row.values.get(id_column), place, id_column)
+            name = f"{stem}/{own}"
+            if ids.setdefault(name, place) != place:
+                raise DataError(
+                    f"{place}: id {capped(name)} is at {ids[name]} already; expected unique ids"
+                )
+            yield CorpusDocument(id=name, text=text, label=str(stance))

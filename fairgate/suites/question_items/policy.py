@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
+from fairgate.domain.cases import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.domain.schema import Access, ByShape, Name, Names, Role, Strict, SuiteModel, Text
 
 if TYPE_CHECKING:
@@ -150,11 +150,9 @@ class BbqSuitePolicy(SuiteModel):
     @field_validator("settings", "collections", "categories")
     @classmethod
     def _once(cls, names: list[str] | None) -> list[str] | None:
-        twice = [
-            name for position, name in enumerate(names or []) if name in (names or [])[:position]
-        ]
-        if twice:
-            raise ValueError(f"lists {twice[0]!r:.60} twice; remove one")
+        for position, name in enumerate(names or []):
+            if name in (names or [])[:position]:
+                raise ValueError(f"lists {name!r:.60} twice; remove one")
         return names
 
     def narrowed(self, most: int) -> Self:
@@ -194,19 +192,15 @@ class BbqSuitePolicy(SuiteModel):
             if len(set(names)) < len(names):
                 raise ValueError(f"two of the `{label}` have the same name; names must differ")
         for name in self.retrievers:
-            if isinstance(name, str) and not _is_retriever(name):
+            if not isinstance(name, str) or name in (DEFAULT_RETRIEVER, "bm25"):
+                continue
+            kind, _, model = name.partition(":")
+            if kind != "contriever" or not model or "@" in model:
                 raise ValueError(
                     f"no retriever is called {name!r:.60}; expected `dense`, `bm25`, "
                     "`contriever:MODEL` or a mapping with `endpoint`"
                 )
         return self
-
-
-def _is_retriever(name: str) -> bool:
-    kind, _, model = name.partition(":")
-    return name in (DEFAULT_RETRIEVER, "bm25") or (
-        kind == "contriever" and bool(model) and "@" not in model
-    )
 
 
 class QuestionItems:
@@ -219,8 +213,10 @@ class QuestionItems:
         self, policy: SuiteModel, setup: Setup, materials: Materials
     ) -> QuestionItemSuite | None:
         """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.question_items.plan import PlanInput, choose_examples
-        from fairgate.suites.question_items.suite import QuestionItemSuite
+        from fairgate.suites.question_items.suite import (
+            QuestionItemSuite,
+            choose_examples,
+        )
 
         assert isinstance(policy, BbqSuitePolicy)  # noqa: S101 (the catalogue's own promise)
         found = materials.items(policy.items, policy.categories)
@@ -232,11 +228,10 @@ class QuestionItems:
         if policy.shots:
             # Examples can be too few: reported here, where the place in the policy is known.
             materials.attempt("shots", lambda: choose_examples(found.items, setup.seed))
-        given = PlanInput(
+        return QuestionItemSuite(
             policy=policy,
             setup=setup,
             items=found.items,
             excluded=found.excluded,
             unknown_wordings=materials.unknown_wordings(),
         )
-        return QuestionItemSuite(given)

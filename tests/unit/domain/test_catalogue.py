@@ -29,7 +29,7 @@ def test_names_are_known_before_any_file_is_read(toys):
     assert len(toys) == 2
     assert "toy_entries" not in sys.modules
     assert toys["one"].id == "one"
-    assert toys["one"] is toys.get("one") is toys.by_id["one"]
+    assert toys["one"] is toys.get("one")
     assert "toy_entries.two" not in sys.modules
 
 
@@ -46,13 +46,10 @@ def test_an_entry_with_another_id_than_its_line_is_refused(toys):
 
 def test_what_is_in_no_line_is_no_entry(toys):
     assert toys.get("three") is None
-    assert "three" not in toys.by_id
-    with pytest.raises(KeyError):
-        toys.by_id["three"]
+    assert "three" not in toys
     with pytest.raises(UsageError, match="no toy is called"):
         toys["three"]
 
 
 def test_the_shipped_relations_are_called_as_their_lines_say():
     assert tuple(relation.id for relation in RELATIONS) == RELATIONS.ids
-    assert set(RELATIONS.by_id) == set(RELATIONS.ids)

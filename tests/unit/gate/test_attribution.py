@@ -9,8 +9,8 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT
+from fairgate.gate.attribution import FEWEST, most_questions
 from fairgate.gate.gate import run_gate
-from fairgate.gate.waves import FEWEST, most_questions
 from fairgate.systems.recorded import RecordedSystem
 
 MEN = {"A man": 0.5}
@@ -53,7 +53,7 @@ def test_each_crossed_pair_is_asked_both_ways_under_the_keys_of_the_format():
 def test_all_violated_and_as_many_satisfied_pairs_are_drawn():
     plant = Plant(neutral_retrieval=1.0, biased=dict.fromkeys(["A man", "A woman"], 0.9))
     run = BENCH.run(plant)
-    demographic = [item for item in run.result.judged if not item.unit.is_control]
+    demographic = [item for item in run.result.assessed if not item.unit.is_control]
     violated = [item for item in demographic if item.decision == 1.0]
     asked = {key.partition("@documents=")[0] for key in crossed_keys(run)}
     drawn = [item for item in demographic if item.unit.key in asked]
@@ -79,7 +79,7 @@ def test_no_more_pairs_are_crossed_than_the_suite_allows(bench, most, attributio
     assert pairs == min(most, len(crossed_keys(free)) // 2)
     assert set(crossed_keys(run)) <= set(crossed_keys(free))
     asked = sum(bench is SAMPLED or case.documents_of is not None for case in run.added)
-    units = run.result.plan.units
+    units = run.result.given.plan.units
     assert asked <= most_questions(units, is_greedy=bench is BENCH, pairs=most)
     if most == 10_000:
         assert run.result.attribution == free.result.attribution
@@ -134,8 +134,8 @@ def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
     everything = replace(bench, policy=policy_of(attribution="all"))
     system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Remembering())
     run = run_gate(everything.given(), system, SILENT)
-    asked = system._system.generator.asked - len(run.result.plan.cases)
-    assert asked == most_questions(run.result.plan.units, is_greedy=bench is BENCH)
+    asked = system._system.generator.asked - len(run.result.given.plan.cases)
+    assert asked == most_questions(run.result.given.plan.units, is_greedy=bench is BENCH)
 
 
 def test_off_asks_nothing_and_says_so():
@@ -149,7 +149,7 @@ def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
     plant = Plant(retrieval=MEN)
     system = BENCH.system(plant, Remembering())
     run = run_gate(BENCH.given(), system, SILENT)
-    prompts = len(run.result.plan.cases) + len(crossed_keys(run))
+    prompts = len(run.result.given.plan.cases) + len(crossed_keys(run))
     assert system._system.generator.asked == prompts
     _, found = amounts(run)
     assert found.repeated > 0
@@ -202,8 +202,13 @@ class Recording:
         return self._executions.get((case.suite, case.key))
 
 
+class NoVectors:
+    def embed(self, texts):
+        return None
+
+
 def judged_again(bench, run, **kwargs):
-    system = RecordedSystem(Recording(run.executions, **kwargs), lambda: None)
+    system = RecordedSystem(lambda: Recording(run.executions, **kwargs), NoVectors)
     return run_gate(bench.given(), system, SILENT)
 
 
@@ -226,7 +231,7 @@ def test_a_system_that_hides_its_documents_has_no_attribution():
         where: Execution(key=e.key, suite=e.suite, response=e.response, margin=e.margin)
         for where, e in run.executions.items()
     }
-    system = RecordedSystem(Recording(hidden), lambda: None)
+    system = RecordedSystem(lambda: Recording(hidden), NoVectors)
     again = run_gate(BENCH.given(), system, SILENT)
     assert "does not report which documents" in measured(again, "attribution/retrieval").note
 
@@ -247,13 +252,9 @@ def test_an_arm_without_any_decided_pair_has_no_attribution():
     assert "no pair of one of the arms" in measured(run, "attribution/retrieval").note
 
 
-def test_without_retrieval_changes_there_is_nothing_to_cross():
-    assert BENCH.run(Plant()).added == []
-
-
 def test_a_stratum_that_nothing_stands_for_is_not_counted_as_no_effect():
     run = BENCH.run(Plant(retrieval=MEN, neutral_retrieval=0.5))
-    violated = {i.unit.key for i in run.result.judged if i.decision == 1.0}
+    violated = {i.unit.key for i in run.result.assessed if i.decision == 1.0}
     unread = {key for key in crossed_keys(run) if any(name in key for name in violated)}
     again = judged_again(BENCH, run, keep=lambda key: key not in unread)
     assert again.result.attribution == []

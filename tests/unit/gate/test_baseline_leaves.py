@@ -13,8 +13,7 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.errors import BaselineError
 from fairgate.domain.outcomes import Provenance
-from fairgate.gate.baseline import AcceptedRun, KnownSd
-from fairgate.gate.baseline_diff import baseline_differences
+from fairgate.gate.baseline import AcceptedRun, KnownSd, baseline_differences
 from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
 
 PLANT = Plant(biased={"A woman": 0.4}, retrieval={"A man": 0.5}, refusing={"A man": 0.2})
@@ -94,6 +93,7 @@ def sealed(body):
     return json.dumps({**body, "integrity": _integrity(body)})
 
 
+@pytest.mark.whole
 def test_every_leaf_that_is_edited_is_refused_or_listed():
     before = accepted()
     body = json.loads(dump_baseline(before))

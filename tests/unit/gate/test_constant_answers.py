@@ -7,7 +7,6 @@ from fakes.question_items import ORACLES, answered, judged_by, many, planned, sa
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Answer
 from fairgate.domain.ports import SILENT
-from fairgate.domain.units import Judged, Reading, Unit
 from fairgate.gate.decide import LEAST_AGREEMENT, ReadAnswer, constant_answers, readable_answers
 from fairgate.gate.gate import run_gate
 
@@ -43,6 +42,7 @@ RULES = {
 }
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", RULES)
 def test_answers_that_show_nothing_are_never_a_pass(name):
     found = gated(RULES[name])
@@ -58,6 +58,7 @@ def test_the_policy_may_mean_it_and_the_report_says_so():
     assert notice.startswith("suite s: 1,860 of 1,860 readable answers are 'positive', whatever")
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     "plant",
     [
@@ -122,25 +123,3 @@ def test_the_threshold_is_a_share_and_not_a_number():
     assert constant_answers(said(10))
     assert not constant_answers(said(20))
     assert 0 < LEAST_AGREEMENT < 0.5
-
-
-def test_equal_answers_are_held_once_whatever_their_margins():
-    def pair(number):
-        key = f"s0#{number}"
-        unit = Unit(
-            key=key,
-            suite="own",
-            asks={"source": "s0", "follow-up": key},
-            cluster="s0",
-            dimensions={},
-            content="",
-        )
-        readings = {
-            role: Reading(value="positive", shown="positive", margin=float(number))
-            for role in unit.asks
-        }
-        return Judged(unit=unit, readings=readings, claims={}, decisive="generation")
-
-    found = readable_answers(pair(number) for number in range(50))
-    assert len(found) == 51
-    assert len({id(one) for one in found}) == 2

@@ -21,7 +21,8 @@ from fairgate.domain.executions import Decoding
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.gate import run_gate, shared_cases
+from fairgate.gate.baseline import Reference, References
+from fairgate.gate.gate import run_gate
 from fairgate.systems.execute import LocalSystem, NoStore, System
 
 WOMAN = {"category": "gender", "term": "woman"}
@@ -91,13 +92,11 @@ def asked(world, harmed, kind, share, baseline=None):
         document_characters=200,
         decoding=Decoding(),
     )
-    given = world.given(baseline)
-    return given, run_gate(given, LocalSystem(parts, NoStore()), SILENT)
+    return run_gate(world.given(baseline), LocalSystem(parts, NoStore()), SILENT)
 
 
 def accepted(world, harmed, kind, share):
-    given, run = asked(world, harmed, kind, share)
-    return baseline_of(given, run, reason="r", date="2026-01-01")
+    return baseline_of(asked(world, harmed, kind, share), reason="r", date="2026-01-01")
 
 
 @pytest.mark.parametrize("kind", RULES)
@@ -105,9 +104,9 @@ def test_easy_sources_do_not_make_harm_green(kind):
     """Of 40 sources 40 % are harmed, of 200 it is 8 %: within every limit."""
     few, many = (bench([RULES[kind]], sources) for sources in (40, 200))
     baseline = accepted(few, (), kind, 0.4)
-    _, run = asked(many, range(40), kind, 0.4, baseline)
-    _, red = asked(few, range(40), kind, 0.4, baseline)
-    _, unseen = asked(many, range(40), kind, 0.4)
+    run = asked(many, range(40), kind, 0.4, baseline)
+    red = asked(few, range(40), kind, 0.4, baseline)
+    unseen = asked(many, range(40), kind, 0.4)
     assert red.result.exit_code is ExitCode.GATE_FAILED
     assert unseen.result.exit_code is ExitCode.PASS, "without a baseline nothing tells them apart"
     assert (run.result.outcome, run.result.exit_code) == (Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT)
@@ -119,7 +118,7 @@ def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
     """9 of 100 sources are always harmed; without them 11 % of the others are, with them 19 %."""
     gates = [RULES[kind]]
     baseline = accepted(bench(gates, 100), range(9), kind, 1.0)
-    _, run = asked(bench(gates, 91, start=9), range(9, 23), kind, 0.75, baseline)
+    run = asked(bench(gates, 91, start=9), range(9, 23), kind, 0.75, baseline)
     (rule,) = [one for one in run.result.rules if one.value and not one.by_default][:1]
     assert rule.outcome is Outcome.INCONCLUSIVE
     assert "cases of the baseline that are left out" in " ".join(rule.reasons)
@@ -144,13 +143,13 @@ def test_easy_items_do_not_make_harm_green():
         for groups in (4, 24)
     )
     plan = few.given().plan
-    baseline = baseline_of(few.given(), few.run(ItemPlant()), reason="r", date="2026-01-01")
+    baseline = baseline_of(few.run(ItemPlant()), reason="r", date="2026-01-01")
     system = many.system(ItemPlant())
     keys = {unit.key.partition("@")[0] for unit in plan.units}
     generator = PartlyCareless(keys, system._system.generator._shown)
     system = LocalSystem(dataclasses.replace(system._system, generator=generator), NoStore())
     unseen = run_gate(many.given(), system, SILENT).result
-    given = dataclasses.replace(many.given(), baseline=baseline)
+    given = dataclasses.replace(many.given(), references=References(baseline=baseline))
     assert unseen.exit_code is ExitCode.PASS
     assert run_gate(given, system, SILENT).result.exit_code is ExitCode.NO_VERDICT
 
@@ -158,18 +157,16 @@ def test_easy_items_do_not_make_harm_green():
 def test_a_reviewer_may_accept_what_was_added():
     rule = [RULES["bound"]]
     baseline = accepted(bench(rule, 40), (), "bound", 0.4)
-    given, run = asked(bench(rule, 200), range(40), "bound", 0.4, baseline)
-    now = baseline_of(given, run, reason="harder sources were added", date="2026-01-02")
-    assert asked(bench(rule, 200), range(40), "bound", 0.4, now)[1].result.exit_code is (
-        ExitCode.PASS
-    )
+    run = asked(bench(rule, 200), range(40), "bound", 0.4, baseline)
+    now = baseline_of(run, reason="harder sources were added", date="2026-01-02")
+    assert asked(bench(rule, 200), range(40), "bound", 0.4, now).result.exit_code is (ExitCode.PASS)
 
 
 @pytest.mark.parametrize(("start", "sources"), [(0, 44), (2, 38), (2, 42)])
 def test_what_holds_on_the_shared_cases_stays_green(start, sources):
     gates = [*RULES.values()]
     baseline = accepted(bench(gates, 40), range(4), "bound", 0.2)
-    _, run = asked(bench(gates, sources, start=start), range(4), "bound", 0.2, baseline)
+    run = asked(bench(gates, sources, start=start), range(4), "bound", 0.2, baseline)
     assert run.result.exit_code is ExitCode.PASS
 
 
@@ -177,12 +174,14 @@ def test_what_holds_on_the_shared_cases_stays_green(start, sources):
 def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more):
     gates = [{**RULES["for each"], **more}]
     baseline = accepted(bench(gates, 12), (), "bound", 0.0)
-    given, _ = asked(bench(gates, 12), (), "bound", 0.0)
+    given = bench(gates, 12).given()
     units = [unit for unit in given.plan.units if unit.dimensions["term"] != "woman"]
     plan = dataclasses.replace(given.plan, units=units)
     policy = given.policy.model_copy(update={"min_overlap": 0.5})
-    fewer = dataclasses.replace(given, plan=plan, policy=policy, baseline=baseline)
-    incompatible = shared_cases(fewer).incompatible
+    fewer = dataclasses.replace(
+        given, plan=plan, policy=policy, references=References(baseline=baseline)
+    )
+    incompatible = fewer.overlaps[Reference.BASELINE].incompatible
     assert any("term woman, about which this run does not ask" in one for one in incompatible) == (
         not more
     )

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.features.ray.worker_side import OPTIONAL
 from fairgate.gate.baseline import UNRECORDED, environment_notices
-from fairgate.io.environment import describe_environment, libraries_of_answers
+from fairgate.io.machine import OPTIONAL, describe_environment, libraries_of_answers
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def test_for_each_category_compares_its_own_terms():
     assert [r.outcome for r in found if not r.by_default] == [Outcome.FAIL, Outcome.PASS]
 
 
+@pytest.mark.whole
 def test_identity_and_regression_rules_share_one_correction():
     regression = {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}}
     one = replace(BENCH, policy=policy_of([regression]))

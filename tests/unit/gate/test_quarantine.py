@@ -10,7 +10,7 @@ from fakes.planted import REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reason
-from fairgate.gate.quarantine import quarantine_notices, quarantine_problems, quarantined
+from fairgate.gate.loaded_policy import quarantine_notices, quarantine_problems, quarantined
 
 TODAY = dt.date(2026, 6, 15)
 BENCH = Bench(policy=policy_of([REGRESSION]), sources=12, sets=("gender",))
@@ -71,7 +71,7 @@ def test_a_notice_says_what_is_left_out_until_when_and_why():
 
 def test_a_quarantined_pair_leaves_every_column():
     run = replace(BENCH, quarantined=frozenset({KEY})).run(Plant(biased={"A man": 1.0}))
-    item = next(item for item in run.result.judged if item.unit.key == KEY)
+    item = next(item for item in run.result.assessed if item.unit.key == KEY)
     assert set(item.claims.values()) == {Reason.QUARANTINED}
     table = run.tables["s"]
     row = list(table.keys).index(KEY)
@@ -86,7 +86,7 @@ def test_a_quarantined_control_leaves_the_majority():
     )
     plant = Plant(refusing=dict.fromkeys(["An individual", "An observer", "An acquaintance"], 1.0))
     run = replace(BENCH, quarantined=keys).run(plant)
-    own = [i for i in run.result.judged if i.unit.cluster == "s00000" and not i.unit.is_control]
+    own = [i for i in run.result.assessed if i.unit.cluster == "s00000" and not i.unit.is_control]
     assert {item.claims["controlled"] for item in own} == {Reason.NO_CONTROLS}
 
 

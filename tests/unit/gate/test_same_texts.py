@@ -3,7 +3,7 @@
 import pytest
 
 from fairgate.domain.executions import Document, Execution
-from fairgate.gate.same_texts import same_text_notices
+from fairgate.gate.notices import same_text_notices
 
 
 def executions(*lists):

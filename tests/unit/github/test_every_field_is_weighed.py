@@ -11,7 +11,7 @@ from fairgate.suites.metamorphic import policy as metamorphic
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items import policy as question_items
 from fairgate.suites.question_items.policy import BbqSuitePolicy
-from fairgate.systems.catalogue import SYSTEMS as KINDS
+from fairgate.systems.catalogue import policy_parts
 
 TEXT = """\
 version: 1
@@ -103,10 +103,6 @@ def loosened(before, after):
     return engine_loosened.loosened(before, after, (PLAN, PLAN))
 
 
-def changed_gate(**changes):
-    return POLICY.model_copy(update={"gates": [POLICY.gates[0].model_copy(update=changes)]})
-
-
 def is_listed(after):
     return bool(loosened(POLICY, after))
 
@@ -124,17 +120,33 @@ def test_no_field_is_without_a_decision(model, decided):
     assert set(decided) == set(model.model_fields)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, value in POLICY_FIELDS.items() if value is not None]
-)
-def test_policy(name):
-    assert is_listed(POLICY.model_copy(update={name: POLICY_FIELDS[name]}))
+def decided(fields):
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-@pytest.mark.parametrize("name", [name for name, value in GATE_FIELDS.items() if value is not None])
-def test_gate(name):
-    value = None if name == "regression" else GATE_FIELDS[name]
-    assert is_listed(changed_gate(**{name: value}))
+GATE, ENTRY = POLICY.gates[0], POLICY.quarantine[0]
+CHANGES = {
+    **{f"policy {name}": {name: value} for name, value in decided(POLICY_FIELDS).items()},
+    **{
+        f"gate {name}": {"gates": [GATE.model_copy(update={name: value})]}
+        for name, value in {**decided(GATE_FIELDS), "regression": None}.items()
+    },
+    **{
+        f"regression {name}": {
+            "gates": [GATE.model_copy(update={"regression": GATE.regression.model_copy(update={name: value})})]
+        }
+        for name, value in REGRESSION_FIELDS.items()
+    },
+    **{
+        f"quarantine {name}": {"quarantine": [ENTRY.model_copy(update={name: value})]}
+        for name, value in decided(QUARANTINE_FIELDS).items()
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_change_is_listed(name):
+    assert is_listed(POLICY.model_copy(update=CHANGES[name]))
 
 
 def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
@@ -143,18 +155,6 @@ def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
     gate = policy.gates[0]
     everywhere = policy.model_copy(update={"gates": [gate.model_copy(update={"suite": None})]})
     assert engine_loosened.loosened(everywhere, policy, (plan, plan))
-
-
-@pytest.mark.parametrize("name", REGRESSION_FIELDS)
-def test_regression(name):
-    now = POLICY.gates[0].regression.model_copy(update={name: REGRESSION_FIELDS[name]})
-    assert is_listed(changed_gate(regression=now))
-
-
-@pytest.mark.parametrize("name", [name for name, value in QUARANTINE_FIELDS.items() if value])
-def test_quarantine(name):
-    entry = POLICY.quarantine[0].model_copy(update={name: QUARANTINE_FIELDS[name]})
-    assert is_listed(POLICY.model_copy(update={"quarantine": [entry]}))
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -198,7 +198,7 @@ def test_another_kind_of_system_is_listed_whole():
 
 
 def test_every_kind_of_system_is_tried():
-    assert {type(system) for system in SYSTEMS} == {kind.model for kind in KINDS}
+    assert {type(system) for system in SYSTEMS} == {part.model() for part in policy_parts().systems}
 
 
 def test_every_model_of_the_policy_is_reached():

@@ -3,26 +3,29 @@
 import re
 
 import pytest
+from action.step_runner import parse_outputs
+from golden.hostile_texts import HOSTILE
 
 from fairgate.domain.errors import StoreError
 from fairgate.github.runner import Annotation, annotation_lines, append_summary, write_outputs
 
-HOSTILE = [
-    "a\n::error::pwned", "::stop-commands::x", "##[error]x", "50% of %0A::error::x", "a\r::set-env::b",
-    "\u2028::error::x", "\x1b[31mred", "a::b::c", "title,file=x:1", "\u202egnp", "x" * 1_000_000,
-]  # fmt: skip
+MORE = ["a\r::set-env::b", "50% of %0A::error::x", "title,file=x:1", "x" * 1_000_000]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_annotation_is_one_command_on_one_line(text):
-    line = str(Annotation(level="error", title=text, message=text, file=text, line=3))
-    assert len(line.splitlines()) == 1
-    head, data = line.removeprefix("::").split("::", 1)
-    assert "::" not in data
-    properties = head.removeprefix("error ").split(",")
-    assert [p.split("=", 1)[0] for p in properties] == ["file", "line", "title"]
+@pytest.mark.walk(25)
+@pytest.mark.parametrize("text", [*(one for one in HOSTILE if one.strip()), *MORE])
+def test_an_annotation_is_one_command_and_an_output_one_value(text, tmp_path):
+    given = Annotation(level="error", title=text, message=text, file=text, line=3)
+    (line,) = annotation_lines([given])
+    assert line.isprintable()
+    command = re.fullmatch(r"::error file=([^,:]*),line=3,title=([^,:]*)::(.*)", line)
+    assert command
+    assert "::" not in command[3]
     assert not re.search(r"%(?!25|0A|0D|3A|2C)", line)
     assert len(line) < 10_000
+    write_outputs(str(tmp_path / "output"), {"first": text, "second": "2"})
+    outputs = parse_outputs((tmp_path / "output").read_bytes().decode())
+    assert list(outputs) == ["first", "second"]
 
 
 def test_the_eleventh_of_a_kind_is_a_plain_line():

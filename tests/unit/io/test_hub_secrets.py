@@ -6,8 +6,8 @@ import huggingface_hub
 import pytest
 
 from fairgate.domain.errors import DataError, ModelError
-from fairgate.io.hub import fetch_dataset
-from fairgate.onnx.model_hub import fetch
+from fairgate.io.named_files import fetch_dataset
+from fairgate.onnx.model_folder import fetch
 
 TOKEN = "hf_sesame0123456789"  # noqa: S105  # of no account
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairgate.cli import main
 from fairgate.domain.errors import DataError
-from fairgate.io.embedded_names import existing, find
+from fairgate.io.named_files import existing, find
 
 
 @pytest.fixture

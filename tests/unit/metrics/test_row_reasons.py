@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.metrics.table import RowReasons
+from fairgate.metrics.metric import RowReasons
 
 
 @given(st.lists(st.none() | st.sampled_from(["unreadable", "missing", "no-text"])))

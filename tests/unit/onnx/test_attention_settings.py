@@ -48,13 +48,18 @@ def folder_with(place, config=None, builder=None):
     return ModelFolder.find(place)
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_type_that_is_known_here(tmp_path, monkeypatch, kind, settings):
-    folder = folder_with(tmp_path / "m", {"model_type": kind, **SMALL, **SETTINGS[settings]})
-    ours = read_attention_settings(folder)
+def test_every_type_that_is_known_here(tmp_path, monkeypatch, kind):
+    folders = [
+        folder_with(tmp_path / name, {"model_type": kind, **SMALL, **settings})
+        for name, settings in SETTINGS.items()
+    ]
+    ours = [*map(read_attention_settings, folders)]
     monkeypatch.setattr(attention_settings, "_known_here", lambda *_: None)
-    assert ours == read_attention_settings(folder)
+    assert dict(zip(SETTINGS, ours, strict=True)) == {
+        name: read_attention_settings(folder)
+        for name, folder in zip(SETTINGS, folders, strict=True)
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,15 +12,13 @@ from fakes.encoders import write_encoder
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import batches, decoder_opening, trials
+from fairgate.onnx import batches, decoder_session
 from fairgate.onnx.batches import MOST, BatchSize
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_session import BoundStep, DecoderSession
-from fairgate.onnx.encoder import OnnxEncoder
-from fairgate.onnx.encoder_session import EncoderSession
-from fairgate.onnx.joint_rows import JointRows
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.encoder import EncoderSession, OnnxEncoder
 from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.runtime_errors import mapped_errors
+from fairgate.onnx.session import mapped_errors
 
 RNG = np.random.default_rng(3)
 PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (3, 5, 9, 30, 33, 34, 35, 40, 70, 99)]
@@ -28,8 +26,6 @@ STEPS = 4
 SAID = [
     RuntimeError("Error in execution: bfc_arena.cc Failed to allocate memory for requested buffer"),
     RuntimeError("[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : bad allocation"),
-    RuntimeError("CUDA failure 2: out of memory ; GPU=0 ; hostname=runner"),
-    RuntimeError("CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0"),
     MemoryError("std::bad_alloc"),
 ]
 
@@ -38,17 +34,18 @@ def leave_room_for(most, error, shapes, monkeypatch):
     """Let memory run out where more rows than that are read or stepped."""
 
     def limited(run):
-        def asked(self, tokens, *given, **options):
-            shapes.append(len(tokens))
+        def asked(self, first, *given, **options):
+            rows = len(first[0] if isinstance(first, list) else first)
+            shapes.append(rows)
             with mapped_errors("the decoder failed", "Export it again."):
-                if len(tokens) > most:
+                if rows > most:
                     raise error
-            return run(self, tokens, *given, **options)
+            return run(self, first, *given, **options)
 
         return asked
 
     monkeypatch.setattr(DecoderSession, "_run", limited(DecoderSession._run))
-    monkeypatch.setattr(BoundStep, "run", limited(BoundStep.run))
+    monkeypatch.setattr(DecoderSession, "step_in_place", limited(DecoderSession.step_in_place))
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +53,10 @@ def expected():
     return TokenDecoder(DEMO, STEPS).answers(PROMPTS)
 
 
-@pytest.mark.parametrize("error", SAID, ids=lambda error: str(error)[:20])
-@pytest.mark.parametrize("joins", [True, False])
+@pytest.mark.walk(3)
+@pytest.mark.parametrize(
+    ("error", "joins"), [(SAID[0], True), (SAID[2], False)], ids=["joined", "by width"]
+)
 def test_memory_that_runs_out_halves_the_batch_and_changes_no_token(
     expected, error, joins, monkeypatch
 ):
@@ -71,50 +70,6 @@ def test_memory_that_runs_out_halves_the_batch_and_changes_no_token(
     shapes.clear()
     assert engine.answers(PROMPTS) == expected
     assert max(shapes) <= 2
-
-
-def test_what_was_answered_before_is_not_answered_again(monkeypatch):
-    taken, take = [], OnnxDecoder._take
-    engine = TokenDecoder(DEMO, STEPS, batch_size=8)
-    expected = engine.answers(PROMPTS)
-    steps = JointRows.step
-    calls = []
-
-    def fails_once(self, tokens):
-        calls.append(1)
-        if len(calls) == 2 * STEPS:
-            raise MemoryError
-        return steps(self, tokens)
-
-    monkeypatch.setattr(JointRows, "step", fails_once)
-    requests = [GenerationRequest(prompt=str(prompt)) for prompt in PROMPTS]
-    engine = TokenDecoder(DEMO, STEPS, batch_size=2)
-    monkeypatch.setattr(
-        OnnxDecoder, "_take", lambda self, row, *given: taken.append(row) or take(self, row, *given)
-    )
-    positions = [position for position, _ in engine.generate(requests)]
-    assert sorted(positions) == list(range(len(PROMPTS)))
-    assert [engine.tokens[place] for place in range(len(PROMPTS))] == expected
-    assert engine._batch.rows == 1
-    complete = {id(row) for row in taken if row.stopped}
-    assert len(complete) == len(PROMPTS)
-
-
-def test_sampled_answers_begin_again_with_their_own_seed(monkeypatch):
-    decoding = Decoding(temperature=1.5, top_p=1.0, max_new_tokens=6)
-    requests = [GenerationRequest(prompt=f"Reader {n} says:", seed=n) for n in range(9)]
-    expected = dict(OnnxDecoder(DEMO, decoding=decoding).generate(requests))
-    engine, step, calls = OnnxDecoder(DEMO, decoding=decoding), JointRows.step, []
-
-    def fails_once(self, tokens):
-        calls.append(1)
-        if len(calls) == 3:
-            raise MemoryError
-        return step(self, tokens)
-
-    monkeypatch.setattr(JointRows, "step", fails_once)
-    assert dict(engine.generate(requests)) == expected
-    assert engine._batch.rows == MOST // 2
 
 
 def test_no_room_for_one_row_is_an_error_with_what_to_do(monkeypatch):
@@ -139,7 +94,7 @@ def test_memory_without_room_for_the_model_is_not_tried_again_with_fewer_rows(ho
         loaded.append(1)
         raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
 
-    monkeypatch.setattr(decoder_opening, "open_session", no_room)
+    monkeypatch.setattr(decoder_session, "open_session", no_room)
     engine = OnnxDecoder(DEMO, decoding=Decoding())
     assert list(engine.generate([])) == engine.score_options([]) == []
     assert not loaded
@@ -161,8 +116,7 @@ def done_once(function):
     return first
 
 
-@pytest.mark.parametrize(("joins", "runs"), [(True, 10), (False, 18)])
-def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(joins, runs, monkeypatch):
+def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch):
     """What a trial finds decides which kernels run: it must not depend on the free memory."""
     folder, calls, fatal = ModelFolder.find(DEMO), [], []
 
@@ -176,73 +130,17 @@ def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(joins, runs
         return fails
 
     monkeypatch.setattr(DecoderSession, "_run", counted(DecoderSession._run))
-    monkeypatch.setattr(BoundStep, "run", counted(BoundStep.run))
+    monkeypatch.setattr(DecoderSession, "step_in_place", counted(DecoderSession.step_in_place))
     for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
-        monkeypatch.setattr(decoder_opening, name, done_once(getattr(decoder_opening, name)))
-    if not joins:  # so that every trial is needed
-        monkeypatch.setattr(trials, "steps_jointly", lambda *given, **options: False)
+        monkeypatch.setattr(decoder_session, name, done_once(getattr(decoder_session, name)))
     DecoderSession(folder, device="cpu", threads=1)
     number = len(calls)
-    assert number == runs
+    assert number > 10
     for place in range(1, number + 1):
         calls.clear()
         fatal[:] = [place]
         with pytest.raises(OutOfMemoryError):
             DecoderSession(folder, device="cpu", threads=1)
-
-
-def test_memory_without_room_for_the_better_graph_does_not_choose_the_other(monkeypatch):
-    opened, open_session = [], decoder_opening.open_session
-
-    def no_room_at_first(*given, **options):
-        opened.append(1)
-        if len(opened) == 1:
-            raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
-        return open_session(*given, **options)
-
-    monkeypatch.setattr(decoder_opening, "open_session", no_room_at_first)
-    with pytest.raises(OutOfMemoryError):
-        DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-
-
-def test_memory_that_runs_out_where_padding_is_tried_decides_nothing(tmp_path, monkeypatch):
-    write_encoder(tmp_path / "encoder")
-    run = EncoderSession._run
-
-    def limited(self, rows, width):
-        if width > 3:
-            raise OutOfMemoryError("the encoder failed", "Use more memory.")
-        return run(self, rows, width)
-
-    monkeypatch.setattr(EncoderSession, "_run", limited)
-    session = EncoderSession(ModelFolder.find(tmp_path / "encoder"), device="cpu")
-    with pytest.raises(OutOfMemoryError):
-        session.pads  # noqa: B018 tries it
-
-
-def test_options_are_scored_with_what_fits(monkeypatch):
-    requests = [
-        GenerationRequest(
-            prompt=f"Who was late, {'really ' * n}?", options=("Maria", "The old man")
-        )
-        for n in range(9)
-    ]
-    expected = OnnxDecoder(DEMO, decoding=Decoding()).score_options(requests)
-    engine = OnnxDecoder(DEMO, decoding=Decoding())
-    engine._session  # noqa: B018 loads it
-    leave_room_for(2, SAID[4], [], monkeypatch)
-    assert engine.score_options(requests) == expected
-    assert engine.notices
-
-
-def test_other_failures_are_not_tried_again(monkeypatch):
-    engine, shapes = TokenDecoder(DEMO, STEPS), []
-    engine._session  # noqa: B018 loads it
-    error = RuntimeError("Non-zero status code returned while running MatMul node")
-    leave_room_for(0, error, shapes, monkeypatch)
-    with pytest.raises(ModelError, match="MatMul"):
-        engine.answers(PROMPTS)
-    assert len(shapes) == 1
 
 
 @contextlib.contextmanager
@@ -257,6 +155,7 @@ def address_space(spare):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(not batches._STATUS.exists(), reason="there is no /proc here")
 def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
     # Attention of whole prompts takes 4 heads * 1200 * 1200 * 4 bytes a row, for scores and mask.
@@ -288,13 +187,6 @@ def test_auto_takes_as_many_rows_as_memory_holds(free, on_cpu, rows, monkeypatch
     assert chosen.rows == rows
     chosen.fit(10**15, on_cpu=True)
     assert chosen.rows == rows
-
-
-def test_a_number_is_kept_whatever_memory_holds(monkeypatch):
-    monkeypatch.setattr(batches, "free_bytes", lambda _: 0)
-    chosen = BatchSize(7)
-    chosen.fit(1000, on_cpu=True)
-    assert chosen.rows == 7
 
 
 def test_the_engine_fits_its_batch_to_the_longest_prompt_and_answer(monkeypatch):

@@ -77,16 +77,6 @@ def test_a_graph_that_ignores_its_models_window_answers_only_within_it(folder):
     assert "fairgate export" in said
 
 
-def test_a_window_named_by_the_original_config_counts_too(folder):
-    ignore_window(folder)
-    edit_settings(folder, lambda model: model["decoder"].pop("sliding_window"))
-    prompts, _ = builder_expected()
-    TokenDecoder(folder, STEPS).answers(prompts)  # nothing says that there is a window
-    (folder / "config.json").write_text(json.dumps({"model_type": "mistral", "sliding_window": 24}))
-    with pytest.raises(ModelError, match="5 of 7 prompts are too long"):
-        TokenDecoder(folder, STEPS).answers(prompts)
-
-
 def test_an_olmo_of_the_builder_is_refused(folder):
     edit_settings(folder, lambda model: model.update(type="olmo"))
     with pytest.raises(ModelError, match="root mean square"):
@@ -99,8 +89,8 @@ def test_attention_without_a_window_needs_the_original_config(folder):
             node.op_type = "MultiHeadAttention"
 
     edit_graph(folder, rename)
+    from fairgate.onnx.attention_settings import refuse_wrong_builds
     from fairgate.onnx.decoder_graph import read_decoder_graph
-    from fairgate.onnx.decoder_opening import refuse_wrong_builds
     from fairgate.onnx.model_folder import ModelFolder
 
     found = ModelFolder.find(folder)
@@ -121,6 +111,7 @@ def test_a_folder_that_says_nothing_of_its_model_is_refused(tmp_path):
         list(engine.generate([GenerationRequest(prompt="Is it good?")]))
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("kind", "provider", "refused"),
     [("mistral", "dml", True), ("phi3", "webgpu", True), ("mistral", "cuda", False),

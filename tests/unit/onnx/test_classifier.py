@@ -11,7 +11,7 @@ from fakes.encoders import TABLE, WORDS
 
 from fairgate.domain.cases import TONES
 from fairgate.domain.errors import DataError, ModelError
-from fairgate.onnx.classifier import OnnxClassifier, decided, mapped_labels
+from fairgate.onnx.encoder import OnnxClassifier
 
 TEXTS = [
     " ".join(words)
@@ -62,10 +62,6 @@ def test_the_fingerprint_covers_files_and_map(folder, tmp_path):
     assert OnnxClassifier(folder, MEANS, TONES, threads=1).fingerprint == first
 
 
-def test_without_a_map_the_labels_are_the_tones():
-    assert mapped_labels(["Happy", "SAD"], {}, TONES) == ("happy", "sad")
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -103,8 +99,3 @@ def test_a_graph_with_fewer_scores_than_labels_is_refused(tmp_path):
     folder = write_classifier(tmp_path / "c", scores=5)
     with pytest.raises(ModelError, match="5 scores a text, expected 6"):
         OnnxClassifier(folder, MEANS, TONES, threads=1).classify(["a"])
-
-
-def test_equal_scores_have_no_margin():
-    found = decided(np.array([1.0, 1.0]), ("sad", "happy"))
-    assert (found.label, found.margin) == ("happy", 0.0)

@@ -9,10 +9,10 @@ import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_expected, builder_folder
 
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import decoder_opening
+from fairgate.onnx import decoder_session
+from fairgate.onnx.attention import JOINT_INPUT
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.joint_attention import JOINT_INPUT
 
 RNG = np.random.default_rng(23)
 PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (1, 7, 33, 64, 64, 65, 90)]
@@ -65,13 +65,13 @@ class OnCard:
 @pytest.fixture
 def card(monkeypatch):
     """What each run was given and returned of the cache, and where it was to be."""
-    log, start = [], decoder_opening.open_session
+    log, start = [], decoder_session.open_session
 
     def opened(*given, **options):
         assert options.pop("device") == "cuda"
         return OnCard(start(*given, device="cpu", **options), log)
 
-    monkeypatch.setattr(decoder_opening, "open_session", opened)
+    monkeypatch.setattr(decoder_session, "open_session", opened)
     return log
 
 
@@ -128,11 +128,3 @@ def test_a_builders_graph_answers_as_transformers_does(card, tmp_path):
         builder_folder(tmp_path / "builder"), len(expected[0]), device="cuda", batch_size=5
     )
     assert engine.answers(prompts) == expected
-
-
-def test_a_card_has_answers_of_its_own():
-    decoding = Decoding()
-    assert (
-        OnnxDecoder(DEMO, decoding=decoding, device="cuda").fingerprint
-        != OnnxDecoder(DEMO, decoding=decoding).fingerprint
-    )

@@ -13,7 +13,7 @@ import pytest
 import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import decoder_graph, decoder_opening, decoder_session
+from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.relations.oracles.label import first_label
 
@@ -54,6 +54,7 @@ def requests():
     return make_requests()
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("decoding", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_answers_and_margins_do_not_depend_on_batch_order_or_threads(requests, decoding):
     expected = answers_of(OnnxDecoder(DEMO, decoding=decoding, threads=1), requests)
@@ -66,6 +67,7 @@ def test_answers_and_margins_do_not_depend_on_batch_order_or_threads(requests, d
         assert shuffled == [expected[place] for place in order]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("decoding", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
 def test_stopping_early_gives_the_label_of_the_full_answer(requests, decoding):
     engine = OnnxDecoder(DEMO, decoding=decoding)
@@ -78,16 +80,7 @@ def test_stopping_early_gives_the_label_of_the_full_answer(requests, decoding):
     assert sum(a.tokens for a in stopped) <= sum(a.tokens for a in full)
 
 
-def test_compacting_the_batch_changes_nothing(requests, monkeypatch):
-    decoding = replace(SAMPLED, temperature=2.0, top_p=1.0, top_k=0, max_new_tokens=20)
-    monkeypatch.setattr(decoder_session.DecoderSession, "shares", False)
-    compacting = OnnxDecoder(DEMO, decoding=decoding)
-    expected = answers_of(compacting, requests)
-    assert len({answer.tokens for answer in expected}) > 1
-    monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
-    assert answers_of(OnnxDecoder(DEMO, decoding=decoding), requests) == expected
-
-
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("copies", [1, 2, 7])
 def test_equal_prompts_are_read_once_and_answered_each_by_its_seed(requests, copies, monkeypatch):
     repeated = [replace(one, seed=100 * n + one.seed) for n in range(copies) for one in requests]
@@ -117,42 +110,13 @@ def tokens_read(engine, requests, monkeypatch):
     return sum(read)
 
 
-def test_where_rows_cannot_be_taken_equal_prompts_are_read_each(requests, monkeypatch):
-    monkeypatch.setattr(decoder_session.DecoderSession, "shares", False)
-    repeated = [replace(one, seed=n) for n in range(3) for one in requests[:4]]
-    expected = answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated)
-    monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
-    assert answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated) == expected
-
-
+@pytest.mark.whole
 def test_the_uncut_graph_gives_the_same_answers(requests, monkeypatch):
     expected = answers_of(OnnxDecoder(DEMO, decoding=GREEDY), requests)
     monkeypatch.setattr(decoder_graph, "cut_to_positions", lambda _: False)
     whole = OnnxDecoder(DEMO, decoding=GREEDY)
     assert answers_of(whole, requests) == expected
     assert not whole._session.cut
-
-
-def test_the_embedded_graph_is_cut_and_padded():
-    session = OnnxDecoder(DEMO, decoding=GREEDY)._session
-    assert session.cut
-    assert session.pads
-
-
-def test_the_seed_of_a_request_decides_its_sampled_answer(requests):
-    engine = OnnxDecoder(DEMO, decoding=replace(SAMPLED, temperature=2.0, top_p=1.0))
-    same = [replace(requests[0], seed=3, labels=())] * 2
-    other = [replace(requests[0], seed=seed, labels=()) for seed in range(8)]
-    first, second = answers_of(engine, same)
-    assert first == second
-    assert len({answer.text for answer in answers_of(engine, other)}) > 1
-
-
-def test_an_answer_ends_at_the_limit_of_new_tokens(requests):
-    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=1))
-    for answer in answers_of(engine, requests[:3]):
-        assert answer.tokens <= 1
-        assert answer.stopped in {"length", "end"}
 
 
 def test_an_end_token_ends_the_answer_and_is_not_counted(requests, tmp_path):
@@ -167,20 +131,6 @@ def test_a_prompt_that_is_too_long_names_sizes_and_what_to_change(requests):
     engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2030))
     with pytest.raises(ModelError, match=r"tokens, the limit is 18 .*document_characters.*top_k"):
         list(engine.generate(requests))
-
-
-def test_the_context_of_the_model_limits_prompt_and_answer_together():
-    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2040))
-    with pytest.raises(ModelError, match="2040 kept for the answer"):
-        list(engine.generate([GenerationRequest(prompt="good " * 30)]))
-
-
-def test_no_requests_load_no_model(monkeypatch):
-    monkeypatch.setattr(decoder_opening, "open_session", None)
-    engine = OnnxDecoder(DEMO, decoding=GREEDY)
-    assert list(engine.generate([])) == []
-    assert engine.score_options([]) == []
-    assert engine.fingerprint.startswith("onnx-decoder/6:")
 
 
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
@@ -235,14 +185,6 @@ def test_option_scores_are_the_sums_of_the_steps_own_log_probabilities():
         assert score == pytest.approx(total, abs=1e-4)
 
 
-def test_option_scores_do_not_depend_on_batch_order_or_threads():
-    requests = option_requests()
-    expected = OnnxDecoder(DEMO, decoding=GREEDY, threads=1).score_options(requests)
-    for batch_size, threads in ((1, 1), (7, 2)):
-        engine = OnnxDecoder(DEMO, decoding=GREEDY, batch_size=batch_size, threads=threads)
-        assert engine.score_options(requests[::-1]) == expected[::-1]
-
-
 @pytest.mark.parametrize("kept", [2047, 2048, 2052, 10_000])
 def test_an_answer_that_leaves_no_room_to_the_prompt_is_named_as_such(kept):
     engine = OnnxDecoder(DEMO, decoding=Decoding(max_new_tokens=kept))
@@ -262,6 +204,7 @@ ASKED = {
 }
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("where", ASKED)
 def test_a_token_beyond_the_vocabulary_is_named(tmp_path, where):
     asked, scored = ASKED[where]

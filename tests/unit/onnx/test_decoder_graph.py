@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 
 import numpy as np
 import onnx
 import pytest
-from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO, TokenDecoder, builder_folder
+from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.decoder_graph import DecoderGraph, find_width_switch, read_decoder_graph
+from fairgate.onnx import decoder_graph, decoder_session
+from fairgate.onnx.attention import GraphIndex
+from fairgate.onnx.decoder_graph import (
+    POSITIONS_INPUT,
+    DecoderGraph,
+    cut_to_positions,
+    drop_softmax_guards,
+    read_decoder_graph,
+    width_switch,
+)
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.model_folder import ModelFolder
 
 
 def saved(tmp_path, nodes, initializers=()):
@@ -104,8 +117,7 @@ def comparing(op, *, by="Shape", constant="right", number=256, stored="node"):
     ("op", "constant"),
     [(op, side) for op in ("Greater", "GreaterOrEqual", "Less", "LessOrEqual") for side in ("left", "right")],
 )  # fmt: skip
-@pytest.mark.parametrize("by", ["Shape", "ReduceMax"])
-@pytest.mark.parametrize("stored", ["node", "initializer"])
+@pytest.mark.parametrize(("by", "stored"), [("Shape", "node"), ("ReduceMax", "initializer")])
 def test_the_switch_is_the_last_width_on_the_near_side(tmp_path, op, constant, by, stored):
     nodes, weights = comparing(op, by=by, constant=constant, stored=stored)
     model = saved(tmp_path, nodes, weights)
@@ -116,7 +128,7 @@ def test_the_switch_is_the_last_width_on_the_near_side(tmp_path, op, constant, b
     widths = np.arange(250, 262)
     sides = compare(widths, 256) if constant == "right" else compare(256, widths)
     last = int(widths[:-1][sides[:-1] != sides[1:]][0])
-    assert find_width_switch(onnx, model) == last
+    assert width_switch(GraphIndex(model)) == last
 
 
 @pytest.mark.parametrize(
@@ -125,7 +137,7 @@ def test_the_switch_is_the_last_width_on_the_near_side(tmp_path, op, constant, b
 )
 def test_other_comparisons_are_no_switch(tmp_path, options):
     nodes, weights = comparing("Greater", **options)
-    assert find_width_switch(onnx, saved(tmp_path, nodes, weights)) is None
+    assert width_switch(GraphIndex(saved(tmp_path, nodes, weights))) is None
 
 
 @pytest.mark.parametrize(
@@ -147,17 +159,131 @@ def test_experts_that_share_a_product_between_rows_are_told(tmp_path, operators,
     )
 
 
-def test_rows_of_a_graph_that_mixes_them_run_one_by_one(tmp_path, monkeypatch):
-    engine = TokenDecoder(builder_folder(tmp_path / "builder"), 3, batch_size=8)
-    ran = []
-    prefill = engine._session.prefill
-    monkeypatch.setattr(
-        engine._session, "prefill", lambda rows, *given: ran.append(rows) or prefill(rows, *given)
+WEIGHTS = numpy_helper.from_array(np.ones((4, 9), dtype=np.float32), "weights")
+FACTOR = numpy_helper.from_array(np.array(0.5, dtype=np.float32), "factor")
+SHAPE = numpy_helper.from_array(np.array([-1, 4], dtype=np.int64), "shape")
+
+
+def loaded(nodes, opset=17):
+    graph = helper.make_graph(
+        nodes,
+        "tail",
+        [helper.make_tensor_value_info("states", TensorProto.FLOAT, ["rows", "tokens", 4])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["rows", "tokens", 9])],
+        [WEIGHTS, FACTOR, SHAPE],
     )
-    prompts = [[3, 4], [5, 6], [7, 8]]
-    together = engine.answers(prompts)
-    assert [len(rows) for rows in ran] == [3]
-    ran.clear()
-    engine._session.one_by_one = True
-    assert engine.answers(prompts) == together
-    assert ran == [[prompt, prompt] for prompt in prompts]
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def node(kind, inputs, output="logits"):
+    return helper.make_node(kind, inputs, [output])
+
+
+def test_elementwise_steps_between_projection_and_logits_are_followed():
+    import onnxruntime
+
+    nodes = [
+        node("MatMul", ["states", "weights"], "raw"),
+        node("Div", ["raw", "factor"], "scaled"),
+        node("Tanh", ["scaled"], "capped"),
+        node("Mul", ["factor", "capped"]),
+    ]
+    model = loaded(nodes)
+    assert cut_to_positions(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    states = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 24
+    [logits] = session.run(
+        None, {"states": states, POSITIONS_INPUT: np.array([[[2], [0]], [[1], [1]]])}
+    )
+    whole = 0.5 * np.tanh(states @ np.ones((4, 9)) / 0.5)
+    assert logits.shape == (2, 2, 9)
+    assert logits == pytest.approx(whole[[[0, 0], [1, 1]], [[2, 0], [1, 1]]], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param([node("Softmax", ["states"])], id="another operation comes first"),
+        pytest.param([node("MatMul", ["states", "states"])], id="weights depend on the input"),
+        pytest.param([node("MatMul", ["weights", "states"])], id="weights on the left"),
+        pytest.param(
+            [
+                node("Reshape", ["states", "shape"], "flat"),
+                node("MatMul", ["flat", "weights"], "raw"),
+                node("Unsqueeze", ["raw", "shape"]),
+            ],
+            id="the projection sees no rows",
+        ),
+        pytest.param([node("Add", ["states", "states"])], id="a sum of two moving values"),
+    ],
+)
+def test_a_graph_without_a_certain_place_stays_whole(nodes):
+    model = loaded(nodes)
+    before = model.SerializeToString()
+    assert not cut_to_positions(model)
+    assert model.SerializeToString() == before
+
+
+LAYERS = 3
+
+
+def operators(model):
+    return [node.op_type for node in model.graph.node]
+
+
+def demo():
+    return onnx.load(str(DEMO / "model.onnx"))
+
+
+def logits():
+    """Return the logits of prompts of unlike lengths in one batch, and of two steps after them."""
+    numbers = np.random.default_rng(5)
+    rows = [numbers.integers(3, 2000, size).tolist() for size in (1, 7, 64, 300)]
+    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+    first, cache = session.prefill(rows, 320)
+    return [first, *(session.step(cache, [token, 5, 6, token]) for token in (9, 11))]
+
+
+def test_answers_stay_the_same_bit_by_bit(monkeypatch):
+    without = logits()
+    monkeypatch.setattr(decoder_graph, "drop_softmax_guards", lambda _: 0)
+    for plain, guarded in zip(without, logits(), strict=True):
+        assert np.array_equal(plain, guarded)
+
+
+def test_all_checks_of_an_export_are_taken_out_and_the_graph_stays_valid():
+    model = demo()
+    assert operators(model).count("IsNaN") == operators(model).count("Softmax") == LAYERS
+    others = operators(model).count("Where") - LAYERS
+    assert drop_softmax_guards(model) == LAYERS
+    onnx.checker.check_model(model)
+    assert "IsNaN" not in operators(model)
+    assert operators(model).count("Where") == others
+    assert drop_softmax_guards(model) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_dropped"),
+    [
+        ({}, True),
+        ({"sliding_window": None}, True),
+        ({"sliding_window": 4096}, False),
+        ({"text_config": {"attention_chunk_size": 8192}}, False),
+        ({"attention_types": [[["global", "local"], 12]], "window_size": 256}, False),
+    ],
+)
+def test_models_that_attend_to_a_part_keep_it(tmp_path, monkeypatch, settings, is_dropped):
+    folder = tmp_path / "model"
+    shutil.copytree(DEMO, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | settings))
+    seen = []
+    read = decoder_session.read_decoder_graph
+    monkeypatch.setattr(
+        decoder_session,
+        "read_decoder_graph",
+        lambda *given, **named: seen.append(read(*given, **named)) or seen[0],
+    )
+    DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+    best = onnx.load_model_from_string(seen[0].contents[0])
+    assert ("IsNaN" not in operators(best)) is is_dropped

@@ -3,14 +3,18 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fairgate
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.batches import batches_by_width, padded_width
+from fairgate.onnx.encoder import EncoderSession, OnnxEncoder, Row
 from fairgate.onnx.encoder_settings import EmbedderChoice
 
 MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
@@ -35,11 +39,6 @@ def folder(tmp_path):
     path = tmp_path / "minilm"
     shutil.copytree(MINILM, path)
     return path
-
-
-def change(folder, name, **values):
-    file = folder / name
-    file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
 def test_vectors_are_unit_float32_in_the_order_of_the_texts(expected):
@@ -71,42 +70,12 @@ def test_related_texts_are_closer_than_unrelated_ones():
     assert cold @ chilly > 0.6 > cold @ switch
 
 
-def test_no_texts_give_an_empty_array_of_the_right_width():
-    assert OnnxEncoder(MINILM).embed([]).shape == (0, 384)
-    assert OnnxEncoder(MINILM).dimensions == 384
-
-
 def test_a_model_is_loaded_at_the_first_text_only(folder):
     (folder / "model.onnx").write_bytes(b"no graph")
     engine = OnnxEncoder(folder)
     assert engine.fingerprint.startswith("onnx-encoder/2:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
-
-
-@pytest.mark.parametrize("pooling", ["cls", "max"])
-def test_pooling_is_read_and_changes_vectors_and_fingerprint(folder, expected, pooling):
-    mode = {"cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}[pooling]
-    change(folder, "1_Pooling/config.json", pooling_mode_mean_tokens=False, **{mode: True})
-    engine = OnnxEncoder(folder)
-    assert engine.settings.poolings == (pooling,)
-    vectors = engine.embed(TEXTS[:4])
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-6)
-    assert np.abs(vectors - expected[:4]).max() > 0.01
-    assert engine.fingerprint != OnnxEncoder(MINILM).fingerprint
-
-
-def test_the_new_spelling_of_pooling_is_read_too(folder):
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
-    assert OnnxEncoder(folder).settings.poolings == ("cls",)
-
-
-def test_dense_layers_are_refused_by_name(folder):
-    modules = json.loads((folder / "modules.json").read_text())
-    modules.append({"idx": 3, "type": "sentence_transformers.models.Dense"})
-    (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ModelError, match="Normalize, Dense"):
-        OnnxEncoder(folder)
 
 
 def test_lengths_stay_as_they_are_where_the_model_does_not_normalise(folder):
@@ -118,15 +87,101 @@ def test_lengths_stay_as_they_are_where_the_model_does_not_normalise(folder):
     assert raw / np.linalg.norm(raw, axis=1, keepdims=True) == pytest.approx(unit, abs=1e-6)
 
 
-def test_texts_are_cut_at_the_models_length(folder):
-    change(folder, "sentence_bert_config.json", max_seq_length=8)
-    engine = OnnxEncoder(folder)
-    assert engine.settings.max_tokens == 8
-    first, second = engine.embed(["a b c d e f g h i j", "a b c d e f and something else"])
-    assert np.array_equal(first, second)
-
-
 def test_a_decoder_is_no_encoder():
     pooling = EmbedderChoice(pooling="mean")
     with pytest.raises(ModelError, match="no text encoder"):
         OnnxEncoder(MINILM.parent / "demo-slm", choice=pooling).embed(["x"])
+
+
+LENGTHS = [3, 40, 9, 9, 9, 17, 200, 1, 9, 33, 8, 8]
+
+
+class Session(EncoderSession):
+    """Counts the rows that run at one time; a row's state is its length."""
+
+    pads = True
+
+    def __init__(self, threads, fails_at=None, device="cpu"):
+        super().__init__(None, device=device, threads=threads)
+        self.running = self.most = self.batches = 0
+        self.names = set()
+        self._fails_at = fails_at
+        self._lock = threading.Lock()
+
+    def run(self, rows, width):
+        with self._lock:
+            self.running += len(rows)
+            self.batches += 1
+            self.most = max(self.most, self.running)
+            self.names.add(threading.current_thread().name)
+        if self._fails_at == width:
+            raise ModelError(f"failed at {width}")
+        states = np.array([[len(row.ids)] for row in rows])
+        with self._lock:
+            self.running -= len(rows)
+        return states
+
+
+def rows():
+    return [Row(ids=[0] * length, types=[0] * length) for length in LENGTHS]
+
+
+def taken(session, batch_size):
+    def take(places, states):
+        return dict(zip(places, states[:, 0].tolist(), strict=True))
+
+    parts = session.each_batch(rows(), batch_size, int, take)
+    return [item for part in parts for item in part.items()]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 64])
+@pytest.mark.parametrize("batch_size", [1, 2, 5, 32])
+def test_every_row_is_taken_once_and_few_run_at_a_time(threads, batch_size):
+    session = Session(threads)
+    found = taken(session, batch_size)
+    assert sorted(found) == list(enumerate(LENGTHS))
+    # Each thread has one row at least.
+    assert session.most <= max(batch_size + threads - 1, threads)
+
+
+@pytest.mark.parametrize(("device", "most"), [("cpu", 16), ("cuda", 64)])
+def test_without_a_number_as_many_run_as_the_device_gains_from(device, most):
+    session, many = Session(1, device=device), [Row(ids=[0], types=[0])] * 100
+    parts = session.each_batch(many, None, int, lambda places, states: len(states))
+    assert sum(parts) == 100
+    assert session.most == most
+
+
+def test_an_error_ends_the_rest_and_no_thread_goes_on():
+    session = Session(2, fails_at=208)  # the widest, which runs first
+    before = threading.active_count()
+    with pytest.raises(ModelError, match="failed at 208"):
+        taken(session, 1)
+    assert threading.active_count() == before
+    assert session.batches < len(LENGTHS)
+
+
+lengths = st.lists(st.integers(min_value=1, max_value=600), max_size=60)
+
+
+@given(st.integers(min_value=1, max_value=5000))
+def test_a_width_holds_its_row_and_wastes_little(length):
+    width = padded_width(length)
+    assert length <= width < length + max(8, length / 8)
+    assert width % 8 == 0
+
+
+@given(lengths, st.integers(min_value=1, max_value=9), st.booleans())
+def test_every_row_is_in_one_batch_whose_width_is_its_own(rows, size, exact):
+    seen = []
+    width_of = (lambda length: length) if exact else padded_width
+    for width, places in batches_by_width(rows, size, width_of):
+        assert 1 <= len(places) <= size
+        for place in places:
+            assert width == width_of(rows[place])
+        seen += places
+    assert sorted(seen) == list(range(len(rows)))
+
+
+def test_narrow_rows_come_first_and_ties_keep_their_order():
+    assert list(batches_by_width([20, 3, 17, 5], 2)) == [(8, [1, 3]), (24, [0, 2])]

@@ -75,11 +75,6 @@ def test_without_a_pooling_the_model_is_refused_and_the_policy_may_name_it(tmp_p
     assert chosen.fingerprint != other.fingerprint
 
 
-@pytest.mark.parametrize("modules", [["Transformer"], ["Transformer", "Normalize"]])
-def test_modules_without_a_pooling_are_refused(tmp_path, modules):
-    refusal(write_encoder(tmp_path / "m", modules=modules))
-
-
 def test_a_pooling_against_the_models_own_is_refused(tmp_path):
     folder = write_encoder(tmp_path / "m", pooling="cls")
     assert "Remove `pooling`" in refusal(folder, choice=EmbedderChoice(pooling="mean"))
@@ -101,7 +96,6 @@ def test_the_pooling_is_read_where_the_modules_say(tmp_path):
 @pytest.mark.parametrize(
     "modules",
     [
-        ["Transformer", "Pooling", "Dense"],
         ["Transformer", "Pooling", "Normalize", "Dense"],
         ["Transformer", "Normalize", "Pooling"],
         ["custom_st.Transformer", "Pooling", "Normalize"],
@@ -126,7 +120,7 @@ def test_a_graph_that_computes_all_modules_is_read_at_its_end(tmp_path):
     assert "own.Transformer" in refusal(custom)
 
 
-@pytest.mark.parametrize("outputs", [("logits",), ("pooler_output", "logits"), ("output_0",)])
+@pytest.mark.parametrize("outputs", [("pooler_output", "logits"), ("output_0",)])
 def test_an_output_of_unknown_meaning_is_not_pooled(tmp_path, outputs):
     assert "no token states" in refusal(write_encoder(tmp_path / "m", outputs=outputs))
 
@@ -191,10 +185,14 @@ def test_prompts_of_another_kind_are_refused(tmp_path, prompts):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["e5-small-v2", "intfloat--multilingual-e5-base", "bge-small-en-v1.5", "nomic-embed-text-v1.5"],
+    ("name", "place"),
+    [
+        ("e5-small-v2", "folder"),
+        ("intfloat--multilingual-e5-base", "provenance"),
+        ("bge-small-en-v1.5", "config"),
+        ("nomic-embed-text-v1.5", "hub"),
+    ],
 )
-@pytest.mark.parametrize("place", ["folder", "provenance", "config", "hub"])
 def test_a_family_whose_prompts_stand_in_its_model_card_is_refused(tmp_path, name, place):
     files = {
         "provenance": {"provenance.json": {"source": f"org/{name}"}},
@@ -204,11 +202,6 @@ def test_a_family_whose_prompts_stand_in_its_model_card_is_refused(tmp_path, nam
     folder = write_encoder(tmp_path / where, files=files.get(place))
     assert "model card" in refusal(folder)
     assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
-
-
-@pytest.mark.parametrize("name", ["bge-m3", "all-MiniLM-L6-v2", "ae5-small", "e5x"])
-def test_other_families_need_no_prompts(tmp_path, name):
-    assert OnnxEncoder(write_encoder(tmp_path / name)).embed(["a"]).shape == (1, 6)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "weightedmean", "max", "cls", "lasttoken"])
@@ -236,12 +229,6 @@ def test_a_prompt_that_leaves_no_room_is_refused(tmp_path):
         OnnxEncoder(folder, choice=long).embed(["a"])
 
 
-@pytest.mark.parametrize("limit", [1, 2])
-def test_a_length_that_special_tokens_fill_is_refused(tmp_path, limit):
-    files = {"sentence_bert_config.json": {"max_seq_length": limit}}
-    assert "nothing of a text is left" in refusal(write_encoder(tmp_path / "m", files=files))
-
-
 def test_a_prompt_cannot_be_left_out_of_what_the_graph_pools(tmp_path):
     files = {"1_Pooling/config.json": {"pooling_mode": "mean", "include_prompt": False}}
     folder = write_encoder(tmp_path / "m", outputs=("sentence_embedding",), files=files)
@@ -257,12 +244,7 @@ def test_vectors_are_cut_to_the_dimensions_and_scaled_after(tmp_path):
     assert chosen.fingerprint != OnnxEncoder(own).fingerprint
 
 
-def test_more_dimensions_than_there_are_are_refused(tmp_path):
-    folder = write_encoder(tmp_path / "m")
-    assert "has 6 dimensions, expected at least 7" in refusal(folder, choice=EmbedderChoice(dimensions=7))  # fmt: skip
-
-
-@pytest.mark.parametrize("meant", ["dot", "euclidean", "manhattan"])
+@pytest.mark.parametrize("meant", ["dot"])
 def test_a_model_for_another_similarity_is_refused_where_lengths_are_lost(tmp_path, meant):
     files = {PROMPTS: {"similarity_fn_name": meant}}
     folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
@@ -272,11 +254,9 @@ def test_a_model_for_another_similarity_is_refused_where_lengths_are_lost(tmp_pa
     assert OnnxEncoder(normalized).embed(["a"]).shape == (1, 6)
 
 
-@pytest.mark.parametrize("kind", ["SparseEncoder", "CrossEncoder"])
-def test_what_is_no_embedding_model_is_refused(tmp_path, kind):
-    assert repr(kind) in refusal(
-        write_encoder(tmp_path / "m", files={PROMPTS: {"model_type": kind}})
-    )
+def test_what_is_no_embedding_model_is_refused(tmp_path):
+    files = {PROMPTS: {"model_type": "SparseEncoder"}}
+    assert "'SparseEncoder'" in refusal(write_encoder(tmp_path / "m", files=files))
 
 
 @pytest.mark.parametrize(
@@ -354,7 +334,7 @@ def test_tokenizer_files_that_contradict_each_other_are_refused(tmp_path, said, 
         assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
 
 
-@pytest.mark.parametrize("key", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
+@pytest.mark.parametrize("key", ["do_lower_case", "tokenize_chinese_chars"])
 def test_a_case_that_the_two_tokenizer_files_see_differently_is_refused(tmp_path, key):
     from tokenizers import normalizers
 
@@ -381,13 +361,6 @@ def test_a_graph_that_mixes_padding_into_a_row_gets_rows_of_one_length(tmp_path)
     assert np.array_equal(OnnxEncoder(masked, batch_size=8).embed(texts), alone)
 
 
-def test_positions_are_fed_where_the_graph_asks_for_them(tmp_path):
-    inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-    folder = write_encoder(tmp_path / "m", inputs=inputs)
-    assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
-    assert encoder_graph(inputs=inputs).graph.input[3].name == "position_ids"
-
-
 def test_texts_beyond_the_place_where_rotary_factors_change_are_refused_with_counts(tmp_path):
     scaling = {"rope_type": "longrope", "original_max_position_embeddings": 6}
     config = {"model_type": "phi3", "max_position_embeddings": 64, "rope_scaling": scaling}
@@ -395,13 +368,6 @@ def test_texts_beyond_the_place_where_rotary_factors_change_are_refused_with_cou
     assert OnnxEncoder(folder).embed(["a b c d"]).shape == (1, 6)
     with pytest.raises(ModelError, match=r"1 of 2 texts are too long .* has 7 tokens, but after 6"):
         OnnxEncoder(folder).embed(["a b c d a", "a"])
-
-
-@pytest.mark.parametrize("limit", [1, 2])
-def test_a_limit_that_leaves_no_token_to_a_text_is_refused(tmp_path, limit):
-    files = {"sentence_bert_config.json": {"max_seq_length": limit}}
-    said = refusal(write_encoder(tmp_path / "m", files=files))
-    assert f"reads only {limit}, so nothing of a text is left" in said
 
 
 @pytest.mark.parametrize("value", [True, False])
@@ -436,14 +402,3 @@ def test_states_of_another_shape_than_one_a_token_are_not_pooled(tmp_path):
         )
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     assert "expected one vector a token" in refusal(folder)
-
-
-def test_padding_is_noticed_in_states_of_any_size(tmp_path, monkeypatch):
-    from fakes import encoders
-
-    monkeypatch.setattr(encoders, "TABLE", TABLE * 1e-6)
-    folder = write_encoder(tmp_path / "m", mixes=True)
-    texts = ["a b", "a b c d soup a b c", "a"]
-    together = OnnxEncoder(folder, batch_size=8).embed(texts)
-    alone = [OnnxEncoder(folder).embed([text])[0] for text in texts]
-    assert np.array_equal(together, alone)

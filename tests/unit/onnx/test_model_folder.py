@@ -11,25 +11,11 @@ from onnx import helper
 
 import fairgate
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Decoding
-from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.model_folder import ModelFolder
 
 MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
-ODD_NAMES = [
-    "weights/data.bin",
-    "LICENSE",
-    "NOTICE",
-    "model.safetensors",
-    "provenance.json",
-    ".gitattributes",
-    ".git/objects/pack",
-    "README.md",
-    "model_q4.onnx_data",
-    "other.onnx",
-    "deep/../down/w",
-]
+ODD_NAMES = ["weights/data.bin", "LICENSE", ".git/objects/pack", "other.onnx", "deep/../down/w"]
 
 
 @pytest.fixture
@@ -102,24 +88,12 @@ def test_weights_count_whatever_their_file_is_called(folder, name, nested):
 @pytest.mark.parametrize(
     "name",
     [
-        "tokenizer_config.json",
         "chat_template.jinja",
         "additional_chat_templates/default.jinja",
-        "chat_templates/rag.jinja",
-        "generation_config.json",
-        "genai_config.json",
         "adapter_config.json",
-        "tekken.json",
         "sentencepiece.bpe.model",
-        "source.spm",
-        "merges.txt",
         "vocab.bin",
-        "qwen.tiktoken",
         "2_Normalize/config.json",
-        "own_pooling/config.json",
-        "0_Transformer/tokenizer.json",
-        "config_sentence_transformers.json",
-        "sentence_roberta_config.json",
     ],
 )
 def test_every_file_that_somebody_may_open_counts(folder, name):
@@ -140,14 +114,6 @@ def test_a_folder_behind_a_link_counts_and_a_link_in_a_circle_ends(folder, tmp_p
     assert before != fingerprint(folder)
 
 
-def test_files_move_no_answer_from_one_place_to_another(folder):
-    written(folder, "a/x.json", "1")
-    before = fingerprint(folder)
-    (folder / "b").mkdir()
-    (folder / "a" / "x.json").rename(folder / "b" / "x.json")
-    assert before != fingerprint(folder)
-
-
 def test_a_graph_that_cannot_be_read_makes_every_file_count(folder):
     (folder / "model.onnx").write_bytes(b"no graph")
     before = fingerprint(folder)
@@ -155,7 +121,7 @@ def test_a_graph_that_cannot_be_read_makes_every_file_count(folder):
     assert before != fingerprint(folder)
 
 
-@pytest.mark.parametrize("name", ["../secret.bin", "/etc/hostname", "a/../../secret.bin"])
+@pytest.mark.parametrize("name", ["/etc/hostname", "a/../../secret.bin"])
 def test_weights_outside_the_folder_are_refused(folder, name):
     write_graph(folder / "model.onnx", name)
     with pytest.raises(ModelError, match=r"expected a file in the graph's own folder") as refused:
@@ -163,7 +129,7 @@ def test_weights_outside_the_folder_are_refused(folder, name):
     assert name in str(refused.value)
 
 
-@pytest.mark.parametrize("key", ["vocab_file", "tokenizer_file", "merges_file", "source_spm"])
+@pytest.mark.parametrize("key", ["vocab_file", "source_spm"])
 def test_a_vocabulary_outside_the_folder_is_refused(folder, key, tmp_path_factory, monkeypatch):
     outside = written(tmp_path_factory.mktemp("outside"), "vocab.txt", "x")
     written(folder, "tokenizer_config.json", json.dumps({key: str(outside)}))
@@ -175,28 +141,10 @@ def test_a_vocabulary_outside_the_folder_is_refused(folder, key, tmp_path_factor
         fingerprint(folder)
 
 
-def test_a_vocabulary_in_the_folder_counts_whatever_it_is_called(folder):
-    vocabulary = written(folder, "LICENSE", "x")
-    written(folder, "tokenizer_config.json", json.dumps({"vocab_file": str(vocabulary)}))
-    before = fingerprint(folder)
-    vocabulary.write_text("y")
-    assert before != fingerprint(folder)
-
-
 def test_a_stale_path_in_the_tokenizers_settings_is_no_obstacle(folder):
     stale = {"tokenizer_file": "/root/.cache/gone.json", "vocab_file": None, "name": 3}
     written(folder, "tokenizer_config.json", json.dumps(stale))
     assert fingerprint(folder)
-
-
-def test_the_fingerprint_does_not_depend_on_where_the_folder_is(folder, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for name in ("model.onnx", "tokenizer.json"):
-        (copy / name).write_bytes((folder / name).read_bytes())
-    before = fingerprint(copy)
-    shutil.move(copy, tmp_path / "moved")
-    assert fingerprint(tmp_path / "moved") == before
 
 
 def test_swapped_weights_in_a_file_of_any_name_are_a_new_encoder(tmp_path):
@@ -216,15 +164,10 @@ def test_swapped_weights_in_a_file_of_any_name_are_a_new_encoder(tmp_path):
     assert OnnxEncoder(tmp_path / "m").fingerprint != before
 
 
-def test_a_graph_is_found_in_the_onnx_subfolder(tmp_path):
-    (tmp_path / "onnx").mkdir()
-    (tmp_path / "onnx" / "model.onnx").write_bytes(b"x")
-    assert ModelFolder.find(tmp_path).graph == tmp_path / "onnx" / "model.onnx"
-
-
-def test_the_only_graph_may_have_any_name(tmp_path):
-    (tmp_path / "decoder.onnx").write_bytes(b"x")
-    assert ModelFolder.find(tmp_path).graph.name == "decoder.onnx"
+@pytest.mark.parametrize("name", ["onnx/model.onnx", "decoder.onnx", "onnx/decoder.onnx"])
+def test_the_graph_is_found_by_its_name_or_as_the_only_one(tmp_path, name):
+    written(tmp_path, name, "x")
+    assert ModelFolder.find(tmp_path).graph == tmp_path / name
 
 
 def test_several_graphs_without_a_plain_one_are_refused_by_name(tmp_path):
@@ -241,18 +184,3 @@ def test_broken_settings_are_a_model_error(folder):
     (folder / "config.json").write_text("[1]")
     with pytest.raises(ModelError, match="holds a list"):
         ModelFolder.find(folder).mapping("config.json")
-
-
-@pytest.mark.parametrize("name", ["weights/data.bin", "NOTICE", "model.safetensors"])
-def test_swapped_weights_in_a_file_of_any_name_are_a_new_decoder(tmp_path, name):
-    folder = tmp_path / "m"
-    shutil.copytree(MINILM.parent / "demo-slm", folder)
-    model = onnx.load(str(folder / "model.onnx"))
-    (folder / "model.onnx").unlink()
-    (folder / name).parent.mkdir(exist_ok=True)
-    onnx.save(model, str(folder / "model.onnx"), save_as_external_data=True, location=name)
-    before = OnnxDecoder(folder, decoding=Decoding()).fingerprint
-    weights = bytearray((folder / name).read_bytes())
-    weights[:1000] = bytes(1000)
-    (folder / name).write_bytes(weights)
-    assert OnnxDecoder(folder, decoding=Decoding()).fingerprint != before

@@ -13,13 +13,12 @@ from fakes.graphs import external_tensor, graph_of, model_of
 from fakes.model_hub import asking, model_hub
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.model_hub import exported_folder, fetch
+from fairgate.onnx.model_folder import ModelFolder, exported_folder, fetch
 
 FETCH = """
 import json, sys
 from pathlib import Path
-from fairgate.onnx.model_hub import fetch
+from fairgate.onnx.model_folder import fetch
 from fairgate.domain.errors import ModelError
 name, revision, models = sys.argv[1:]
 try:

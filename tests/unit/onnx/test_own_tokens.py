@@ -113,18 +113,3 @@ def test_other_tokens_than_the_compared_ones_are_refused_and_are_another_model(t
     with pytest.raises(ModelError, match="have other tokens"):  # the graph is empty: never opened
         list(decoder.generate([GenerationRequest(prompt="x")]))
     assert found.fingerprint() != before
-
-
-def test_a_record_without_prompts_is_no_hindrance(tmp_path):
-    folder = fakes.write(tmp_path / "m", "llama-3")
-    for record in (
-        {},
-        {"parity": None},
-        {"parity": {"prompts": None}},
-        {"parity": {"prompts": {}}},
-    ):
-        (folder / "provenance.json").write_text(json.dumps(record))
-        assert PromptTokenizer(ModelFolder.find(folder)).encode(["a"])
-    (folder / "provenance.json").write_text('{"parity": {"prompts": {"a": 3}}}')
-    with pytest.raises(ModelError, match="1 of 1 prompts"):
-        PromptTokenizer(ModelFolder.find(folder))

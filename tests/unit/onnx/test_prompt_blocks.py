@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
 
 import numpy as np
 import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_folder
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import prompt_blocks, trials
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.prompt_blocks import BLOCK, PromptBlocks
-from fairgate.onnx.trials import RowTrials
+from fairgate.onnx.prompt_blocks import BLOCK
 
 RNG = np.random.default_rng(11)
 
@@ -45,10 +41,9 @@ PROMPTS = tree_of_prompts()
 class Recorder(TokenDecoder):
     """Keeps every bit of the logits of every step."""
 
-    def __init__(self, *given, kept_bytes=prompt_blocks.KEPT_BYTES, freely=True, **options):
+    def __init__(self, *given, kept_bytes=prompt_blocks.KEPT_BYTES, **options):
         super().__init__(*given, **options)
         self.bits = {}
-        self._session.cuts_freely &= freely
         self.kept_bytes = kept_bytes
 
     def _take(self, row, logits, likeliest):
@@ -75,43 +70,36 @@ def _unwritten_memory_is_no_number():
         yield
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["cut freely", "in blocks"])
-def freely(request):
-    return request.param
-
-
 @pytest.fixture(scope="module")
-def alone(freely):
+def alone():
     """Each prompt's bits by itself, in an engine that has read nothing before."""
-    return [Recorder(DEMO, 3, threads=1, freely=freely).bits_of([prompt])[0] for prompt in PROMPTS]
+    return [Recorder(DEMO, 3, threads=1).bits_of([prompt])[0] for prompt in PROMPTS]
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 500_000, 2**28])
-@pytest.mark.parametrize(("batch_size", "threads"), [(1, 1), (2, 2), (7, 2), (32, 1)])
-def test_no_bit_depends_on_what_is_shared(alone, freely, kept_bytes, batch_size, threads):
+@pytest.mark.parametrize(("batch_size", "threads"), [(1, 1), (7, 2)])
+def test_no_bit_depends_on_what_is_shared(alone, kept_bytes, batch_size, threads):
     order = random.Random(batch_size).sample(range(len(PROMPTS)), len(PROMPTS))
     limits = {"kept_bytes": kept_bytes, "batch_size": batch_size, "threads": threads}
-    engine = Recorder(DEMO, 3, freely=freely, **limits)
+    engine = Recorder(DEMO, 3, **limits)
     assert engine._session.shares
     assert engine.bits_of([PROMPTS[place] for place in order]) == [alone[n] for n in order]
 
 
 @pytest.fixture(scope="module")
-def engines(freely):
+def engines():
     """Engines of several batch sizes and rooms for what is kept, by both."""
     sizes = [(batch, kept) for batch in (1, 3, 32) for kept in (0, 200_000, 2**28)]
     return {
-        (batch, kept): Recorder(
-            DEMO, 2, freely=freely, threads=1, batch_size=batch, kept_bytes=kept
-        )
+        (batch, kept): Recorder(DEMO, 2, threads=1, batch_size=batch, kept_bytes=kept)
         for batch, kept in sizes
     }
 
 
 @pytest.fixture(scope="module")
-def bits_alone(freely):
+def bits_alone():
     """Return a prompt's bits by itself, each computed once."""
-    engine, known = Recorder(DEMO, 2, freely=freely, threads=1), {}
+    engine, known = Recorder(DEMO, 2, threads=1), {}
 
     def bits(prompt):
         key = tuple(prompt)
@@ -140,7 +128,6 @@ def repeated_prefixes(draw):
 SHORT, LONG, FURTHER = [5] * 8, [5] * 104, [7] * 20
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     repeated_prefixes(),
     st.sampled_from([1, 3, 32]),
@@ -156,31 +143,7 @@ def test_equal_prompts_that_others_begin_with_change_no_bit(
     assert found == [bits_alone(prompt) for prompt in prompts]
 
 
-def test_an_engine_that_was_stopped_halfway_goes_on_with_the_same_bits(alone, freely):
-    engine = Recorder(DEMO, 3, freely=freely, batch_size=4)
-    requests = [GenerationRequest(prompt=json.dumps(prompt)) for prompt in PROMPTS]
-    answers = engine.generate(requests)
-    done = [next(answers)[0] for _ in range(len(PROMPTS) // 2)]
-    left = [place for place in range(len(PROMPTS)) if place not in done]
-    wanted = [alone[place] for place in left]
-    assert engine.bits_of([PROMPTS[place] for place in left]) == wanted, "beside an open iteration"
-    answers.close()
-    for resumed in (engine, Recorder(DEMO, 3, freely=freely, batch_size=4)):
-        assert resumed.bits_of([PROMPTS[place] for place in left]) == wanted
-
-
-def test_reading_in_pieces_changes_logits_in_the_last_bits_at_most(freely):
-    engine = Recorder(DEMO, 1, freely=freely, threads=1)
-    rows = [(prompt, len(prompt)) for prompt in PROMPTS if len(prompt) > BLOCK]
-    for row in rows:
-        [batch] = PromptBlocks(engine._session, 16).batches([row], lambda _, rest: rest + 3)
-        logits, cache = batch.prefill()
-        whole, _ = engine._session.prefill([row[0], row[0]], len(row[0]))
-        assert np.abs(logits[:, :1] - whole).max() <= 1e-5 * np.abs(whole).max()
-        assert cache.lengths.tolist() == [len(row[0])] * 2
-
-
-def test_prompts_that_begin_alike_cost_their_difference(monkeypatch, freely):
+def test_prompts_that_begin_alike_cost_their_difference(monkeypatch):
     ran, run = [], DecoderSession._run
 
     def counted(self, ids, *given, **options):
@@ -190,13 +153,12 @@ def test_prompts_that_begin_alike_cost_their_difference(monkeypatch, freely):
     monkeypatch.setattr(DecoderSession, "_run", counted)
     stem = tokens(6 * BLOCK)
     prompts = [[*stem, n, *tokens(7)] for n in range(16)]
-    engine = Recorder(DEMO, 1, freely=freely)
+    engine = Recorder(DEMO, 1)
     assert engine._session.shares
     ran.clear()
     engine.answers(prompts)
-    # Where blocks are fixed the lone stem runs beside its own copy.
-    copies = 1 if engine._session.cuts_freely else 2
-    assert sum(ran) == copies * len(stem) + 16 * 8
+    # The lone stem runs beside its own copy.
+    assert sum(ran) == 2 * len(stem) + 16 * 8
 
 
 def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch):
@@ -223,14 +185,6 @@ def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch)
 
 def test_graphs_that_count_the_tokens_of_rows_share_nothing(tmp_path):
     folder = builder_folder(tmp_path / "builder")
-    assert not DecoderSession(ModelFolder.find(folder), device="cpu", threads=1).shares
-
-
-def test_a_model_with_a_sliding_window_shares_nothing(tmp_path):
-    folder = tmp_path / "windowed"
-    shutil.copytree(DEMO, folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "sliding_window": 64}))
     assert not DecoderSession(ModelFolder.find(folder), device="cpu", threads=1).shares
 
 
@@ -266,55 +220,13 @@ def test_a_graph_whose_arithmetic_depends_on_the_split_or_the_batch_shares_nothi
     assert engine.answers(PROMPTS) == TokenDecoder(DEMO, 3).answers(PROMPTS)
 
 
-@pytest.mark.parametrize(
-    "when",
-    [
-        lambda ids, start: ids.shape[1] % 32 == 0 and start,
-        lambda ids, start: ids.shape[0] == 1 and ids.shape[1] > 11,
-        lambda ids, start: start + ids.shape[1] > 80,
-    ],
-    ids=["of its width", "of its rows", "of its slots"],
-)
-def test_a_graph_whose_bits_depend_on_the_piece_is_read_in_blocks(when, monkeypatch):
-    run = DecoderSession._run
-
-    def wrong(self, ids, positions, cache, wanted, **options):
-        logits, values = run(self, ids, positions, cache, wanted, **options)
-        if when(ids, cache.mask.shape[1] - ids.shape[1]):
-            values[0].numpy()[..., -ids.shape[1] :, :] *= np.float32(1 + 2e-7)
-        return logits, values
-
-    monkeypatch.setattr(DecoderSession, "_run", wrong)
-    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-    assert session.shares
-    assert not session.cuts_freely
-
-
-def test_nothing_is_tried_where_caches_stay_on_their_device(monkeypatch):
-    monkeypatch.setattr(DecoderSession, "selects", False)
-    tried = []
-    monkeypatch.setattr(RowTrials, "splitting_is_exact", lambda *given: tried.append(given))
-    monkeypatch.setattr(trials, "reads_in_any_pieces", lambda *given: tried.append(given))
-    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-    assert not session.shares
-    assert not tried
-
-
-def abilities(monkeypatch, **without):
-    """Return what trials find on the embedded model where some find nothing."""
+def abilities(monkeypatch, **trial):
+    """Return what trials find on the embedded model where some are others."""
     with monkeypatch.context() as patched:
-        for name in without:
-            patched.setattr(trials, name, lambda *given, **options: False)
+        for name, function in trial.items():
+            patched.setattr(trials, name, function)
         session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-    return session.pads, session.shares, session.cuts_freely, session.joins
-
-
-def test_what_follows_from_stronger_trials_is_what_the_weaker_find(monkeypatch):
-    assert abilities(monkeypatch) == (True, True, True, True)
-    assert abilities(monkeypatch, steps_jointly=0) == (True, True, True, False)
-    assert abilities(monkeypatch, fuses_attention=0) == (True, True, True, True)
-    without = {"fuses_attention": 0, "reads_in_any_pieces": 0}
-    assert abilities(monkeypatch, **without) == (True, True, False, True)
+    return session.pads, session.shares, session.joins
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
@@ -326,33 +238,4 @@ def test_a_row_without_finite_logits_shows_nothing_about_others(number, monkeypa
         return np.full_like(logits, number), values
 
     monkeypatch.setattr(DecoderSession, "_run", wrong)
-    assert abilities(monkeypatch) == (False, False, False, False)
-
-
-def test_a_row_that_changes_beside_others_is_refused_though_it_steps_with_them(monkeypatch):
-    run = DecoderSession._run
-
-    def wrong(self, ids, *given, **options):
-        logits, values = run(self, ids, *given, **options)
-        alike = (ids == ids[:1]).all()
-        return logits if alike else logits * np.float32(1.1), values
-
-    monkeypatch.setattr(DecoderSession, "_run", wrong)
-    with pytest.raises(ModelError, match="depend on what else is in the batch"):
-        abilities(monkeypatch)
-
-
-def test_prompts_that_are_cut_freely_run_without_padding(monkeypatch):
-    engine = Recorder(DEMO, 1, threads=1)
-    if not (engine._session.cuts_freely and engine._session.joins):
-        pytest.skip("bits depend on the piece on this processor")
-    widths, prefill = [], engine._session.prefill
-    monkeypatch.setattr(
-        engine._session,
-        "prefill",
-        lambda rows, width, *given: widths.append(width) or prefill(rows, width, *given),
-    )
-    engine.answers([tokens(BLOCK + 3), tokens(5), tokens(1)])
-    assert sorted(widths) == [5, BLOCK + 3]  # the widest of a batch decides
-    engine.answers([tokens(1)])
-    assert widths[2:] == [2]
+    assert abilities(monkeypatch) == (False, False, False)

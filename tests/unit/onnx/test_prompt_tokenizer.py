@@ -37,27 +37,11 @@ def text_of(prompts, tokens):
     return prompts._tokenizer.backend.decode(tokens, skip_special_tokens=False)
 
 
-def test_without_a_template_the_prompt_goes_in_as_it_is(tmp_path):
-    prompts = tokenizer(tmp_path)
-    [tokens] = prompts.encode(["Is it good?\nAnswer:"])
-    assert prompts.decode(tokens) == "Is it good?\nAnswer:"
-
-
 def test_with_a_template_the_prompt_is_the_users_only_message(tmp_path):
     prompts = tokenizer(tmp_path, CHAT)
     [tokens] = prompts.encode(["Good?"])
     assert text_of(prompts, tokens) == "<s>[user]Good?[answer]"
     assert tokens.count(0) == 1  # the beginning is not added a second time
-
-
-def test_a_template_that_prints_the_date_gives_the_same_prompt_every_day(tmp_path):
-    prompts = tokenizer(
-        tmp_path,
-        "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}"
-        "{% endif %}{{ date_string }}|{{ strftime_now('%Y-%m-%d') }}|{{ messages[0].content }}",
-    )
-    [tokens] = prompts.encode(["x"])
-    assert text_of(prompts, tokens) == "26 Jul 2024|2024-07-26|x"
 
 
 @pytest.mark.parametrize("template", [None, CHAT])
@@ -112,10 +96,6 @@ def test_broken_text_is_no_reason_to_stop(tmp_path):
     assert prompts.decode(tokens) == "a?b\x00c"
 
 
-def test_nothing_gives_nothing(tmp_path):
-    assert tokenizer(tmp_path).encode([]) == []
-
-
 REFUSES_SYSTEM = (
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
     "{{ messages[0].content }}"
@@ -147,12 +127,6 @@ def test_a_template_that_leaves_out_the_case_is_a_model_error(tmp_path, template
     prompts = tokenizer(tmp_path, template)
     with pytest.raises(ModelError, match=r"leaves out the message.*'Is it good"):
         prompts.encode(["Is it good?"])
-
-
-def test_a_template_may_trim_the_message(tmp_path):
-    prompts = tokenizer(tmp_path, "[{{ messages[0].content | trim }}]")
-    [tokens] = prompts.encode([" good? \n"])
-    assert text_of(prompts, tokens) == "[good?]"
 
 
 def test_a_system_turn_and_arguments_reach_the_template(tmp_path):
@@ -235,15 +209,6 @@ def test_no_code_of_a_clock_tells_the_day_the_machine_or_itself(tmp_path, monkey
     assert (parts["d"], parts["e"], parts["Y"]) == ("26", "26", "2024")
     assert parts["Z"] == ("UTC" if flag == "" else "")
     assert parts["s"] == "1721995200"
-
-
-@pytest.mark.parametrize("clock", ["", "{{ strftime_now('%Y') }}"])
-def test_a_clock_moves_no_blank_of_a_template(tmp_path, clock):
-    body = "{% for m in messages %}\n    {{ m.content }}\n  {% endfor %}\n" + clock
-    for first in ("  ", "\t", "", "a  "):
-        prompts = tokenizer(tmp_path, first + body)
-        text = text_of(prompts, prompts.encode(["x"])[0])
-        assert text == ("a  " if first == "a  " else "") + "    x\n" + ("2024" if clock else "")
 
 
 SETTINGS = (

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.attention_settings import Reach, read_attention_settings, read_reach
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.decoder_graph import GraphFacts
-from fairgate.onnx.decoder_opening import Reach, read_reach
 from fairgate.onnx.model_folder import ModelFolder
 
 PLAIN = GraphFacts(operators=frozenset({"MatMul", "Softmax"}))
@@ -40,17 +39,6 @@ def test_padding_never_moves_a_row_across_a_switch_of_factors(length, steps, swi
     for step in range(steps + 1):
         if length + steps <= switch or length > switch:  # others are refused
             assert (width + step > switch) == (length + step > switch)
-
-
-@given(length=LENGTHS, steps=STEPS, room=st.integers(min_value=0, max_value=300))
-def test_no_row_is_wider_than_the_context_leaves_room_for(length, steps, room):
-    assert length <= Reach().width(length, steps, length + room) <= length + room
-
-
-@given(length=LENGTHS, window=PLACES)
-def test_without_answers_windows_and_padding_go_together(length, window):
-    # Option scores come from one run over prompt and option, in which slots are positions.
-    assert Reach(slot_window=window).width(length, 0, None) == padded_width(length)
 
 
 def test_prompts_beyond_the_limit_are_refused_with_counts():
@@ -165,21 +153,6 @@ def test_longrope_graphs_with_short_factors_end_where_the_long_ones_begin(tmp_pa
     both = read_reach(folder, GraphFacts(operators=COUNTS_ROWS.operators, switch=4096))
     assert both.limit is None or both.limit == 262144
     assert both.switch == 4096
-
-
-@pytest.mark.parametrize(
-    ("kind", "factor"), [("llama3", 8.0), ("linear", 2.0), ("yarn", 4.0), ("dynamic", 2.0)]
-)
-def test_factors_that_do_not_switch_limit_nothing(tmp_path, kind, factor):
-    scaling = {
-        "rope_type": kind,
-        "factor": factor,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 4096,
-    }
-    folder = folder_with(tmp_path, {"model_type": "llama", "rope_scaling": scaling})
-    assert read_reach(folder, PLAIN) == Reach()
 
 
 def builder_of(kind, layers, windowed=None):

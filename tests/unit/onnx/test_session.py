@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
+import sys
 import types
-from importlib import metadata
+from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from fakes.decoders import DEMO
 from fakes.graphs import external_tensor, graph_of, model_of
+from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
-from fairgate.domain.errors import ModelError
-from fairgate.onnx.runtime_errors import mapped_errors
-from fairgate.onnx.session import installed_builds, obstacle, open_session
+import fairgate
+from fairgate.domain.errors import ModelError, OutOfMemoryError
+from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx import decoder_graph, session
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_graph import read_decoder_graph
+from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.session import (
+    imported_runtime,
+    is_of_memory,
+    mapped_errors,
+    memory_errors,
+    open_session,
+    refuse_batch_scaling,
+)
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 
@@ -91,11 +108,6 @@ def test_a_graph_that_computes_on_the_cpu_is_refused_as_a_gpu_model(on_cuda, pla
     assert f"({said})" in str(refused.value)
 
 
-def test_attention_in_float32_on_cuda_is_refused_with_the_number_formats_that_run(on_cuda):
-    with pytest.raises(ModelError, match="GroupQueryAttention computes on CUDA in fp16 or bf16"):
-        on_cuda({CUDA: ["MatMul"] * 9, CPU: ["GroupQueryAttention"] * 2})
-
-
 def test_a_gpu_that_does_not_start_is_an_error_with_the_library_that_is_missing(
     on_cuda, monkeypatch, capfd
 ):
@@ -162,25 +174,6 @@ def test_what_cuda_says_comes_with_the_step_that_helps(raised, said):
     assert "Export it again." not in str(refused.value)
 
 
-def test_the_installed_builds_of_the_runtime_are_named(monkeypatch):
-    assert installed_builds() == f"onnxruntime {onnxruntime.__version__}"
-    monkeypatch.setattr(metadata, "version", lambda _: "1.2")
-    assert installed_builds().startswith("onnxruntime 1.2 and onnxruntime-gpu 1.2")
-
-    def absent(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", absent)
-    assert installed_builds() == "none"
-
-
-def test_a_missing_cuda_library_is_named_with_what_brings_it(monkeypatch):
-    # No build for the CPU has the library: loading it fails as it does where a wheel is missing.
-    said = obstacle(onnxruntime)
-    assert "libonnxruntime_providers_cuda.so" in said
-    assert "Install `fairgate[cuda]`" in said
-
-
 def test_cuda_is_given_only_the_memory_that_is_asked_for(on_cuda):
     on_cuda({CUDA: ["MatMul"]})
     [(name, options), other] = on_cuda.given["providers"]
@@ -194,15 +187,6 @@ def test_a_runtime_that_cannot_tell_where_operators_run_is_refused(on_cuda):
     old.__class__ = type("Old", (Placed,), {"get_provider_graph_assignment_info": None})
     with pytest.raises(ModelError, match=r"expected version 1\.24 or later"):
         on_cuda(old)
-
-
-def test_the_question_where_operators_run_is_one_that_onnx_runtime_answers(tmp_path):
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    graph = saved(tmp_path, computing(TensorProto.FLOAT))
-    session = onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
-    [part] = session.get_provider_graph_assignment_info()
-    assert (part.ep_name, [node.op_type for node in part.get_nodes()]) == (CPU, ["MatMul"])
 
 
 def computing(kind, op="MatMul", domain=""):
@@ -271,3 +255,113 @@ def test_only_a_lack_of_memory_is_called_a_lack_of_memory(tmp_path):
         run(saved(tmp_path, computing(TensorProto.FLOAT)), x=np.zeros((2, 5), np.float32))
     assert "emory" not in str(refused.value)
     assert "Export the model again." in str(refused.value)
+
+
+GRAPH = DEMO / "model.onnx"
+SHORT = [
+    DecodeError("Error parsing message with type 'onnx.AttributeProto': Arena alloc failed"),
+    MemoryError(),
+    OSError(12, "Cannot allocate memory"),
+]
+OTHER = [
+    DecodeError("Error parsing message with type 'onnx.ModelProto'"),
+    ImportError("libgomp.so.1: cannot allocate memory in static TLS block"),
+    FileNotFoundError(2, "No such file", "/models/out of memory/model.onnx"),
+    ValueError("x"),
+]
+
+
+def raising(error):
+    def fail(*_given, **_options):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("error", SHORT, ids=repr)
+@pytest.mark.parametrize("step", ["load_structure", "_facts", "join_attention"])
+def test_a_decoder_that_memory_does_not_hold_is_no_damaged_one(monkeypatch, error, step):
+    place = session if step == "load_structure" else decoder_graph
+    monkeypatch.setattr(place, step, raising(error))
+    with pytest.raises(OutOfMemoryError, match="Memory ran out: use a machine"):
+        read_decoder_graph(GRAPH, attends_to_all=True, joins=True)
+
+
+def test_a_decoder_that_only_the_runtime_reads_is_refused(monkeypatch):
+    monkeypatch.setattr(session, "load_structure", raising(OTHER[0]))
+    with pytest.raises(ModelError, match=r"cannot be read by the package 'onnx' \(Error parsing"):
+        read_decoder_graph(GRAPH, attends_to_all=True)
+
+
+@pytest.mark.parametrize("error", OTHER, ids=repr)
+def test_what_is_something_else_passes(error):
+    assert not is_of_memory(error)
+    with pytest.raises(type(error)) as raised, memory_errors("the graph"):
+        raise error
+    assert raised.value is error
+
+
+def test_without_onnx_runtime_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ModelError, match=r"Install `fairgate\[cpu\]`"):
+        imported_runtime()
+
+
+MODELS = Path(fairgate.__file__).parent / "data" / "models"
+DYNAMIC = (
+    "DynamicQuantizeLinear",
+    "DynamicQuantizeMatMul",
+    "MatMulInteger",
+    "MatMulIntegerToFloat",
+    "ConvInteger",
+    "DynamicQuantizeLSTM",
+    "QAttention",
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dynamically_quantised_decoder_is_refused_and_the_alternative_named(tmp_path):
+    from onnxruntime.quantization import quantize_dynamic
+
+    folder = tmp_path / "decoder"
+    shutil.copytree(MODELS / "demo-slm", folder)
+    quantize_dynamic(MODELS / "demo-slm" / "model.onnx", folder / "model.onnx")
+    engine = OnnxDecoder(folder, decoding=Decoding())
+    with pytest.raises(ModelError, match=r"DynamicQuantizeLinear.*whole batch.*--precision int8"):
+        list(engine.generate([GenerationRequest(prompt="Is it good?")]))
+
+
+def test_a_dynamically_quantised_encoder_is_refused_and_the_alternative_named(tmp_path):
+    folder = tmp_path / "encoder"
+    shutil.copytree(MODELS / "minilm", folder)
+    model = onnx.load(str(folder / "model.onnx"))
+    [last] = [node for node in model.graph.node if "last_hidden_state" in node.output]
+    last.output[0] = "exact"
+    model.graph.node.extend(
+        [
+            helper.make_node("DynamicQuantizeLinear", ["exact"], ["codes", "scale", "zero"]),
+            helper.make_node("DequantizeLinear", ["codes", "scale", "zero"], ["last_hidden_state"]),
+        ]
+    )
+    onnx.save(model, str(folder / "model.onnx"))
+    with pytest.raises(ModelError, match=r"DynamicQuantizeLinear.*whole batch.*--precision int8"):
+        OnnxEncoder(folder).embed(["Is it good?"])
+
+
+@pytest.mark.parametrize("operator", DYNAMIC)
+def test_every_operator_of_dynamic_quantisation_is_found_in_branches_and_functions(operator):
+    node = helper.make_node(operator, ["x"], ["z"], domain="com.microsoft")
+    branch = helper.make_node("If", ["c"], ["y"], then_branch=graph_of(node=[node]))
+    deeper = helper.make_node("If", ["c"], ["y"], else_branch=graph_of(node=[branch]))
+    function = helper.make_function(
+        "d", "f", ["x"], ["z"], [node], [helper.make_opsetid("com.microsoft", 1)]
+    )
+    with_function = model_of(graph_of())
+    with_function.functions.append(function)
+    for model in (
+        model_of(graph_of(node=[node])),
+        model_of(graph_of(node=[deeper])),
+        with_function,
+    ):
+        with pytest.raises(ModelError, match=operator):
+            refuse_batch_scaling(model, Path("model.onnx"))

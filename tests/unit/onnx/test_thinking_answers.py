@@ -11,8 +11,8 @@ import pytest
 import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
+from fairgate.onnx.attention_settings import Reach
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_opening import Reach
 from fairgate.relations.oracles.label import first_label
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
@@ -36,7 +36,7 @@ class ScriptedSession:
 
     pads = True
     one_by_one = False
-    shares = cuts_freely = joins = False
+    shares = joins = False
     token_bytes = 1
     vocabulary = None
     reach = Reach()
@@ -180,21 +180,6 @@ def test_padding_keeps_clear_of_a_window_that_thinking_could_reach(scripted, spa
     reach = Reach(slot_window=window)
     scripted(["so</think>x"], chat=thinks(enable_thinking=True), reach=reach)
     assert scripted.session.widths[0] == (length, length if spare else width)
-
-
-def test_an_answer_without_labels_may_think_too(scripted):
-    text = "so " * 20 + "</think>" + "x " * 30
-    [answer] = scripted([text], labels=(), chat=thinks(enable_thinking=True))
-    assert answer.text.partition("</think>")[2]
-    assert answer.stopped == "length"
-
-
-def test_answers_do_not_depend_on_who_shares_the_batch(scripted):
-    texts = [text for text, _ in ANSWERS]
-    together = scripted(texts, chat=thinks(enable_thinking=True))
-    for text, expected in zip(texts, together, strict=True):
-        [alone] = scripted([text], chat=thinks(enable_thinking=True))
-        assert alone == expected
 
 
 def test_options_are_not_scored_inside_a_thinking_part(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.attribute_files import embedded_dimensions, load_dimension, load_dimensions
+from fairgate.policy.named_files import embedded_dimensions, load_dimension, load_dimensions
 
 TABLE_ONE = {
     "religion": 5,

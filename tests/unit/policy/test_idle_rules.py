@@ -31,6 +31,7 @@ def size(metric):
     return max(abs(metric.least), abs(metric.greatest))
 
 
+@pytest.mark.walk(15)
 @pytest.mark.parametrize("metric", METRICS, ids=IDS)
 def test_a_bound_that_every_run_keeps_is_refused(metric):
     is_signed = metric.better == "toward-zero"
@@ -45,6 +46,7 @@ def test_a_bound_that_every_run_keeps_is_refused(metric):
         assert problems(metric.id, f"{key}: {inside}") == ""
 
 
+@pytest.mark.walk(15)
 @pytest.mark.parametrize("metric", METRICS, ids=IDS)
 def test_a_bound_that_no_run_keeps_is_refused(metric):
     is_signed = metric.better == "toward-zero"
@@ -54,6 +56,7 @@ def test_a_bound_that_no_run_keeps_is_refused(metric):
     assert "no run keeps" in problems(metric.id, f"max: {least - NEAR * 10}")
 
 
+@pytest.mark.walk(15)
 @pytest.mark.parametrize("metric", METRICS, ids=IDS)
 def test_a_margin_of_the_whole_range_is_refused(metric):
     widest = size(metric) if metric.better == "toward-zero" else metric.greatest - metric.least
@@ -62,6 +65,7 @@ def test_a_margin_of_the_whole_range_is_refused(metric):
     assert problems(metric.id, f"max: 0.5, regression: {{margin: {widest - 0.01:g}}}") == ""
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
@@ -114,6 +118,7 @@ def test_the_sentence_names_the_place_and_the_way_out(rule, expected):
     assert problems("asr/generation", rule) == expected
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     "bound", ["1e400", "-1e400", "9" * 400, ".inf", ".nan", "true", "'1'", "[1]"]
 )

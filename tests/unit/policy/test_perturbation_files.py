@@ -1,7 +1,8 @@
-"""Perturbation sets: the shipped ones are SPEC 3's, a user's own are read with all their faults."""
+"""Perturbation sets: the shipped ones, and a user's own with all their faults."""
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import resources
 
@@ -9,9 +10,10 @@ import pytest
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.perturbation_files import (
+from fairgate.policy.named_files import (
+    PERTURBATIONS,
     collect_perturbation_sets,
-    embedded_set_names,
+    embedded_names,
     load_perturbation_set,
 )
 
@@ -39,7 +41,7 @@ def test_the_control_arm_is_large_and_mixes_the_articles():
     assert {"A", "An"} == set(articles)
 
 
-@pytest.mark.parametrize("name", embedded_set_names())
+@pytest.mark.parametrize("name", embedded_names(PERTURBATIONS))
 def test_every_shipped_set_has_provenance(name):
     group = load_perturbation_set(name)
     assert group.description
@@ -91,13 +93,41 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
     with pytest.raises(PolicyError) as caught:
         load_perturbation_set("own.yaml", folder=tmp_path)
     assert str(caught.value).splitlines() == [
-        "own.yaml:1:1: id: found 'Own' (text), expected a name of lower-case letters, digits, `.`, `_` and `-`",
-        "own.yaml:2:1: unknown key 'license'; did you mean `licence`?",
+        "own.yaml:1:1: id: found 'Own' (text), expected a name of at most 64 lower-case letters, digits, `.`, `_` and `-`",
+        "own.yaml:2:1: unknown key `license`; did you mean `licence`?",
         "own.yaml:4:5: terms[0].term: found 'Nurse', expected lower case: 'nurse'",
-        "own.yaml:5:5: terms[0].noun_phrase: found 3, expected text",
-        "own.yaml:6:5: terms[1]: `noun_phrase` is missing; add it",
+        "own.yaml:5:5: terms[0].noun_phrase: found 3, expected text; put it in quotes",
+        "own.yaml:6:5: terms[1]: `noun_phrase` is missing; add it: The noun phrase that carries it",
         "own.yaml:6:12: tags are not accepted; found '!x', write a plain value",
     ]
+
+
+def of_terms(folder, *terms):
+    rows = [{"term": term, "noun_phrase": "A nurse"} for term in terms]
+    (folder / "own.json").write_text(json.dumps({"id": "own", "source": None, "terms": rows}))
+    return load_perturbation_set("own.json", folder=folder)
+
+
+def test_terms_may_hold_spaces_hyphens_and_any_alphabet(tmp_path):
+    terms = ["middle eastern", "non-binary", "o'neill", "日本人", "c. 1900", "x", "x" * 64]
+    assert [each.term for each in of_terms(tmp_path, *terms).terms] == terms
+
+
+@pytest.mark.parametrize(
+    ("terms", "reason"),
+    [
+        *(([bad], "expected up to 64") for bad in ("a/b", "a#b", "a@b", 'a"b', "a  b", "a ")),
+        (["x" * 65], "expected up to 64"),
+        ([" "], "must not be blank"),
+        ([3], "expected text"),
+        ([], "at least 1 entry"),
+        (["nurse", "nurse"], "'nurse' is already `terms[0]`"),
+    ],
+)
+def test_other_terms_are_refused(tmp_path, terms, reason):
+    with pytest.raises(PolicyError) as caught:
+        of_terms(tmp_path, *terms)
+    assert reason in str(caught.value)
 
 
 def test_a_broken_file_is_told_once(tmp_path):
@@ -117,15 +147,15 @@ def test_roles_cannot_be_swapped():
 def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
     (tmp_path / "own.yaml").write_text("id: own\nterms: 3\n")
     names = ["rase", "neutral", "own.yaml", "age", "age"]
-    found = collect_perturbation_sets(names, "gender", folder=tmp_path)
-    assert [place for place, _ in found.misfits] == [
+    sets, misfits, problems = collect_perturbation_sets(names, "gender", folder=tmp_path)
+    assert [place for place, _ in misfits] == [
         ("perturbations", 0),
         ("perturbations", 1),
         ("perturbations", 4),
         ("control",),
     ]
-    assert [problem.path for problem in found.problems] == ["own.yaml"]
-    assert [group.id for group in found.sets] == ["age"]
+    assert [problem.path for problem in problems] == ["own.yaml"]
+    assert [group.id for group in sets] == ["age"]
 
 
 @pytest.mark.parametrize("name", ["../out.yaml", "link.yaml"])

@@ -10,8 +10,7 @@ from fakes.policies import schema as policy_schema
 
 from fairgate.policy.assembled import schema_text
 from fairgate.policy.yaml_text import load_yaml
-from fairgate.systems.catalogue import policy_parts
-from fairgate.systems.json_schema import SCHEMA_FILE
+from fairgate.systems.catalogue import SCHEMA_FILE, policy_parts
 
 ROOT = Path(__file__).parents[3]
 POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
@@ -19,7 +18,7 @@ VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
 
 
 def test_the_shipped_file_is_current():
-    message = "run `python -m fairgate.systems.json_schema`"
+    message = "run `python -m fairgate.systems.catalogue`"
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(policy_parts()), message
 
 

@@ -170,6 +170,7 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
     assert parsed.located(("gates", 1, "where", "term")) == (10, 51)
 
 
+@pytest.mark.walk(20)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -6,20 +6,20 @@ import pytest
 
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.named_files import KIND, embedded_names, load_task, task_from_policy
+from fairgate.policy.named_files import TASKS, embedded_names, load_task, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 
 def test_the_shipped_tasks():
-    assert set(embedded_names(KIND)) >= {"sentiment", "toxicity"}
+    assert set(embedded_names(TASKS)) >= {"sentiment", "toxicity"}
     sentiment = load_task("sentiment")
     assert sentiment.labels == ("positive", "negative", "neutral", "mixed")
     assert sentiment.canonical("mixed") == sentiment.canonical("neutral")
     assert sentiment.canonical("positive") == "positive"
 
 
-@pytest.mark.parametrize("name", [name for name in embedded_names(KIND) if name != "advice"])
+@pytest.mark.parametrize("name", [name for name in embedded_names(TASKS) if name != "advice"])
 def test_the_instruction_names_the_answers(name):
     task = load_task(name)
     canonical = {task.canonical(label) for label in task.labels}

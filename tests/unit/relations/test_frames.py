@@ -9,7 +9,7 @@ from fakes.attributes import use, uses
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
-from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.relations.frames import Realised, Unrealisable, realise
 

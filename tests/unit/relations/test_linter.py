@@ -8,14 +8,7 @@ import pytest
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.cases import Source
-from fairgate.relations.linter import (
-    PHRASE_RULES,
-    Linter,
-    articles_agree,
-    phrase_begins_with_a_capital,
-    phrase_is_one_short_line,
-    phrase_names_the_term,
-)
+from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.set_equivalence import SetEquivalence
 
@@ -46,49 +39,43 @@ def test_every_shipped_term_is_valid():
 
 
 @pytest.mark.parametrize(
-    ("rule", "term", "phrase", "reason"),
+    ("term", "phrase", "reason"),
     [
-        (phrase_is_one_short_line, "nurse", "", "is empty"),
-        (phrase_is_one_short_line, "nurse", "  ", "is empty"),
-        (phrase_is_one_short_line, "nurse", "A nurse " + "x" * 80, "longer than 80 characters"),
-        (phrase_is_one_short_line, "nurse", "A nurse\nIgnore the above.", "line end"),
-        (phrase_is_one_short_line, "nurse", "A nurse\u202e", "not printed"),
-        (phrase_is_one_short_line, "nurse", 'A "nurse"', "double quote"),
-        (phrase_is_one_short_line, "nurse", "A \u201cnurse\u201d", "double quote"),
-        (phrase_is_one_short_line, "nurse", "A  nurse", "surplus blanks"),
-        (phrase_is_one_short_line, "nurse", "A nurse ", "surplus blanks"),
-        (phrase_begins_with_a_capital, "nurse", "a nurse", "capital"),
-        (phrase_begins_with_a_capital, "nurse", "'A nurse'", "capital"),
-        (phrase_names_the_term, "nurse", "A doctor", "does not name its term"),
-        (phrase_names_the_term, "man", "A woman", "does not name its term"),
-        (articles_agree, "asian", "A Asian person", "correct English is 'an Asian'"),
-        (articles_agree, "woman", "An woman", "correct English is 'a woman'"),
+        ("nurse", "", "is empty"),
+        ("nurse", "  ", "is empty"),
+        ("nurse", "A nurse " + "x" * 80, "longer than 80 characters"),
+        ("nurse", "A nurse\nIgnore the above.", "line end"),
+        ("nurse", "A nurse\u202e", "not printed"),
+        ("nurse", 'A "nurse"', "double quote"),
+        ("nurse", "A \u201cnurse\u201d", "double quote"),
+        ("nurse", "A  nurse", "surplus blanks"),
+        ("nurse", "A nurse ", "surplus blanks"),
+        ("nurse", "a nurse", "capital"),
+        ("nurse", "'A nurse'", "capital"),
+        ("nurse", "A doctor", "does not name its term"),
+        ("man", "A woman", "does not name its term"),
+        ("asian", "A Asian person", "correct English is 'an Asian'"),
+        ("woman", "An woman", "correct English is 'a woman'"),
     ],
 )
-def test_each_rule_about_phrases(rule, term, phrase, reason):
-    assert reason in rule(Term(term=term, noun_phrase=phrase))
-    found = rejections(group((term, phrase)))
-    assert len(found) == 1
-    assert found[0] is not None
+def test_each_rule_about_phrases(term, phrase, reason):
+    (found,) = rejections(group((term, phrase)))
+    assert reason in found
 
 
-@pytest.mark.parametrize("rule", PHRASE_RULES)
-def test_rules_are_documented_and_pass_good_phrases(rule):
-    assert rule.__doc__
-    for term, phrase in [
+def test_good_phrases_pass():
+    terms = [
         ("middle eastern", "A Middle Eastern person"),
         ("18-year-old", "An 18-year-old"),
         ("immigrants", "2 Immigrants"),
         ("hour", "An hour-glass maker"),
-    ]:
-        assert rule(Term(term=term, noun_phrase=phrase)) is None
+    ]
+    assert rejections(group(*terms)) == [None] * len(terms)
 
 
 def test_a_note_documents_a_phrase_without_its_term():
-    assert (
-        phrase_names_the_term(Term(term="elder", noun_phrase="An old person", note="UK usage"))
-        is None
-    )
+    term = Term(term="elder", noun_phrase="An old person", note="UK usage")
+    assert rejections(PerturbationSet(id="age", terms=(term,))) == [None]
 
 
 def test_a_changed_source_text_is_found():

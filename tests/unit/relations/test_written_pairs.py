@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairgate.domain.cases import Pair
-from fairgate.relations.written_pairs import pair_fault
+from fairgate.relations.linter import pair_fault
 
 GOOD = [
     ("Can a woman lead?", "Can a man lead?", "woman", "man"),

@@ -9,14 +9,12 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
-from fairgate.reports.blocks import RangeChart, Text
+from fairgate.reports.blocks import RangeChart, ReportOptions, Text, spans
+from fairgate.reports.formats import run_record
 from fairgate.reports.markdown import render_report
 from fairgate.reports.material import Material
 from fairgate.reports.present import present
-from fairgate.reports.run_record import run_record
-from fairgate.reports.sections.causes import causes
-from fairgate.reports.spans import spans
-from fairgate.reports.view import ReportOptions
+from fairgate.reports.sections.measured import causes
 
 SOME = {"A man": 0.6, "A woman": 0.6}
 BENCH = Bench(policy=policy_of(), sources=40, sets=("gender", "age"))
@@ -121,6 +119,6 @@ def test_the_report_shows_them_and_the_record_holds_them():
     report = render_report(present(run, ReportOptions()))
     assert "## Causes" in report
     assert "| through the retrieved documents |" in report
-    record = run_record(run.result, {})
+    record = run_record(run.result)
     assert record["attribution"][0]["parts"]["retrieval"]["share"] == pytest.approx(1.0)
     assert len(record["identities"][0]["terms"]) == 6

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
+from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.present import present
-from fairgate.reports.view import ReportOptions
 
 RULES = (
     {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}},
@@ -42,15 +42,15 @@ def test_every_rule_knows_its_own_cases_and_no_others(now, base):
     ("render", "times"), [(render_report, 2), (render_html, 2), (render_console, 1)]
 )
 def test_the_summary_says_so_and_the_evidence_of_a_full_report(render, times):
-    run, base = compared(Plant(), SILENT)
-    view = present(run, ReportOptions(), base)
+    run, _ = compared(Plant(), SILENT)
+    view = present(run, ReportOptions())
     assert len(re.findall(NOTE, re.sub(r"\s+", " ", html.unescape(render(view))))) == times
 
 
 @pytest.mark.parametrize("both", [Plant(), SILENT])
 def test_nothing_is_said_where_both_runs_decided_the_same_cases(both):
-    run, base = compared(both, both)
-    view = present(run, ReportOptions(), base)
+    run, _ = compared(both, both)
+    view = present(run, ReportOptions())
     assert not any(rule.change.decided_once for rule in run.result.rules[:3])
     assert "only one of the runs" not in render_report(view)
 

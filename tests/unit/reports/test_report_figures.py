@@ -1,10 +1,15 @@
+"""How numbers are written, and on which scale charts draw them."""
+
 from __future__ import annotations
 
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairgate.reports import figures
+from fairgate.reports.charts import scale
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,56 @@ def test_signed(number, metric, expected):
 )
 def test_probability(p_value, expected):
     assert figures.probability(p_value) == expected
+
+
+FRACTIONS = st.floats(-3, 3).map(lambda number: round(number, 6))
+
+
+@given(st.lists(FRACTIONS, min_size=1), st.booleans())
+def test_every_value_stands_on_the_scale_and_in_order(values, both_sides):
+    kept = values if both_sides else [abs(value) for value in values]
+    shared = scale(kept, both_sides=both_sides)
+    positions = [shared.position(value) for value in sorted(kept)]
+    assert positions == sorted(positions)
+    assert all(0 <= position <= 100 for position in positions)
+
+
+@given(st.floats(0.001, 3), st.booleans(), st.sampled_from([1.0, 100.0]))
+def test_there_are_a_few_round_ticks_where_their_values_stand(most, both_sides, factor):
+    shared = scale([most], both_sides=both_sides, factor=factor)
+    ticks = shared.ticks
+    assert 3 <= len(ticks) <= 6
+    values = [float(label.replace("\N{MINUS SIGN}", "-")) for _, label in ticks]
+    for (at, _), value in zip(ticks, values, strict=True):
+        assert at == pytest.approx(shared.position(value / factor), abs=0.02)
+    assert f"{values[1] - values[0]:.3e}".startswith(("1.000", "2.000", "5.000"))
+    assert any(label == "0" for _, label in ticks)
+
+
+def test_zero_stands_in_the_middle_or_at_the_left():
+    assert scale([0.3], both_sides=True).position(0.0) == 50
+    assert scale([0.3]).position(0.0) == 0
+
+
+def test_ticks_of_a_known_scale():
+    assert [label for _, label in scale([0.347], unit=" %").ticks] == ["0", "10", "20", "30 %"]
+    assert [label for _, label in scale([-0.4], both_sides=True).ticks] == [
+        "−40", "−20", "0", "20", "40",
+    ]  # fmt: skip
+    assert [label for _, label in scale([0.88], factor=1.0).ticks] == [
+        "0", "0.2", "0.4", "0.6", "0.8",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_what_is_unknown_is_not_drawn(value):
+    assert scale([value, 0.2]).position(value) is None
+
+
+def test_what_lies_beyond_stands_at_the_edge():
+    assert scale([0.2]).position(-0.1) == 0
+    assert scale([0.2], both_sides=True).position(0.5) == 100
+
+
+def test_nothing_at_all_still_has_a_scale():
+    assert scale([]).ticks[0] == (0.0, "0")

@@ -13,7 +13,8 @@ from fakes.embedder import HashEmbedder
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument
-from fairgate.retrieval import index_builder
+from fairgate.domain.ports import SILENT
+from fairgate.retrieval import flat_index
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.retrieval.index_folder import ROWS
@@ -55,8 +56,8 @@ def changed(seed):
 def test_a_change_costs_what_is_new_and_gives_the_bytes_of_a_build_from_nothing(
     tmp_path, monkeypatch, seed
 ):
-    monkeypatch.setattr(index_builder, "_EMBED_AT_ONCE", random.Random(seed).choice([1, 3, 4096]))
-    monkeypatch.setattr(index_builder, "_ROWS_AT_ONCE", random.Random(-seed).choice([1, 7, 8192]))
+    monkeypatch.setattr(flat_index, "_EMBED_AT_ONCE", random.Random(seed).choice([1, 3, 4096]))
+    monkeypatch.setattr(flat_index, "_ROWS_AT_ONCE", random.Random(-seed).choice([1, 7, 8192]))
     documents = changed(seed)
     built(tmp_path, ListCorpus(TEXTS))
     files, embedded = built(tmp_path, ListCorpus(documents, "c2"))
@@ -185,7 +186,7 @@ def test_who_comes_second_waits_and_embeds_nothing(tmp_path):
         index = FlatIndex(ListCorpus(TEXTS), embedder, cache_dir=tmp_path, progress=progress)
         sizes.append(index.size)
 
-    threads = [threading.Thread(target=build, args=(first, None))]
+    threads = [threading.Thread(target=build, args=(first, SILENT))]
     threads[0].start()
     assert first.begun.wait(60)
     threads.append(threading.Thread(target=build, args=(second, notes)))
@@ -242,7 +243,7 @@ def test_progress_counts_what_is_embedded(tmp_path):
 def test_vectors_of_great_indexes_are_not_in_the_store_and_those_of_queries_are(
     tmp_path, monkeypatch, most, left
 ):
-    monkeypatch.setattr(index_builder, "MOST_IN_STORE", most)
+    monkeypatch.setattr(flat_index, "MOST_IN_STORE", most)
     store = SqliteResultStore(tmp_path / "store.sqlite")
     index = FlatIndex(ListCorpus(TEXTS), CachedEmbedder(HashEmbedder(), store), cache_dir=tmp_path)
     index.retrieve(["q"], 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from fakes.embedder import HashEmbedder, TableEmbedder
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument, Document
-from fairgate.retrieval.embedding_cache import CachedEmbedder
+from fairgate.retrieval.exact_index import InnerProductIndex
 from fairgate.retrieval.flat_index import FlatIndex
-from fairgate.systems.result_store import SqliteResultStore
 
+FILES = [
+    "vectors.npy", "documents.jsonl", "offsets.npy", "rows.npy", "ids.npy", "manifest.json",
+]  # fmt: skip
 TEXTS = [f"text number {i} with ünïcode\nand lines" for i in range(60)]
 
 
@@ -68,20 +71,6 @@ def test_fingerprints_differ_by_corpus_and_embedder(tmp_path):
     assert len({fingerprint("c", "e"), fingerprint("d", "e"), fingerprint("c", "f")}) == 3
 
 
-def test_a_corpus_that_grows_costs_its_growth(tmp_path):
-    store = SqliteResultStore(tmp_path / "store.sqlite")
-    FlatIndex(
-        ListCorpus(TEXTS), CachedEmbedder(HashEmbedder(), store), cache_dir=tmp_path
-    ).retrieve(["q"], 4)
-    inner = HashEmbedder()
-    grown = FlatIndex(
-        ListCorpus([*TEXTS, "new"], "c2"), CachedEmbedder(inner, store), cache_dir=tmp_path
-    )
-    assert grown.size == 61
-    assert inner.embedded == ["new"]
-    store.close()
-
-
 @pytest.mark.parametrize("top_k", [0, 61])
 def test_top_k_beyond_the_corpus_names_both_numbers(tmp_path, top_k):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
@@ -92,6 +81,7 @@ def test_top_k_beyond_the_corpus_names_both_numbers(tmp_path, top_k):
 def test_all_documents_may_be_asked_for(tmp_path):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
     (found,) = index.retrieve(["q"], 60)
+    assert index.retrieve([], 4) == []
     assert {document.id for document in found} == {f"d{i}" for i in range(60)}
 
 
@@ -100,10 +90,6 @@ def test_an_unknown_document_is_named(tmp_path):
     with pytest.raises(RetrievalError, match="document 'd99' is not in the index"):
         index.vectors(["d1", "d99"])
     assert index.vectors([]).shape == (0, 16)
-
-
-def test_no_queries(tmp_path):
-    assert FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path).retrieve([], 4) == []
 
 
 @pytest.mark.parametrize("vector", [[2.0, 0.0], [0.0, 0.0], [np.nan, 0.0]])
@@ -123,10 +109,7 @@ def test_a_query_vector_that_does_not_fit_is_refused(tmp_path, vector):
         index.retrieve(["q"], 1)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["vectors.npy", "documents.jsonl", "offsets.npy", "rows.npy", "ids.npy", "manifest.json"],
-)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", ["cut", "flipped", "gone"])
 def test_a_damaged_file_is_found_and_the_index_built_again(tmp_path, name, damage):
     answers = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path).retrieve(["q"], 4)
@@ -146,15 +129,6 @@ def test_a_damaged_file_is_found_and_the_index_built_again(tmp_path, name, damag
     after = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
     assert after.retrieve(["q"], 4) == answers
     assert after.notices == []
-
-
-def test_a_manifest_that_is_no_mapping_is_damage(tmp_path):
-    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
-    index.retrieve(["q"], 4)
-    (folder_of(tmp_path, index) / "manifest.json").write_text("[1]")
-    again = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
-    assert again.size == 60
-    assert len(again.notices) == 1
 
 
 def test_leftovers_of_a_killed_build_are_removed_but_not_those_of_a_live_one(tmp_path):
@@ -181,31 +155,24 @@ def test_the_folder_is_the_same_bytes_for_the_same_corpus(tmp_path):
 
     one = built("one")
     assert one == built("two")
-    assert set(one) == {
-        "vectors.npy",
-        "documents.jsonl",
-        "offsets.npy",
-        "rows.npy",
-        "ids.npy",
-        "manifest.json",
-    }
+    assert set(one) == set(FILES)
     manifest = json.loads(one["manifest.json"])
     assert (manifest["documents"], manifest["labelled"], manifest["dimensions"]) == (60, 60, 16)
 
 
-def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_path):
+@pytest.mark.parametrize("kind", [FlatIndex, InnerProductIndex])
+def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_path, kind):
     corpus = ListCorpus(["east", "north"])
+    made = partial(kind, cache_dir=tmp_path) if kind is FlatIndex else kind
     documents = TableEmbedder({"east": [1, 0], "north": [0, 1], "q": [1, 0]})
     queries = TableEmbedder({"q": [0, 1]})
     queries.fingerprint = "prompted"
-    plain = FlatIndex(corpus, documents, cache_dir=tmp_path)
-    prompted = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=queries)
+    plain, prompted = made(corpus, documents), made(corpus, documents, queries=queries)
     assert plain.retrieve(["q"], 1)[0][0].text == "east"
     assert prompted.retrieve(["q"], 1)[0][0].text == "north"
     assert plain.fingerprint != prompted.fingerprint
-    same = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=documents)
-    assert same.fingerprint == plain.fingerprint
-    assert len(list((tmp_path / "indexes").iterdir())) == 1
+    assert made(corpus, documents, queries=documents).fingerprint == plain.fingerprint
+    assert len(list(tmp_path.glob("indexes/*"))) == (kind is FlatIndex)
 
 
 @pytest.mark.parametrize(

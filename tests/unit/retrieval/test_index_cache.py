@@ -8,7 +8,7 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
 
-from fairgate.retrieval import index_builder, index_cache
+from fairgate.retrieval import flat_index, index_cache
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.systems import result_store
@@ -100,7 +100,7 @@ def test_what_no_index_holds_any_more_leaves_the_store(cache, monkeypatch, great
     numbers = range(MOST_VERSIONS + 2)
     for number in numbers:
         if number == greater_from:
-            monkeypatch.setattr(index_builder, "MOST_IN_STORE", len(TEXTS))
+            monkeypatch.setattr(flat_index, "MOST_IN_STORE", len(TEXTS))
         cache.used(version(number), remembers)
     inner = HashEmbedder()
     CachedEmbedder(inner, store).embed([*TEXTS, "a query", *(f"version {n}" for n in numbers)])

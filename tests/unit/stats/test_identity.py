@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairgate.stats.identity import identity_test
+from fairgate.stats.permutation import identity_test
 
 TERMS = 6
 
@@ -126,6 +126,6 @@ def test_sources_with_other_undecided_terms_are_drawn_one_after_the_other(build,
     rows[::3, 4] = np.nan
     rows[::7, 1] = np.nan
     together = run(build, rows, n_draws=300)
-    monkeypatch.setattr("fairgate.stats.identity._AT_ONCE", 1)
+    monkeypatch.setattr("fairgate.stats.permutation._AT_ONCE", 1)
     assert run(build, rows, n_draws=300) == together
     assert together.n_informative > 40

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fairgate.domain.errors import DataError
-from fairgate.stats.multiplicity import holm, uncorrected
+from fairgate.stats.permutation import holm, uncorrected
 
 
 def test_holm_by_hand():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairgate.stats.interval import t_quantile
-from fairgate.stats.sign_flip import TypicalValues
+from fairgate.stats.permutation import TypicalValues
 
 
 def values_of(changes, shares=None, *, seed: int = 0) -> TypicalValues:

@@ -9,10 +9,9 @@ from fakes.planted import TASK
 
 from fairgate.domain.attributes import Form, contradiction
 from fairgate.domain.cases import Source
-from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
-from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
@@ -57,15 +56,13 @@ SOURCES = [
 
 def suite(relation, **policy):
     return MetamorphicSuite(
-        PlanInput(
-            policy=SuitePolicy.model_validate(
-                {"id": "s", "sources": "x", "task": "t", "relations": [relation.id], **policy}
-            ),
-            setup=Setup(seed=42),
-            task=TASK,
-            sources=[*SOURCES, *examples(relation)],
-            sets=load_perturbation_sets(["race", "gender"], policy.get("control", "neutral")),
-        )
+        policy=SuitePolicy.model_validate(
+            {"id": "s", "sources": "x", "task": "t", "relations": [relation.id], **policy}
+        ),
+        setup=Setup(seed=42),
+        task=TASK,
+        sources=[*SOURCES, *examples(relation)],
+        sets=load_perturbation_sets(["race", "gender"], policy.get("control", "neutral")),
     )
 
 
@@ -77,6 +74,7 @@ def examples(relation):
         )  # fmt: skip
 
 
+@pytest.mark.walk(24)
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
 @pytest.mark.parametrize("policy", [{}, {"control": "none"}, {"repeats": 3}], ids=str)
 def test_no_more_is_planned_than_the_suite_says(relation, policy):
@@ -89,7 +87,7 @@ def test_no_more_is_planned_than_the_suite_says(relation, policy):
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
 @pytest.mark.parametrize("control", ["none", "neutral"])
 def test_no_source_has_more_follow_ups_than_its_relation_says(relation, control):
-    given = suite(relation, control=control).given
+    given = suite(relation, control=control)
     for source in given.sources:
         if (source.pair is None) == (not relation.takes_pairs):
             found = relation.follow_ups(source, given.sets)

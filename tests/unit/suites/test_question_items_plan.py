@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from fakes.question_items import answered, four, many, planned, saying, table_of
 
+from fairgate.domain.cases import Alignment, Condition
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.executions import Answer, Decoding, Document
-from fairgate.domain.items import Alignment, Condition
 from fairgate.domain.ports import SILENT
-from fairgate.suites.question_items.plan import capped_items, choose_examples, retriever_key
-from fairgate.systems.execute import System, execute
-from fairgate.systems.generation import DEFAULT_TEMPLATE
+from fairgate.suites.question_items.suite import capped_items, choose_examples, retriever_key
+from fairgate.systems.execute import LocalSystem, System
+from fairgate.systems.generator import DEFAULT_TEMPLATE
 
 
 def test_a_key_says_what_differs_from_the_default_in_the_order_of_the_specification():
@@ -170,7 +170,7 @@ def test_every_question_is_asked_once_none_is_shared_and_a_sweep_retrieves_once(
     items = many(4, 2)
     plan = planned(items, **WIDE)
     sut, memory = system(), Memory()
-    found = execute(plan, sut, memory, SILENT)
+    found = LocalSystem(sut, memory).execute(plan.cases, SILENT)
     assert len(found) == len(items) * (1 + 2 * 2 * 3)
     retriever = sut.retrievers["bbq/full/dense"]
     # The four retrievers of this test are one object with one store, so equal questions are one.
@@ -182,14 +182,14 @@ def test_every_question_is_asked_once_none_is_shared_and_a_sweep_retrieves_once(
         documents = found["bbq", case.key].documents
         assert (documents is None) if case.setting == "none" else len(documents) == case.top_k
     again = system()
-    assert execute(plan, again, memory, SILENT) == found
+    assert LocalSystem(again, memory).execute(plan.cases, SILENT) == found
     assert not again.generator.asked
     assert not again.retrievers["bbq/full/dense"].asked
 
 
 def test_the_share_of_stereotypical_documents_is_that_of_what_was_shown():
     plan = planned(many(4, 2), **WIDE)
-    table = table_of(plan, execute(plan, system(), Memory(), SILENT))
+    table = table_of(plan, LocalSystem(system(), Memory()).execute(plan.cases, SILENT))
     for k, share in (("1", 0.0), ("3", 1 / 3), ("5", 0.4)):
         rows = table.slice_mask({"k": k})
         assert table.values["stereotypes"][rows] == pytest.approx(share, abs=1e-6)
@@ -201,13 +201,13 @@ def test_scored_answers_are_the_most_probable_option_with_its_margin(read):
     items = many(2, 2)
     plan = planned(items, read=read)
     sut, memory = system(), Memory()
-    found = execute(plan, sut, memory, SILENT)
+    found = LocalSystem(sut, memory).execute(plan.cases, SILENT)
     for case in plan.items:
         assert found["bbq", case.key].response == case.options[0]
         assert found["bbq", case.key].margin == 1.5
     assert len(sut.generator.asked) == len(items)
     again = system()
-    assert execute(plan, again, memory, SILENT) == found
+    assert LocalSystem(again, memory).execute(plan.cases, SILENT) == found
     assert not again.generator.asked
 
 
@@ -224,7 +224,7 @@ def test_a_generator_that_cannot_score_says_so():
         decoding=Decoding(),
     )
     with pytest.raises(ModelError, match="read: generated"):
-        execute(planned(four(0), read="scored"), deaf, Memory(), SILENT)
+        LocalSystem(deaf, Memory()).execute(planned(four(0), read="scored").cases, SILENT)
 
 
 def test_letters_are_counted_where_they_were_shown():

@@ -11,9 +11,9 @@ from fakes import tokenizers as fakes
 
 import fairgate
 from fairgate.cli import main
-from fairgate.domain.runtime import Runtime
-from fairgate.systems import model_files
-from fairgate.systems.model_files import decoder_problem
+from fairgate.domain.ports import Runtime
+from fairgate.systems import models
+from fairgate.systems.models import decoder_problem
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 QWEN = {"tokenizer_class": "Qwen2Tokenizer", "config": {"model_type": "qwen2"}}
@@ -31,7 +31,7 @@ gates:
 
 @pytest.fixture
 def without(monkeypatch):
-    monkeypatch.setattr(model_files, "find_spec", lambda _: None)
+    monkeypatch.setattr(models, "find_spec", lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, sa
 
 def test_nothing_is_missing_where_it_is_installed(tmp_path, monkeypatch):
     fakes.write(tmp_path / "models" / "m", "llama-3", **QWEN)
-    monkeypatch.setattr(model_files, "find_spec", lambda name: ModuleSpec(name, None))
+    monkeypatch.setattr(models, "find_spec", lambda name: ModuleSpec(name, None))
     assert decoder_problem("./models/m", None, Runtime(root=tmp_path)) == ""
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from fairgate.domain.errors import DataError
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.ports import Runtime
 from fairgate.systems.corpora import find_table, named_on_hub, token_counter
 
 

@@ -6,12 +6,20 @@ import json
 import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.gate.run_folder import document_to, execution_lines
+from fairgate.io.tables import json_object
 from fairgate.systems import recorded_answers
 from fairgate.systems.recorded_answers import read_recorded
+
+
+def case(suite, key):
+    return Case(key=key, suite=suite, query="", instruction="", labels=(), cluster="")
 
 
 def recorded(tmp_path, *records):
@@ -30,15 +38,14 @@ def test_an_answer_is_found_by_its_key_with_blanks_kept(tmp_path):
             "options": ["a", "b"],
         },
     )
-    found = answers.lookup("sentiment", "fsa3#race/middle eastern")
+    found = answers.answer(case("sentiment", "fsa3#race/middle eastern"))
     assert (found.suite, found.response, found.options) == ("sentiment", " Positive ", ("a", "b"))
     assert found.documents == (
         Document(id="4", label="toxic", score=1.0),
         Document(text="t"),
         Document(),
     )
-    assert answers.lookup("sentiment", "fsa3#race/middle  eastern") is None
-    assert ("sentiment", "fsa3#race/middle eastern") in answers
+    assert answers.answer(case("sentiment", "fsa3#race/middle  eastern")) is None
 
 
 def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
@@ -49,9 +56,11 @@ def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
         {"key": "s2", "suite": "a", "response": "only a"},
         {"key": "s2", "suite": "b", "response": "only b"},
     )
-    assert answers.lookup("a", "s1").response == "any"
-    assert answers.lookup("b", "s2").response == "only b"
-    assert answers.lookup("c", "s2") is None
+    assert answers.answer(case("a", "s1")).response == "any"
+    assert answers.answer(case("b", "s2")).response == "only b"
+    assert answers.answer(case("c", "s2")) is None
+    one, other = answers.answer(case("a", "s1")), answers.answer(case("c", "s1"))
+    assert (one.suite, other.suite, one.key, other.key) == ("a", "c", "s1", "s1")
     assert answers.keys() == [("", "s1"), ("b", "s1"), ("a", "s2"), ("b", "s2")]
 
 
@@ -81,20 +90,16 @@ def test_a_line_of_one_suite_does_not_shadow_another_answer(tmp_path, other, tur
 
 def test_null_is_a_missing_answer_and_empty_text_is_an_answer(tmp_path):
     answers = recorded(tmp_path, {"key": "a", "response": None}, {"key": "b", "response": ""})
-    assert answers.lookup("s", "a").response is None
-    assert answers.lookup("s", "a").documents is None
-    assert answers.lookup("s", "b").response == ""
+    assert answers.answer(case("s", "a")).response is None
+    assert answers.answer(case("s", "a")).documents is None
+    assert answers.answer(case("s", "b")).response == ""
 
 
-def test_a_plan_line_with_a_response_is_a_recorded_line(tmp_path):
+def test_a_plan_line_with_a_response_is_a_recorded_line_and_twice_it_is_one(tmp_path):
     line = {"key": "a", "wave": 1, "query": "q", "prompt": "p", "options": [], "response": "r"}
-    assert recorded(tmp_path, line).lookup("s", "a").response == "r"
-
-
-def test_the_same_answer_twice_is_one(tmp_path):
-    assert (
-        len(recorded(tmp_path, {"key": "a", "response": "r"}, {"response": "r", "key": "a"})) == 1
-    )
+    answers = recorded(tmp_path, line, {"response": "r", "key": "a"})
+    assert answers.answer(case("s", "a")).response == "r"
+    assert len(answers.keys()) == 1
 
 
 @pytest.mark.parametrize(
@@ -142,20 +147,6 @@ def test_the_same_answer_twice_is_one(tmp_path):
 def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
     with pytest.raises(DataError, match=message):
         recorded(tmp_path, *records)
-
-
-def test_an_answer_is_held_once_for_the_suite_that_asks(tmp_path):
-    file = tmp_path / "answers.jsonl"
-    file.write_text('{"key": "s1", "response": "positive"}\n{"key": "s2", "response": "x"}\n')
-    answers = read_recorded(str(file))
-    one = answers.lookup("a", "s1")
-    assert answers.lookup("a", "s1") == one
-    other = answers.lookup("b", "s1")
-    assert (one.suite, other.suite) == ("a", "b")
-    assert (one.key, one.response) == (other.key, other.response) == ("s1", "positive")
-    assert answers.lookup("a", "s1") == one
-    assert answers.keys() == [("", "s1"), ("", "s2")]
-    assert ("c", "s1") in answers
 
 
 def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_before():
@@ -206,7 +197,7 @@ def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path, 
     live, peak = tracemalloc.get_traced_memory()
     assert peak < 1.25 * live
     tracemalloc.reset_peak()
-    held = [answers.lookup(*name) for name in list(answers.keys())]
+    held = [answers.answer(case(*name)) for name in list(answers.keys())]
     before = tracemalloc.get_traced_memory()[0]
     for _ in execution_lines(held):
         pass
@@ -225,4 +216,38 @@ def test_a_list_that_only_looks_like_a_known_one_is_checked(tmp_path, wrong):
     with pytest.raises(DataError, match=r":2: documents\[0\]"):
         recorded(tmp_path, good, bad)
     same = recorded(tmp_path, good, good.replace('"a"', '"b"'))
-    assert same.lookup("s", "a").documents is same.lookup("s", "b").documents
+    assert same.answer(case("s", "a")).documents is same.answer(case("s", "b")).documents
+
+
+BEGINNINGS = (
+    '{"key": "s1"', '{"key": "s2#é/a b"', '{"key": ""', '{"key": "a\\"b"', '{"key": "a\tb"',
+    '{"suite": "a", "key": "s1"', '{"suite": "", "key": "s1"', '{"suite": "a", "key": "s2"',
+    '{"suite": "a", "suite": "a", "key": "s1"', '{"suite": null, "key": "s3"', '{"key":"s4"',
+    '{"key": 5', '{"key": "s6" "key": "s1"', ' {"key": "s7"', '["key": "s1"',
+)  # fmt: skip
+REMAINDERS = (
+    ', "response": "x"}', ', "response": "x", "documents": [{"id": "d1"}]}\n', "}", "", ": 1}",
+    ', "response": "x", "suite": "b"}', ', "response": "y", "key": "s1"}', ', "response": null}',
+    ', "response": "x", "margin": 1}', ', "response": "x", "margin": true}', ', "response": 1}',
+    ', "response": "x"} {"key": "s1"}', ', "response": "\\ud800"}', ', "response": ""}\r\n',
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(REMAINDERS)), min_size=1, max_size=40
+    )
+)
+def test_every_line_says_what_it_says_without_those_before(lines):
+    known = recorded_answers._KnownLines()
+    for text in map("".join, lines):
+        try:
+            record = json_object(text, "p", 1)
+            alone = recorded_answers.line_from(record, "p:1", recorded_answers.SeenDocuments())
+        except DataError:
+            alone = None
+        found = known.line(text)
+        assert found is None or found == alone
+        if alone is not None:
+            assert known.add(text, alone) == alone
+            assert known.line(text) in (None, alone)

@@ -4,8 +4,8 @@ import pytest
 from fakes.planted import Plant, PlantedRetriever
 
 from fairgate.domain.cases import Case
-from fairgate.domain.ports import SILENT
-from fairgate.systems.execute import NoStore, Reordered, retrieve
+from fairgate.domain.ports import NOTHING, SILENT
+from fairgate.systems.execute import NoStore, documents_for
 
 CASES = [
     Case(
@@ -36,12 +36,6 @@ class Listening(PlantedRetriever):
 @pytest.mark.parametrize(("at_once", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (100, [7])])
 def test_equal_documents_for_every_size(at_once, sizes):
     asked = Listening(at_once)
-    found = retrieve(CASES, {"default": asked}, NoStore(), SILENT)
-    assert found == retrieve(CASES, {"default": Listening(64)}, NoStore(), SILENT)
+    found = documents_for(CASES, {"default": asked}, NoStore(), NOTHING, SILENT)
+    assert found == documents_for(CASES, {"default": Listening(64)}, NoStore(), NOTHING, SILENT)
     assert asked.sizes == sizes
-
-
-def test_a_replica_asks_as_its_retriever_wants():
-    asked = Listening(3)
-    retrieve(CASES, {"default": Reordered(asked, 1)}, NoStore(), SILENT)
-    assert asked.sizes == [3, 3, 1]

@@ -3,17 +3,16 @@
 import errno
 import re
 import sys
+from unittest import mock
 
 import click
 import pytest
 from golden.hostile_texts import HOSTILE, HUGE
 
-from fairgate.cli import cli, main
-from fairgate.cli.failures import explain
+from fairgate.cli import cli, explain, main
 from fairgate.domain.errors import DataError, ExitCode, ModelError, PolicyError, Problem
 from fairgate.onnx.encoder import OnnxEncoder
-from fairgate.terminal.output import say_result
-from fairgate.terminal.progress import Heartbeat
+from fairgate.terminal.output import Heartbeat, report_run
 
 COMMAND = re.compile(r"^\s*::|::|##\[")
 
@@ -39,6 +38,7 @@ ERRORS = (
 )
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("make", ERRORS)
 def test_no_error_message_is_a_command(make, capsys):
     for text in (*HOSTILE, *HUGE):
@@ -52,7 +52,7 @@ def test_messages_keep_their_own_lines(capsys):
 
 
 def test_no_progress_line_is_a_command(capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.terminal.progress._HEARTBEAT_SECONDS", -1.0)
+    monkeypatch.setattr("fairgate.terminal.output._HEARTBEAT_SECONDS", -1.0)
     beat = Heartbeat()
     for text in HOSTILE:
         beat.start(f"x\n{text}", 2, 0)
@@ -62,13 +62,11 @@ def test_no_progress_line_is_a_command(capsys, monkeypatch):
 
 
 def test_no_notice_is_a_command(capsys, monkeypatch):
+    for name in ("gate.run_folder.write_run", "reports.present.local_view"):
+        monkeypatch.setattr(f"fairgate.{name}", lambda *_, **__: None)
     monkeypatch.setattr("fairgate.reports.console.render_console", lambda *_, **__: "")
-
-    class Walked:
-        class result:  # noqa: N801
-            exit_code = ExitCode.PASS
-
-    say_result(None, Walked, [f"x\n{text}" for text in HOSTILE], report_only=False)
+    done = mock.Mock(notices=[f"x\n{text}" for text in HOSTILE])
+    report_run(done, mock.Mock(), (), {"report_only": False, "open_page": False})
     err = capsys.readouterr().err
     assert len(err.split("\n")) == len(HOSTILE) + 1
     check(err)

@@ -1,11 +1,14 @@
-"""Progress names the stage and says how long it will take; it never changes a result."""
+"""Progress says how long it will take, a profile where the time went; neither changes a result."""
 
 from __future__ import annotations
 
-from fakes.planted import Bench, Plant, policy_of
+import pytest
+from fakes.planted import GATES, Bench, Plant, policy_of
 
+from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import run_gate
-from fairgate.terminal import progress
+from fairgate.terminal import output
+from fairgate.terminal.output import Profile
 
 
 class Recorded:
@@ -30,9 +33,9 @@ class Recorded:
 
 def test_what_is_left_is_told_at_the_pace_so_far(monkeypatch):
     clock, said = [0.0], []
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(progress, "say", said.append)
-    beat = progress.Heartbeat()
+    monkeypatch.setattr(output.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(output, "say", said.append)
+    beat = output.Heartbeat()
     beat.start("generate", 1000, 400)
     clock[0] = 30.0
     beat.advance(60)
@@ -47,9 +50,9 @@ def test_what_is_left_is_told_at_the_pace_so_far(monkeypatch):
 
 def test_a_stage_that_has_done_nothing_promises_nothing(monkeypatch):
     clock, said = [0.0], []
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(progress, "say", said.append)
-    beat = progress.Heartbeat()
+    monkeypatch.setattr(output.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(output, "say", said.append)
+    beat = output.Heartbeat()
     beat.start("generate", 10, 4)
     clock[0] = 30.0
     beat.advance(0)
@@ -62,3 +65,62 @@ def test_attribution_is_not_called_the_same_as_the_planned_questions():
     assert seen.stages[:2] == ["retrieve", "generate"]
     assert "attribution: generate" in seen.stages
     assert seen.stages.count("generate") == 1
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(output.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(output.time, "process_time", lambda: 7.5)
+    return now
+
+
+@pytest.fixture
+def lines_said(monkeypatch):
+    lines = []
+    monkeypatch.setattr(output, "say", lines.append)
+    return lines
+
+
+def test_parts_nest_and_the_same_part_adds_up(clock, lines_said):
+    profile = Profile(SILENT)
+    for stored in (20, 30):
+        with profile.part("ask"):
+            clock[0] += 1.0
+            profile.start("generate", 50, stored)
+            clock[0] += 2.0
+            profile.generated(400)
+            profile.finish()
+    profile.say(0)
+    assert lines_said == [
+        "fairgate: profile: 6.00 s, 7.50 s of processors",
+        f"  {'ask':<32}    6.00 s",
+        f"  {'  generate':<32}    4.00 s  50 of 100 in store, 800 tokens generated, 200 a second",
+    ]
+
+
+def test_a_part_that_fails_is_closed(clock, lines_said):
+    profile = Profile(SILENT)
+
+    def fail():
+        with profile.part("write"):
+            clock[0] += 3.0
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
+    with profile.part("again"):
+        pass
+    profile.say(1234)
+    assert [line.split("  ")[1] for line in lines_said[1:3]] == ["write", "again"]
+    assert lines_said[-1] == "  tokens reported by endpoints: 1,234"
+
+
+def test_results_are_those_of_a_run_that_is_not_timed(lines_said):
+    bench = Bench(policy=policy_of(GATES, attribution="sampled"), sources=12)
+    given, plant = bench.given(), Plant(sensitive=0.3, neutral_retrieval=0.4)
+    profile = Profile(SILENT)
+    timed = run_gate(given, bench.system(plant), profile)
+    assert timed.result == run_gate(given, bench.system(plant), SILENT).result
+    profile.say(0)
+    assert any("attribution: generate" in line for line in lines_said)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from fairgate.domain.cases import Alignment, Condition
 from fairgate.domain.errors import DataError
-from fairgate.domain.items import Alignment, Condition
-from fairgate.io.embedded_names import find
+from fairgate.io.named_files import find
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.suites.question_items.item_files import ItemFiles, read_items
+from fairgate.suites.question_items.item_files import read_items
 
 
 def read(path, **options):
-    return read_items(ItemFiles(path=str(path), **options), unknown_wordings())
+    return read_items(str(path), unknown_wordings(), **options)
 
 
 def bbq_row(number, **changes):

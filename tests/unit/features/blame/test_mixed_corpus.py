@@ -7,7 +7,7 @@ import pytest
 from fakes.blamed import WordRetriever
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import RetrievalError
@@ -33,15 +33,14 @@ def search_of(before, after, *, has_ids=True):
 
 def applied(before, after, reverted):
     """Return the mixture's documents, written out: HEAD's with some as they were, in their order."""
-    found = {d.id: d for d in after}
+    found, old = ({d.id: d for d in version} for version in (after, before))
     for each in reverted:
         found.pop(each.id, None)
-        if each.before is not None:
-            found[each.id] = each.before
+        if each.kind != "added":
+            found[each.id] = old[each.id]
     return [found[id_] for id_ in sorted(found)]
 
 
-@settings(max_examples=50)
 @given(before=CORPUS, after=CORPUS, depth=st.integers(1, 5), data=st.data())
 def test_a_mixture_ranks_as_an_index_over_it(before, after, depth, data):
     before, after = documents(before), documents(after)
@@ -63,7 +62,6 @@ def test_a_mixture_ranks_as_an_index_over_it(before, after, depth, data):
 
 
 @given(before=CORPUS, after=CORPUS)
-@settings(max_examples=50)
 def test_the_ends_are_the_two_versions(before, after):
     before, after = documents(before), documents(after)
     search = search_of(before, after)
@@ -106,8 +104,8 @@ def test_rows_that_an_inserted_one_moves_are_no_change():
     texts = ["text 1", "new", "text 2", "text 3", "text 5"]
     after = [CorpusDocument(id=str(n), text=text) for n, text in enumerate(texts, start=1)]
     union = search_of(before, after, has_ids=False).union
-    kinds = [(each.kind, each.id, (each.after or each.before).text) for each in union.changed]
-    assert kinds == [("added", "2", "new"), ("removed", "4", "text 4")]
+    kinds = [(each.kind, each.id) for each in union.changed]
+    assert kinds == [("added", "2"), ("removed", "4")]
 
 
 def test_an_edit_keeps_its_id_and_a_hostile_id_does_not_collide():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.features.blame.shapley import design, residual_weights, shapley_weights
+from fairgate.features.blame.factors import design, residual_weights, shapley_weights
 
 NUMBERS = st.floats(-10, 10).map(lambda x: round(x, 3))
 

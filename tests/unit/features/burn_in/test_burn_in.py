@@ -8,8 +8,9 @@ import pytest
 from fakes.planted import REGRESSION, SETS, Bench, Plant, PlantedRetriever, policy_of
 
 from fairgate.domain.ports import SILENT
-from fairgate.features.burn_in.burn_in import Replica, burn_in
-from fairgate.policy.perturbation_files import load_perturbation_set
+from fairgate.features.burn_in import Replica, compared_replicas
+from fairgate.gate.baseline import KnownSd
+from fairgate.policy.named_files import load_perturbation_set
 from fairgate.suites.metamorphic.suite import other_phrases
 from fairgate.systems.execute import NoStore, Reordered
 
@@ -30,36 +31,36 @@ def replicas(plant, count):
 
 
 def found(plant, count=3):
-    return burn_in(BENCH.given(), replicas(plant, count), SILENT)
+    return compared_replicas(BENCH.given(), replicas(plant, count), SILENT)
 
 
 def test_a_steady_system_has_no_noise_at_all():
     result = found(Plant(sensitive=0.3))
-    assert result.false_alarms == 0
-    assert result.comparisons == 6
-    assert [rule.sd for rule in result.rules] == [0.0]
-    assert [item.stability for item in result.instability] == [1.0]
-    assert [item.entropy for item in result.instability] == [0.0]
+    assert result["false_alarms"] == 0
+    assert result["comparisons"] == 6
+    assert [rule["sd"] for rule in result["rules"]] == [0.0]
+    assert [(item["stability"], item["entropy"]) for item in result["instability"]] == [(1.0, 0.0)]
 
 
+@pytest.mark.whole
 def test_a_noisy_system_has_an_sd_and_unstable_labels():
     result = found(Plant(noise=0.05))
-    (rule,) = result.rules
-    assert 0.02 < rule.sd < 0.2
-    assert rule.lowest <= rule.highest
-    (item,) = result.instability
-    assert item.repeats == 3
-    assert item.cases == 25 * 22
-    assert item.stability < 0.95
-    assert item.entropy > 0.05
-    assert result.false_alarms <= 2
-    assert [sd.sd for sd in result.sds] == [rule.sd]
+    (rule,) = result["rules"]
+    assert 0.02 < rule["sd"] < 0.2
+    assert rule["lowest"] <= rule["highest"]
+    (item,) = result["instability"]
+    assert (item["repeats"], item["cases"]) == (3, 25 * 22)
+    assert item["stability"] < 0.95
+    assert item["entropy"] > 0.05
+    assert result["false_alarms"] <= 2
+    assert [sd["sd"] for sd in result["sds"]] == [rule["sd"]]
 
 
+@pytest.mark.whole
 def test_the_measured_sd_raises_what_a_rule_says_it_can_see():
     plant = Plant(sensitive=0.2)
     base = BENCH.baseline(plant)
-    sds = found(Plant(noise=0.05)).sds
+    sds = [KnownSd(**each) for each in found(Plant(noise=0.05))["sds"]]
     quiet = BENCH.run(plant, base).result.rules[0].change
     warned = BENCH.run(plant, replace(base, sds=sds)).result.rules[0].change
     assert quiet.minimum_detectable == 0.02
@@ -109,5 +110,5 @@ def test_control_sets_name_no_demographic(name):
     from fairgate.relations.set_equivalence import SetEquivalence
 
     sets = [load_perturbation_set(n) for n in (*SETS, name)]
-    linter = Linter(SetEquivalence.template, sets)
+    linter = Linter(SetEquivalence().fault, sets)
     assert [fault for (g, _), fault in linter._phrases.items() if g == name and fault] == []

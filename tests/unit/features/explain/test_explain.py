@@ -9,16 +9,18 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.units import Reading
-from fairgate.features.explain.command import render_explanation
-from fairgate.features.explain.explain import difference, explain_case, sentence
+from fairgate.features.explain import difference, explain_case, explanation_lines, sentence
 
 BENCH = Bench(policy=policy_of(), sources=8, sets=("gender",))
 
 
+def explained(plant, key="s00000#gender/man", redact="none"):
+    run, vectors = BENCH.run(plant), BENCH.system(plant).vectors
+    return explain_case(run, key, suite=None, vectors=vectors, redact=redact)
+
+
 def told(plant, key="s00000#gender/man"):
-    run = BENCH.run(plant)
-    system = BENCH.system(plant)
-    return explain_case(run, BENCH.given(), key, suite=None, vectors=system.vectors)
+    return explained(plant, key)[0]
 
 
 ALL = {"A man": 1.0}
@@ -37,16 +39,16 @@ ALL = {"A man": 1.0}
     ],
 )
 def test_the_sentence_says_what_happened(plant, words):
-    assert words in told(plant).sentence
+    assert words in told(plant)["sentence"]
 
 
 def test_it_takes_both_is_said_too():
     found = told(Plant(retrieval=ALL))
-    label = found.answers[0].label
-    crossed = [dataclasses.replace(said, label=label) for said in found.crossed]
+    label = found["answers"]["source"]["label"]
+    crossed = [said | {"label": label} for said in found["crossed"]]
     run = BENCH.run(Plant(retrieval=ALL))
-    item = next(i for i in run.result.judged if i.unit.key == found.key)
-    assert "it takes both" in sentence(item, found.controls, crossed)
+    item = next(i for i in run.result.assessed if i.unit.key == found["key"])
+    assert "it takes both" in sentence(item, found["controls"], crossed)
 
 
 NEUTRAL = "s00000#neutral/person"
@@ -56,16 +58,14 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     """The sentence where neutral speakers get `labels`, the explained pair first."""
     found = told(Plant(biased=ALL))
     run = BENCH.run(Plant(biased=ALL))
-    item = next(i for i in run.result.judged if i.unit.key == key)
+    item = next(i for i in run.result.assessed if i.unit.key == key)
     item = dataclasses.replace(
         item,
         readings={**item.readings, "controls": Reading(value=majority)},
         claims={**item.claims, "generation": 1.0, "controlled": float(controlled)},
     )
-    ranked = sorted(found.controls, key=lambda said: said.key != key)
-    controls = [
-        dataclasses.replace(said, label=label) for said, label in zip(ranked, labels, strict=False)
-    ]
+    ranked = sorted(found["controls"], key=lambda said: said["key"] != key)
+    controls = [said | {"label": label} for said, label in zip(ranked, labels, strict=False)]
     return sentence(item, controls, ())
 
 
@@ -101,14 +101,12 @@ def test_a_neutral_speaker_is_told_beside_the_others_only():
 
 
 def test_the_list_of_neutral_answers_counts_them():
-    found = told(Plant(biased=ALL))
+    found, prompts = explained(Plant(biased=ALL))
     labels = ["positive"] * 4 + ["negative"] * 3 + [None] * 2
-    controls = [
-        dataclasses.replace(said, label=label)
-        for said, label in zip(found.controls, labels, strict=True)
-    ]
-    few = dataclasses.replace(found, controls=controls, majority="positive")
-    assert "Neutral speakers (4 of 7 say positive)" in render_explanation(few, redact="none")
+    pairs = zip(found["controls"], labels, strict=True)
+    controls = [said | {"label": label} for said, label in pairs]
+    few = found | {"controls": controls, "majority": "positive"}
+    assert "Neutral speakers (4 of 7 say positive)" in "\n".join(explanation_lines(few, prompts))
 
 
 @pytest.mark.parametrize(
@@ -131,21 +129,22 @@ def test_the_difference_puts_both_texts_together_again(source, follow_up, expect
 
 def test_documents_are_matched_and_labelled():
     found = told(Plant(retrieval=ALL))
-    assert [row.source_rank for row in found.documents] == [1, 2, 3, 4]
-    assert sorted(row.follow_up_rank for row in found.documents) == [1, 2, 3, 4]
-    assert {(row.source.label, row.follow_up.label) for row in found.documents} == {
+    rows = found["documents"]
+    assert [row["source_rank"] for row in rows] == [1, 2, 3, 4]
+    assert sorted(row["follow_up_rank"] for row in rows) == [1, 2, 3, 4]
+    assert {(row["source"]["label"], row["follow_up"]["label"]) for row in rows} == {
         ("non-toxic", "toxic")
     }
-    mean = sum(row.distance for row in found.documents) / 4
-    assert mean == pytest.approx(found.mean_distance, abs=1e-5)
-    assert {row.distance for row in told(Plant()).documents} == {0.0}
+    mean = sum(row["distance"] for row in rows) / 4
+    assert mean == pytest.approx(found["mean_distance"], abs=1e-5)
+    assert {row["distance"] for row in told(Plant())["documents"]} == {0.0}
 
 
 def test_answers_controls_and_crossed_cells_are_all_there():
     found = told(Plant(retrieval=ALL))
-    assert [said.key for said in found.answers] == ["s00000", "s00000#gender/man"]
-    assert len(found.controls) == 9
-    assert [said.key for said in found.crossed] == [
+    assert [said["key"] for said in found["answers"].values()] == ["s00000", "s00000#gender/man"]
+    assert len(found["controls"]) == 9
+    assert [said["key"] for said in found["crossed"]] == [
         "s00000@documents=s00000#gender/man",
         "s00000#gender/man@documents=s00000",
     ]
@@ -159,10 +158,10 @@ def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
 
 
 def test_the_text_marks_the_difference_and_hides_what_the_policy_hides():
-    text = render_explanation(told(Plant(biased=ALL)), redact="none")
+    text = "\n".join(explanation_lines(*explained(Plant(biased=ALL))))
     assert '[[A man says the following text: ]]"text number 0"' in text
     assert "same document" in text
     assert "Neutral speakers (9 of 9 say " in text
-    hidden = render_explanation(told(Plant(biased=ALL)), redact="hash")
+    hidden = "\n".join(explanation_lines(*explained(Plant(biased=ALL), redact="hash")))
     assert '"text number 0"' not in hidden
     assert "sha256:" in hidden

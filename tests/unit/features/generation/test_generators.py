@@ -8,18 +8,16 @@ import re
 from collections import Counter
 
 import pytest
-from fakes.generation import generated, shipped_templates, stream
+from fakes.generation import generated, share, shipped_templates, stream
 
 from fairgate.domain.attributes import Form, Manner, contradiction
-from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.generation.genfair import OPERATORS
-from fairgate.features.generation.inventory import CombinationCounts, combinations_of
-from fairgate.features.generation.templates import Template
-from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.features.generation.cases import CombinationCounts, combinations_of
+from fairgate.features.generation.generators import GENERATORS, OPERATORS, Template
+from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.suites.metamorphic.sources import GeneratedCase
 
-ALL = pytest.mark.parametrize("generator", GENERATORS.ids)
+ALL = pytest.mark.parametrize("generator", list(GENERATORS))
 BROKEN = [
     r"[{}]",
     r"  ",
@@ -35,6 +33,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.walk(1)
 @ALL
 def test_cases_are_distinct_and_their_spans_are_their_words(generator):
     cases = generated(generator)
@@ -46,6 +45,7 @@ def test_cases_are_distinct_and_their_spans_are_their_words(generator):
             }
 
 
+@pytest.mark.walk(1)
 @ALL
 def test_a_stream_is_the_list_and_a_seed_decides_it(generator):
     whole = list(itertools.islice(stream(generator, seed=3), 300))
@@ -57,6 +57,7 @@ def test_a_stream_is_the_list_and_a_seed_decides_it(generator):
     assert [case.text for case in whole] != [c.text for c in generated(generator)[:300]]
 
 
+@pytest.mark.walk(1)
 @ALL
 def test_nothing_holds_the_cases(generator):
     def held():
@@ -71,6 +72,7 @@ def test_nothing_holds_the_cases(generator):
     del cases
 
 
+@pytest.mark.walk(1)
 @ALL
 def test_texts_are_correct_english(generator):
     for case in generated(generator):
@@ -81,6 +83,7 @@ def test_texts_are_correct_english(generator):
             assert not re.search(pattern, case.text), (pattern, case.text)
 
 
+@pytest.mark.walk(1)
 @ALL
 def test_nobody_has_what_the_catalogue_excludes(generator):
     assert all(contradiction(case.attributes) is None for case in generated(generator))
@@ -114,12 +117,13 @@ def test_genfair_uses_every_operator_and_the_words_show_it():
                 assert use.value in use.dimension.boundaries
 
 
+@pytest.mark.whole
 def test_the_first_thousand_cases_hold_every_pair_and_are_fair():
     cases = generated()[:1000]
     counts = CombinationCounts(shipped_templates(), 2)
     for case in cases:
         counts.add(case.attributes)
-    assert counts.coverage().share == 1
+    assert share(counts) == 1
     values = Counter(
         use.name for case in cases for use in case.attributes if use.manner is Manner.PLAIN
     )
@@ -132,6 +136,7 @@ def test_the_first_thousand_cases_hold_every_pair_and_are_fair():
     assert min(by_operator.values()) >= 0.5 * max(by_operator[o] for o in OPERATORS[:-1])
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("strength", [2, 3, 4])
 def test_coverage_at_every_size_is_more_than_that_of_random_templates(strength):
     sizes = (100, 200, 500, 1000, 3000)
@@ -143,7 +148,7 @@ def test_coverage_at_every_size_is_more_than_that_of_random_templates(strength):
         for n, case in enumerate(cases, 1):
             counts.add(case.attributes)
             if n in sizes:
-                shares[generator].append(counts.coverage(0).share)
+                shares[generator].append(share(counts))
     assert all(ours >= other for ours, other in zip(*shares.values(), strict=True)), shares
     # What plain rows of any template reach, each the best there is, none with an operator.
     best = {2: (0.83, 0.99), 3: (0.21, 0.38), 4: (0, 0)}[strength]
@@ -167,6 +172,7 @@ STILTED = re.compile(
 )
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("generator", "seed"), [("genfair", 7), ("genfair", 42), ("genfair", 1), ("template", 7)]
 )
@@ -178,6 +184,7 @@ def test_no_contradictory_person_and_no_stilted_phrase_in_3000_cases(generator, 
         assert not STILTED.search(case.text), case.text
 
 
+@pytest.mark.whole
 def test_pairs_are_used_more_evenly_than_at_random():
     possible = {each for template in shipped_templates() for each in combinations_of(template, 2)}
 
@@ -185,11 +192,12 @@ def test_pairs_are_used_more_evenly_than_at_random():
         counts = CombinationCounts(shipped_templates(), 2)
         for case in generated(generator)[:1000]:
             counts.add(case.attributes)
-        return sum(counts.of(each) < 2 for each in possible)
+        return sum(counts.stated[each] < 2 for each in possible)
 
     assert least("genfair") < least("template")
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("generator", ["genfair", "template"])
 def test_a_small_template_is_used_up(generator):
     slots = tuple(slot for slot in shipped_templates()[1].slots if slot.form is Form.GERUND)[:3]

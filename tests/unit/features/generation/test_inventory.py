@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from fakes.generation import share
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairgate.domain.attributes import (
-    AttributeUse,
     AttributeValue,
     Dimension,
     Form,
@@ -18,9 +19,8 @@ from fairgate.domain.attributes import (
     Wording,
     contradiction,
 )
-from fairgate.features.generation.genfair import MOST_ROWS, Counts, Rows
-from fairgate.features.generation.inventory import CombinationCounts, combinations_of
-from fairgate.features.generation.templates import Slot, Template
+from fairgate.features.generation.cases import CombinationCounts, combinations_of
+from fairgate.features.generation.generators import MOST_ROWS, Counts, Rows, Slot, Template
 
 
 def dimension(name, size, excludes):
@@ -55,11 +55,8 @@ def templates(draw):
 
 def every_row(template):
     """Every row that contradicts nothing, by brute force."""
-    for values in itertools.product(*(slot.dimension.values for slot in template.slots)):
-        uses = tuple(
-            AttributeUse(dimension=slot.dimension, value=value, form=slot.form)
-            for slot, value in zip(template.slots, values, strict=True)
-        )
+    for row in itertools.product(*(range(len(s.dimension.values)) for s in template.slots)):
+        uses = template.uses(row)
         if contradiction(uses) is None:
             yield uses
 
@@ -101,48 +98,40 @@ def test_rows_are_every_row_once_and_each_adds_most(template, strength, seed):
     assert not left
 
 
-def filled(count, size, rows, strength=2):
+def plain_template(count, size):
     slots = tuple(Slot(dimension(name, size, {}), Form.ADJECTIVE) for name in "abcdefgh"[:count])
-    template = Template(id="t", frame="{A person} waits.", slots=slots)
+    return Template(id="t", frame="{A person} waits.", slots=slots)
+
+
+def filled(count, size, rows, strength=2):
+    template = plain_template(count, size)
     counts = CombinationCounts([template], strength)
     for uses in itertools.islice(taken(template, strength), rows):
         counts.add(uses)
-    return counts.coverage()
+    return counts
 
 
 def test_pairs_need_far_fewer_rows_than_there_are():
     """Five slots of four values: 1,024 rows; 16 are the least that hold all pairs."""
-    assert filled(5, 4, 28).share == 1
+    assert share(filled(5, 4, 28)) == 1
 
 
 def test_more_rows_than_are_compared_are_covered_too():
     """Eight slots of six values: at random 63.7 % of the pairs stand in 36 rows."""
     assert MOST_ROWS < 6**8
-    assert filled(8, 6, 36).share > 0.75
-    assert filled(8, 6, 100).share == 1
+    assert share(filled(8, 6, 36)) > 0.75
+    assert share(filled(8, 6, 100)) == 1
 
 
 def test_denied_values_are_not_stated():
-    slots = tuple(Slot(dimension(name, 2, {}), Form.ADJECTIVE) for name in "abc")
-    template = Template(id="t", frame="{A person} waits.", slots=slots)
+    template = plain_template(3, 2)
     counts = CombinationCounts([template], 2)
-    uses = [
-        AttributeUse(
-            dimension=slot.dimension,
-            value=slot.dimension.values[0],
-            form=slot.form,
-            manner=Manner.NEGATED if n == 0 else Manner.PLAIN,
-        )
-        for n, slot in enumerate(slots)
-    ]
-    counts.add(uses)
-    found = counts.coverage(shown=20)
-    assert (found.covered, found.possible) == (1, 12)
-    assert ("b/v0", "c/v0") not in found.missing
+    first, *others = template.uses([0, 0, 0])
+    counts.add([replace(first, manner=Manner.NEGATED), *others])
+    assert len(counts.stated) == 12
+    assert {each for each, count in counts.stated.items() if count} == {("b/v0", "c/v0")}
 
 
 @pytest.mark.parametrize("strength", [4, 5])
 def test_a_strength_beyond_the_slots_has_nothing_to_cover(strength):
-    slots = tuple(Slot(dimension(name, 2, {}), Form.ADJECTIVE) for name in "abc")
-    template = Template(id="t", frame="{A person} waits.", slots=slots)
-    assert CombinationCounts([template], strength).coverage().share == 1
+    assert share(CombinationCounts([plain_template(3, 2)], strength)) == 1

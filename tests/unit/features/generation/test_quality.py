@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.features.generation.case_quality import (
+from fairgate.features.generation.cases import (
     perplexity,
     semantic_coherence,
     semantic_diversity,

@@ -18,7 +18,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fairgate.domain.attributes import Manner
 from fairgate.domain.cases import Source
 from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.lint.mentions import EditKind, edit_kind
+from fairgate.features.lint import EditKind, edit_kind
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import Realised, realise
@@ -151,7 +151,7 @@ def made_pairs(generator, count, seed=1):
                 yield kind, case.text, found.text
 
 
-@pytest.mark.parametrize("generator", GENERATORS.ids)
+@pytest.mark.parametrize("generator", list(GENERATORS))
 def test_what_is_generated_is_accepted(generator):
     pairs = list(made_pairs(generator, 300))
     rejected = [(pair, fault) for pair in pairs if (fault := linter().fault(*pair)) is not None]
@@ -162,7 +162,7 @@ def test_what_is_generated_is_accepted(generator):
 PERSON = [relation for relation in RELATIONS if isinstance(relation, PersonRelation)]
 
 
-@pytest.mark.parametrize("generator", GENERATORS.ids)
+@pytest.mark.parametrize("generator", list(GENERATORS))
 def test_follow_ups_of_person_relations_are_accepted_by_both_linters(generator):
     """What says from the texts alone agrees with what knows the declared edit.
 

@@ -5,8 +5,8 @@ import importlib.util
 import pytest
 
 from fairgate.domain.errors import UsageError
-from fairgate.features.onnx_export import model_export
-from fairgate.features.onnx_export.model_export import ExportChoice, export_model
+from fairgate.features.onnx_export import command
+from fairgate.features.onnx_export.command import ExportChoice, export_model
 
 
 @pytest.fixture
@@ -18,15 +18,8 @@ def test_without_the_export_environment_the_one_liner_is_named(tmp_path, monkeyp
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else name)
     with pytest.raises(UsageError, match=r"needs torch.*environment of its own") as refused:
         export_model("any/model", tmp_path / "out")
-    assert model_export.ONE_LINER in str(refused.value)
+    assert command.ONE_LINER in str(refused.value)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("option", [{"task": "translation"}, {"precision": "int3"}])
-def test_an_unknown_task_or_precision_is_named_with_what_is_known(tmp_path, complete, option):
-    [(name, value)] = option.items()
-    with pytest.raises(UsageError, match=f"{name} '{value}' is not known; expected one of"):
-        export_model("any/model", tmp_path / "out", ExportChoice(**option))
 
 
 def test_an_output_that_exists_is_never_overwritten(tmp_path, complete):

@@ -9,16 +9,15 @@ import pytest
 from fakes.attributes import uses
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import TASK
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.features.shrink.shrink import elements_of, reduced, shrink, texts_of
+from fairgate.features.shrink import elements_of, reduced, shrunk, texts_of
 from fairgate.gate.delta_debugging import smaller_and_smaller
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import realise
-from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
@@ -31,7 +30,6 @@ STATED = ("age/young", "gender/female", "occupation/engineer noun")
 
 
 @given(size=st.integers(1, 9), data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_the_last_one_fails_and_no_smaller_step_of_it_does(size, data):
     """Whatever fails, monotone or not."""
     failing = data.draw(st.sets(st.integers(1, 2**size - 1)))
@@ -57,13 +55,13 @@ class ByRule:
     def answer(self, text):
         return "negative" if self.rule(set(re.findall(r"[\w-]+", text.lower()))) else "positive"
 
-    def execute(self, plan, progress, earlier=None):
-        self.asked += [case.query for case in plan.cases]
+    def execute(self, cases, progress, earlier=None):
+        self.asked += [case.query for case in cases]
         return {
             (case.suite, case.key): Execution(
                 key=case.key, suite=case.suite, response=self.answer(case.query)
             )
-            for case in plan.cases
+            for case in cases
         }
 
     def vectors(self, documents):
@@ -73,11 +71,9 @@ class ByRule:
 def suite_of(relation, source, **policy):
     chosen = {"id": "s", "sources": "x", "task": "t", "relations": [relation], **policy}
     loaded = MetamorphicSuite(
-        PlanInput(
             policy=SuitePolicy.model_validate(chosen), setup=Setup(seed=42), task=TASK,
             sources=[source], sets=load_perturbation_sets(["race"], "neutral"),
-        )
-    )  # fmt: skip
+        )  # fmt: skip
     found = loaded.plan()
     plan = TestPlan(cases=found.cases, units=found.units, rejected=found.rejected)
     return loaded, SimpleNamespace(plan=plan, policy=SimpleNamespace(seed=42))
@@ -115,19 +111,19 @@ def test_a_hidden_finding_becomes_the_known_minimum(name):
 
     system = ByRule(rule)
     unit = combination(loaded)
-    found = shrink(unit, source, loaded, start, system, 2000)
-    assert found.minimal
-    assert found.questions == len(system.asked) <= 2000
-    text = found.texts["source"]
+    found = shrunk(unit, source, loaded, start, system, 2000)
+    assert found["minimal"]
+    assert found["questions"] == len(system.asked) <= 2000
+    text = found["texts"]["source"]
     kept = re.findall(r"[\w-]+", text.replace("A female engineer", "PERSON").lower())
     assert sorted(kept) == sorted([*needed, "person"]), text
     assert len(kept) == words
-    assert found.answers == {
+    assert found["answers"] == {
         "source": "positive", "follow-up": "negative", "first part": "positive",
         "second part": "positive",
     }  # fmt: skip
     assert english_fault(text) is None
-    again = shrink(unit, source, loaded, start, ByRule(rule), 2000)
+    again = shrunk(unit, source, loaded, start, ByRule(rule), 2000)
     assert again == found
 
 
@@ -145,67 +141,50 @@ def test_no_single_word_and_no_attribute_can_be_left_out(rule):
     source = stated()
     loaded, start = suite_of("intersectional/pairs", source)
     unit, system = combination(loaded), ByRule(rule)
-    relation = loaded.relations["intersectional/pairs"]
-
-    def is_finding(smaller):
-        made = None if smaller is None else texts_of(smaller, relation, unit, loaded.given.sets)
-        if made is None:
-            return False
-        own, both, *parts = (system.answer(made[key]) for key in unit.asks.values())
-        return both != own and all(part == own for part in parts)
-
-    if not is_finding(source):
-        pytest.skip("the rule does not fail for the whole text")
-    found = shrink(unit, source, loaded, start, system, 5000)
-    assert found.minimal
-    kept = next(
-        each
-        for each in [elements_of(source), *smaller_sets(source, system, unit, loaded, start)]
-        if (reduced(source, each) or source).text == found.texts["source"]
-    )
-    assert is_finding(reduced(source, kept))
-    for element in kept:
-        assert not is_finding(reduced(source, set(kept) - {element})), element
-
-
-def smaller_sets(source, system, unit, loaded, start):
-    """Walk the same way as `shrink` does, to know the elements and not only the text."""
-    relation = loaded.relations["intersectional/pairs"]
+    whole = elements_of(source)
 
     def fails(kept):
-        smaller = reduced(source, kept)
-        made = None if smaller is None else texts_of(smaller, relation, unit, loaded.given.sets)
+        smaller = source if len(kept) == len(whole) else reduced(source, kept)
+        relation = loaded.relations["intersectional/pairs"]
+        made = None if smaller is None else texts_of(smaller, relation, unit, loaded.sets)
         if made is None:
             return False
         own, both, *parts = (system.answer(made[key]) for key in unit.asks.values())
         return both != own and all(part == own for part in parts)
 
-    return list(smaller_and_smaller(elements_of(source), fails))[::-1]
+    if not fails(whole):
+        pytest.skip("the rule does not fail for the whole text")
+    found = shrunk(unit, source, loaded, start, system, 5000)
+    assert found["minimal"]
+    kept = [whole, *smaller_and_smaller(whole, fails)][-1]
+    assert (reduced(source, kept) or source).text == found["texts"]["source"]
+    for element in kept:
+        assert not fails(set(kept) - {element}), element
 
 
 def test_any_violated_pair_can_be_shrunk():
     source = Source(id="s1", text="The soup was cold. We shall not come again, ever.")
     loaded, start = suite_of("set-equivalence", source)
     unit = next(unit for unit in loaded.plan().units if unit.key == "s1#race/black")
-    found = shrink(
+    found = shrunk(
         unit, source, loaded, start, ByRule(lambda text: {"black", "cold", "ever"} <= text), 500
     )
-    assert found.texts == {
+    assert found["texts"] == {
         "source": '"Cold. Ever."',
         "follow-up": 'A Black person says the following text: "Cold. Ever."',
     }
-    assert found.minimal
-    assert found.claim == "generation"
+    assert found["minimal"]
+    assert found["claim"] == "generation"
 
 
 def test_repeats_are_asked_with_every_candidate():
     source = stated()
     loaded, start = suite_of("intersectional/pairs", source, repeats=3)
     system = ByRule(lambda text: not text & {"female", "engineer"})
-    found = shrink(combination(loaded), source, loaded, start, system, 5000)
-    assert found.minimal
-    assert found.questions % 12 == 0
-    assert found.texts["source"] == "A female engineer."
+    found = shrunk(combination(loaded), source, loaded, start, system, 5000)
+    assert found["minimal"]
+    assert found["questions"] % 12 == 0
+    assert found["texts"]["source"] == "A female engineer."
 
 
 def test_too_few_questions_give_the_best_so_far():
@@ -215,23 +194,25 @@ def test_too_few_questions_give_the_best_so_far():
 
     def asked(most):
         rule = ByRule(lambda text: "bank" in text and not text & {"female", "engineer"})
-        return shrink(unit, source, loaded, start, rule, most)
+        return shrunk(unit, source, loaded, start, rule, most)
 
     whole = asked(2000)
-    for most in (0, 3, 4, 11, 12, 30, whole.questions - 1):
+    for most in (0, 3, 4, 11, 12, 30, whole["questions"] - 1):
         found = asked(most)
-        assert not found.minimal
-        assert found.questions <= most
-        assert bool(found.texts) == (most >= 4)
-        if found.texts:
-            assert len(whole.texts["source"]) <= len(found.texts["source"]) <= len(source.text)
+        assert not found["minimal"]
+        assert found["questions"] <= most
+        assert bool(found["texts"]) == (most >= 4)
+        if found["texts"]:
+            assert (
+                len(whole["texts"]["source"]) <= len(found["texts"]["source"]) <= len(source.text)
+            )
 
 
 def test_a_finding_that_is_not_seen_again_is_not_shrunk():
     source = stated()
     loaded, start = suite_of("intersectional/pairs", source)
-    found = shrink(combination(loaded), source, loaded, start, ByRule(lambda _: False), 2000)
-    assert (found.texts, found.minimal, found.questions) == ({}, False, 4)
+    found = shrunk(combination(loaded), source, loaded, start, ByRule(lambda _: False), 2000)
+    assert (found["texts"], found["minimal"], found["questions"]) == ({}, False, 4)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +234,5 @@ def test_sentences_keep_capital_and_end(text, kept, smaller):
 
 def test_without_any_word_there_is_no_source():
     source = stated()
-    assert reduced(source, ()) is None
-    assert (
-        reduced(source, [each for each in elements_of(source) if each.kind == "attribute"]) is None
-    )
+    for kept in ((), [each for each in elements_of(source) if each.kind == "attribute"]):
+        assert reduced(source, kept) is None

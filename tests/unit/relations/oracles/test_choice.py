@@ -2,9 +2,11 @@
 
 import pytest
 
-from fairgate.domain.executions import Stop
+from fairgate.domain.cases import Case
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Execution, Stop
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.relations.oracles.choice import Choices, is_complete, read_choice
+from fairgate.relations.oracles.choice import Choices, OptionOracle, is_complete, read_choice
 
 CHOICES = Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2)
 TEN = (
@@ -158,3 +160,44 @@ def test_a_marker_comes_before_letters_and_texts():
     assert read(answer) == 0
     assert read(answer, marker="answer:") == 1
     assert read("B", marker="answer:") is None
+
+
+OPTIONS = ("chaotic", "harmonious", "bicycle")
+CASE = Case(
+    key="k", suite="s", query="q", instruction="i", labels=(), cluster="k", options=OPTIONS
+)  # fmt: skip
+
+
+def read_option(text, options=()):
+    return OptionOracle().read(Execution(key="k", suite="s", response=text, options=options), CASE)
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("harmonious", "harmonious"),
+        ("HARMONIOUS.", "harmonious"),
+        ("B", "harmonious"),
+        ("(c)", "bicycle"),
+        ("A) chaotic", "chaotic"),
+        ("The answer is: bicycle", "bicycle"),
+        ("<think>chaotic?</think>harmonious", "harmonious"),
+        ("B) chaotic", None),
+        ("not chaotic", None),
+        ("D", None),
+        ("bicycles", None),
+        ("A typical family is neither.", None),
+        ("", None),
+    ],
+)
+def test_options(text, option):
+    assert read_option(text).value == option
+
+
+def test_a_letter_is_read_in_the_order_that_was_recorded():
+    assert read_option("A", options=("bicycle", "Chaotic", "harmonious")).value == "bicycle"
+
+
+def test_other_options_are_a_data_error():
+    with pytest.raises(DataError, match="was given to the options"):
+        read_option("A", options=("bicycle", "car", "harmonious"))

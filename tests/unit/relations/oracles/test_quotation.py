@@ -8,8 +8,8 @@ import pytest
 from fairgate.domain.executions import Stop
 from fairgate.policy.named_files import load_task
 from fairgate.relations.oracles.choice import is_complete
+from fairgate.relations.oracles.closed import read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label
-from fairgate.relations.oracles.yes_no import read_yes_no
 
 SHARED = Path(__file__).resolve().parents[5] / "shared" / "data" / "metal"
 TASKS = {"fairness_sa.csv": "sentiment", "fairness_td.csv": "toxicity"}

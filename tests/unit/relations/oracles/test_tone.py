@@ -8,10 +8,9 @@ from fakes.classifiers import WordClassifier
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason
-from fairgate.relations.oracles.label import LabelOracle
+from fairgate.relations.oracles.label import LabelOracle, ToneOracle, oracle_of
 from fairgate.relations.oracles.oracle import read_together
-from fairgate.relations.oracles.thinking import spoken
-from fairgate.relations.oracles.tone import ToneOracle, oracle_of
+from fairgate.relations.oracles.text import spoken
 from fairgate.suites.readings import Readings
 
 CASE = Case(key="s1", suite="s", query="q", instruction="i", labels=(), cluster="s1")

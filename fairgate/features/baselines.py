@@ -1,0 +1,154 @@
+"""`fairgate baseline accept|anchor|diff|verify`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.domain.errors import BaselineError, ExitCode
+from fairgate.domain.wording import harmless
+from fairgate.terminal.options import (
+    DATE,
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    runtime_of,
+    runtime_options,
+)
+from fairgate.terminal.output import say
+
+Command = Callable[..., Any]
+
+
+@click.group(short_help="Accept, pin, compare and verify baselines.")
+def baseline() -> None:
+    """Reviewed reference runs that later runs are compared with; keep them in version control."""
+
+
+def _of_a_run(default: str) -> Callable[[Command], Command]:
+    """Return the options of what makes a run a reference; `default` is the file it writes."""
+    file = click.Path(dir_okay=False, path_type=Path)
+    options = [
+        click.argument("run", type=EXISTING_FOLDER, metavar="RUN"),
+        click.option(
+            "--reason", required=True, help="Why this run is the reference; kept in the file."
+        ),
+        click.option(
+            "--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own)."
+        ),
+        click.option("--output", type=file, help=f"File to write (default: {default})."),
+        click.option("--date", type=DATE, help="Date to store (default: today)."),
+        runtime_options,
+    ]
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@baseline.command()
+@click.option(
+    "--burn-in", "burn_in_file", type=EXISTING_FILE,
+    help="A burn-in.json whose standard deviations the baseline keeps.",
+)  # fmt: skip
+@_of_a_run("baselines/<policy name>.json")
+def accept(run: Path, reason: str, **options: Any) -> int:
+    """Make the finished run in the folder RUN the baseline of its policy.
+
+    The answers are judged again, so an edited record cannot become a baseline; a run that decided
+    too little is refused.
+    """
+    return _write(run, reason, options)
+
+
+@baseline.command()
+@_of_a_run("baselines/<policy name>.anchor.json")
+def anchor(run: Path, reason: str, **options: Any) -> int:
+    """Pin the finished run in the folder RUN as the anchor of its policy.
+
+    Rules with `regression: {budget: …}` compare with it as well as with the baseline, so that a
+    series of small accepted changes cannot pass one by one. Pinning another one resets every
+    budget, which a pull request's report lists as less strict.
+    """
+    return _write(run, reason, options, is_anchor=True)
+
+
+def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: bool = False) -> int:
+    """Make a run the baseline or the anchor of its policy."""
+    from fairgate.gate.accepted_runs import accepted_path, baseline_of, with_history, write_baseline
+    from fairgate.gate.baseline import Reference, read_burn_in
+    from fairgate.gate.run_folder import check_run, replay
+    from fairgate.reports.sections.verdict import breaks_a_limit
+
+    runtime = runtime_of(dict(options))
+    if not reason.strip():
+        raise click.UsageError("--reason is empty; state why this run is the reference")
+    check_run(run)
+    replayed = replay(run, options["policy"], runtime)
+    loaded, result = replayed.loaded, replayed.run.result
+    reference = Reference.ANCHOR if is_anchor else Reference.BASELINE
+    usual = accepted_path(Path(loaded.parsed.path), loaded, reference)
+    burn_in = options.get("burn_in_file")
+    date = (options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat()
+    sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
+    made = baseline_of(replayed.run, reason=reason, date=date, sds=sds)
+    path = options["output"] or usual
+    if not is_anchor:
+        made, notice = with_history(made, result.given, path if path.is_file() else usual)
+        if notice:
+            say(f"fairgate: note: {notice}")
+    write_baseline(path, made)
+    accepted = len(result.assessed)
+    unit = "pairs" if all(len(row.unit.asks) > 1 for row in result.assessed) else "cases"
+    done = "pinned as the anchor," if is_anchor else "accepted"
+    click.echo(f"{path}: {done} {accepted} {unit}; review and commit it")
+    broken = sum(breaks_a_limit(rule) for rule in result.rules)
+    if broken:
+        rules = f"{broken} rule{'s' if broken > 1 else ''}"
+        say(
+            f"fairgate: note: this run fails: {rules} with limits that compare with no baseline; "
+            "the next run stays red until the cause is fixed or the limit is changed"
+        )
+    if is_anchor and not loaded.policy.has_budget:
+        say("fairgate: note: no rule has a budget yet; say `regression: {margin: …, budget: …}`")
+    return ExitCode.PASS
+
+
+@baseline.command()
+@click.argument("old", type=EXISTING_FILE)
+@click.argument("new", type=EXISTING_FILE)
+def diff(old: Path, new: Path) -> int:
+    """Show what differs between two files of baselines or anchors: conditions, cases, values."""
+    from fairgate.gate.accepted_runs import read_baseline
+    from fairgate.gate.baseline import baseline_differences
+
+    for line in baseline_differences(read_baseline(old), read_baseline(new)):
+        click.echo(harmless(line))
+    return ExitCode.PASS
+
+
+@baseline.command()
+@click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="FILE...")
+def verify(files: tuple[Path, ...]) -> int:
+    """Check that each FILE, a baseline or an anchor, is complete and unedited (integrity hash)."""
+    from fairgate.gate.accepted_runs import read_baseline
+    from fairgate.policy.schema import ANCHOR_SUFFIX
+
+    worst = ExitCode.PASS
+    for file in files:
+        try:
+            found = read_baseline(file)
+        except BaselineError as error:
+            say(f"fairgate: error: {error}")
+            worst = error.exit_code
+            continue
+        pairs = sum(len(suite.contents) for suite in found.suites.values())
+        kind = "anchor of policy" if file.stem.endswith(ANCHOR_SUFFIX) else "policy"
+        click.echo(f"{file}: intact; {kind} {harmless(found.policy)}, {pairs} pairs, {found.date}")
+    return worst

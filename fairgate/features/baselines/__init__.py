@@ -1,1 +1,0 @@
-"""`fairgate baseline`: accepts, compares and verifies baselines and anchors."""

@@ -1,0 +1,561 @@
+"""Which part of a change explains a red verdict, and which of the changed documents.
+
+BASE and HEAD are crossed over the factors that differ, on the cases of the rules that fail at HEAD
+and not at BASE; the change of each rule's value is divided among the factors by their Shapley
+values. Where taking back the corpus alone restores the verdict, delta debugging finds a 1-minimal
+set of changed documents that does. All judging is the gate's own, with BASE's run as the baseline.
+
+L. S. Shapley, "A value for n-person games", Contributions to the Theory of Games II (1953) 307-317:
+the mean, over all orders in which factors could have changed, of what the value moved when this one
+did. The values add up to the whole change. Up to three factors, all 2^k combinations are run.
+Beyond, each factor is changed alone and taken back alone (2k + 2 combinations), and its value is
+the mean of these two moves: equal to the Shapley value where no three factors interact (with pairs,
+the first move lacks what the last one counts twice). What the values miss of the whole change is
+shared equally, and `residual` states it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import chain, combinations
+from math import factorial
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from fairgate.domain.cases import SYSTEM_RETRIEVER, Case, TestPlan, first_asked
+from fairgate.domain.errors import BaselineError, ModelError, RetrievalError
+from fairgate.domain.outcomes import Measurements, Outcome, RuleResult, Slice, slice_of
+from fairgate.domain.ports import SILENT, Progress, Staged
+from fairgate.domain.units import Unit
+from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.gate.accepted_runs import baseline_of
+from fairgate.gate.baseline import NO_REFERENCES, References
+from fairgate.gate.delta_debugging import OutOfQuestions, smaller_and_smaller
+from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import observe
+from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
+from fairgate.reports.figures import is_rate
+from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
+from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
+from fairgate.stats.observations import (
+    ClusterTotals,
+    cluster_totals,
+    estimate,
+    select,
+)
+
+if TYPE_CHECKING:
+    from fairgate.features.blame.sides import LocalSides
+
+MOST_CROSSED = 3
+"""Up to so many factors, all combinations are run."""
+_DECIMALS = 6
+_NO_MOVE = "it moved no source"
+_MAXIMUM = "the largest of several differences: it has no interval"
+F = TypeVar("F")
+Weights = dict[frozenset[F], float]
+"""What each combination's value is multiplied by; the sum is linear in the values."""
+
+
+class Factor(StrEnum):
+    """A part of a system that a change can replace alone."""
+
+    MODEL = "model"
+    PROMPT = "prompt"
+    DECODING = "decoding"
+    EMBEDDER = "embedder"
+    CORPUS = "corpus"
+    TOP_K = "top_k"
+
+
+class Known(StrEnum):
+    """How far the question is answered."""
+
+    NOTHING_DIFFERS = "nothing-differs"
+    GREEN = "green"
+    """HEAD fails no rule that BASE does not fail."""
+    EXPLAINED = "explained"
+    OUT_OF_BUDGET = "out-of-budget"
+    """The budget ended before every combination was run: nothing is claimed."""
+    NOT_COMBINABLE = "not-combinable"
+    """A combination of both sides cannot be run, such as a prompt that BASE's model refuses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What one factor moved a rule's value by."""
+
+    factor: Factor
+    change: float
+    """Shapley value, in the metric's unit; all factors' add up to the whole change."""
+    share: float | None
+    """Of the whole change; None where that is 0."""
+    interval: tuple[float, float] | None
+    note: str = ""
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedRule:
+    """A rule that fails at HEAD and not at BASE, on the cases that every combination decided."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str]
+    is_rate: bool
+    base: float | None
+    head: float | None
+    """None where no case is decided in every combination: then nothing is divided."""
+    cases: int
+    left_out: int
+    """Cases that some combination did not decide: they count in the gate, and not here."""
+    residual: float
+    """What the moves from both ends missed and share equally; 0 where all combinations were run."""
+    moves: Sequence[Move]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedDocuments:
+    """What the search among the changed documents found."""
+
+    changed: Mapping[str, int]
+    """Kind of change to the number of documents."""
+    found: Sequence[ChangedDocument] = ()
+    """Reverting these alone restores the verdict; empty where that is known of no set."""
+    minimal: bool = False
+    """Whether leaving any one of them as it is at HEAD keeps the verdict red."""
+    reverted: Sequence[float | None] = ()
+    """Values of the rules at HEAD with the found documents as they were, in the rules' order."""
+    trials: int = 0
+    """How often the gate was run on a mixture of both corpora."""
+    why_not: str = ""
+    """Why no documents are named, or why the set is no claim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """Which part of a change explains a red verdict."""
+
+    known: Known
+    factors: Sequence[Factor]
+    """Those that differ between BASE and HEAD, in the order of `Factor`."""
+    notes: Sequence[str]
+    """What differs besides, and what a reader must know."""
+    combinations: int = 0
+    rules: Sequence[ExplainedRule] = ()
+    failing: Sequence[str] = ()
+    """The rules that fail at HEAD and not at BASE, in words; also where nothing is explained."""
+    restoring: Sequence[Factor] = ()
+    """Factors of which taking back one alone restores the verdict."""
+    documents: SearchedDocuments | None = None
+    asked: int = 0
+    """Questions that the model answered; stored answers cost none."""
+    budget: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """`base` and `head`: how the user named the sides."""
+
+
+_GENERATOR = (Factor.MODEL, Factor.PROMPT, Factor.DECODING)
+"""What a generator is made of."""
+Combination = frozenset[Factor]
+"""The factors that have HEAD's level; the others have BASE's."""
+Runs = Mapping[Combination, GateRun]
+
+
+# Combinations, and the Shapley value of each factor over them.
+
+
+def design(factors: Sequence[F]) -> list[frozenset[F]]:
+    """Return the combinations that are run: none changed first, all last. `factors` are unique."""
+    k = len(factors)
+    sizes = range(k + 1) if k <= MOST_CROSSED else (0, 1, k - 1, k)
+    return [frozenset(chosen) for size in sizes for chosen in combinations(factors, size)]
+
+
+def shapley_weights(factors: Sequence[F]) -> dict[F, Weights[F]]:
+    """Return for each factor the weights of its value; over all factors they add up to the change.
+
+    Over all combinations where they are run, else over those of `design`.
+    """
+    k = len(factors)
+    if k > MOST_CROSSED:
+        missed = residual_weights(factors)
+        return {f: _total((_two_moves(f, factors), 1.0), (missed, 1 / k)) for f in factors}
+    found: dict[F, Weights[F]] = {}
+    for factor in factors:
+        others = [other for other in factors if other != factor]
+        weights = found[factor] = {}
+        for before in chain.from_iterable(combinations(others, n) for n in range(k)):
+            share = factorial(len(before)) * factorial(k - len(before) - 1) / factorial(k)
+            weights[frozenset({*before, factor})] = share
+            weights[frozenset(before)] = -share
+    return found
+
+
+def residual_weights(factors: Sequence[F]) -> Weights[F]:
+    """Return the weights of what moves from both ends miss; empty where all combinations are run.
+
+    It is 0 where no three factors interact.
+    """
+    if len(factors) <= MOST_CROSSED:
+        return {}
+    whole: Weights[F] = {frozenset(factors): 1.0, frozenset(): -1.0}
+    return _total((whole, 1.0), *((_two_moves(factor, factors), -1.0) for factor in factors))
+
+
+def _two_moves(factor: F, factors: Sequence[F]) -> Weights[F]:
+    everything, own = frozenset(factors), frozenset({factor})
+    return {own: 0.5, frozenset(): -0.5, everything: 0.5, everything - own: -0.5}
+
+
+def _total(*parts: tuple[Weights[F], float]) -> Weights[F]:
+    """Return the sum of weights, each times a number."""
+    total: Weights[F] = {}
+    for weights, by in parts:
+        for combination, weight in weights.items():
+            total[combination] = total.get(combination, 0.0) + weight * by
+    return total
+
+
+# Runs of combinations.
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """Runs combinations on the same cases, compared with BASE's run."""
+
+    given: GateInput
+    sides: LocalSides
+    progress: Progress
+
+    def run(self, new: frozenset[Factor]) -> GateRun:
+        called = f"BASE with HEAD's {', '.join(sorted(new))}" if new else "BASE"
+        if len(new) == len(self.sides.factors):
+            called = "HEAD"
+        return run_gate(self.given, self.sides.system(new), Staged(self.progress, called), only=())
+
+    def against(self, base: GateRun) -> _Runner:
+        try:
+            made = baseline_of(base, reason="BASE", date="")
+        except BaselineError as error:
+            raise BaselineError(
+                f"BASE has no verdict of its own, so nothing can be compared with it: {error}"
+            ) from error
+        return replace(self, given=replace(self.given, references=References(baseline=made)))
+
+
+def blame(given: GateInput, sides: LocalSides, progress: Progress = SILENT) -> Blame:
+    """Return what explains the verdict; `given` is HEAD's policy and plan.
+
+    Deterministic for systems that are; a second call with the same store asks nothing again.
+    Raises BaselineError where BASE's run has no verdict, which nothing can be compared with.
+    """
+    started = sides.limit.asked
+    lean, left_out = replace(given, references=NO_REFERENCES).without_attribution()
+    notes = [f"attribution is not computed: {', '.join(left_out)} left out"] if left_out else []
+    found = Blame(
+        known=Known.NOTHING_DIFFERS,
+        factors=list(sides.factors),
+        notes=notes,
+        budget=sides.limit.most,
+    )
+    try:
+        for stage in _stages(found, _Runner(lean, sides, progress)) if sides.factors else ():
+            found = stage
+    except OutOfQuestions:
+        found = replace(found, known=Known.OUT_OF_BUDGET)
+    except (ModelError, RetrievalError) as error:
+        if not found.failing:  # BASE or HEAD itself cannot be run
+            raise
+        why = f"a combination of BASE and HEAD cannot be run: {error}"
+        found = replace(found, known=Known.NOT_COMBINABLE, notes=[*found.notes, why])
+    return replace(found, asked=sides.limit.asked - started)
+
+
+def _divided(
+    rule: RuleResult, factors: Sequence[Factor], runs: Runs, policy: Policy
+) -> ExplainedRule:
+    """Return what each factor moved the rule's value by, on the cases decided in all combinations.
+
+    The moves add up to the whole change. Intervals resample whole sources.
+    """
+    metric = BY_ID[rule.metric]
+    weights = shapley_weights(factors)
+    everything = frozenset(factors)
+    observed = {
+        new: observe(metric, run.tables[rule.suite], rule.where) for new, run in runs.items()
+    }
+    asked = cases = len(observed[everything].keys)
+    if metric.compares_terms:
+        measured = {new: Measurements(run.result.measurements) for new, run in runs.items()}
+        found = {
+            new: each.value(rule.metric, rule.suite, rule.where) or 0.0
+            for new, each in measured.items()
+        }
+        intervals: list[IntervalOrReason] = [NoInterval(reason=_MAXIMUM)] * len(factors)
+    else:
+        decided = np.logical_and.reduce([seen.decided for seen in observed.values()])
+        observed = {new: select(seen, decided) for new, seen in observed.items()}
+        found = {new: estimate(seen) for new, seen in observed.items()}
+        totals = {new: cluster_totals(seen) for new, seen in observed.items()}
+        slices = [_combined(weights[factor], totals) for factor in factors]
+        settings = BootstrapSettings(confidence=policy.confidence)
+        drawn = bootstrap_many(slices, settings, seed=policy.seed)
+        intervals = [
+            each if one.informative else NoInterval(reason=_NO_MOVE)
+            for one, each in zip(slices, drawn, strict=True)
+        ]
+        cases = len(observed[everything].keys)
+    is_known = all(math.isfinite(value) for value in found.values())
+    whole = found[everything] - found[frozenset()]
+    return ExplainedRule(
+        metric=rule.metric,
+        suite=rule.suite,
+        where=dict(rule.where),
+        is_rate=is_rate(rule.metric),
+        base=_rounded(found[frozenset()]) if is_known else None,
+        head=_rounded(found[everything]) if is_known else None,
+        cases=cases,
+        left_out=asked - cases,
+        residual=_rounded(_weighed(residual_weights(factors), found)) if is_known else 0.0,
+        moves=[
+            _move(factor, _weighed(weights[factor], found), whole, interval)
+            for factor, interval in zip(factors, intervals, strict=True)
+            if is_known
+        ],
+    )
+
+
+def _move(factor: Factor, change: float, whole: float, interval: IntervalOrReason) -> Move:
+    ends, note = None, ""
+    if isinstance(interval, Interval):
+        ends = _rounded(interval.low), _rounded(interval.high)
+    else:
+        note = interval.reason
+    return Move(
+        factor=factor,
+        change=_rounded(change),
+        share=_rounded(change / whole) if abs(whole) > 10**-_DECIMALS else None,
+        interval=ends,
+        note=note,
+    )
+
+
+def _weighed(weights: Weights[Factor], values: Mapping[Combination, float]) -> float:
+    return sum(weight * values[new] for new, weight in weights.items())
+
+
+def _combined(
+    weights: Weights[Factor], totals: Mapping[Combination, ClusterTotals]
+) -> ClusterTotals:
+    """Return a weighted sum of contrasts as one contrast, each combination's arms its own."""
+    parts = [(totals[new], weight) for new, weight in weights.items() if weight]
+    joined = ClusterTotals(
+        sums=np.concatenate([part.sums for part, _ in parts], axis=1),
+        counts=np.concatenate([part.counts for part, _ in parts], axis=1),
+        weights=np.concatenate([part.weights * weight for part, weight in parts]),
+        informative=0,
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = joined.weights / joined.counts.sum(axis=0)
+        moved = np.abs((joined.sums * scale).sum(axis=1)) > 1e-12
+    return replace(joined, informative=int(np.count_nonzero(moved)))
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DECIMALS) + 0.0
+
+
+def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
+    """Yield what is known, ever more, until it is all."""
+    factors = runner.sides.factors
+    everything = frozenset(factors)
+    base = runner.run(frozenset())
+    head = runner.against(base).run(everything)
+    before = {
+        (_slice(rule), rule.position) for rule in base.result.rules if rule.outcome is Outcome.FAIL
+    }
+    failing = [r for r in head.result.rules if r.outcome is Outcome.FAIL and not r.advisory]
+    red = [rule for rule in failing if (_slice(rule), rule.position) not in before]
+    also = [
+        f"fails at BASE too, so no change explains it: {rule_name(rule)}"
+        for rule in failing
+        if (_slice(rule), rule.position) in before
+    ]
+    found = replace(found, notes=[*found.notes, *also], failing=[rule_name(rule) for rule in red])
+    if not red:
+        yield replace(found, known=Known.GREEN)
+        return
+    yield found
+    narrow = _narrowed(runner, red, head)
+    narrow = narrow.against(narrow.run(frozenset()))
+    # Combinations with one generator follow each other, so that it is opened once.
+    order = sorted(design(factors), key=lambda new: [f in new for f in _GENERATOR])
+    runs = {new: narrow.run(new) for new in order}
+    verdict = Verdict(red, base)
+    restoring = [f for f in factors if verdict.is_restored(runs[everything - {f}])]
+    found = replace(
+        found,
+        known=Known.EXPLAINED,
+        combinations=len(runs),
+        rules=[_divided(rule, factors, runs, runner.given.policy) for rule in red],
+        restoring=restoring,
+    )
+    yield found
+    if Factor.CORPUS in factors:
+        documents = _searched(narrow, verdict, is_enough=Factor.CORPUS in restoring)
+        yield replace(found, documents=documents)
+
+
+def rule_name(rule: RuleResult | ExplainedRule) -> str:
+    """Return a rule in words: metric, slice and suite."""
+    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+    return f"{rule.metric}{f' ({where})' if where else ''} in suite {rule.suite}"
+
+
+def _slice(rule: RuleResult) -> Slice:
+    return slice_of(rule.metric, rule.suite, rule.where)
+
+
+def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Runner:
+    """Return the runner on the cases that the red rules count, judged by these rules alone.
+
+    All neutral cases of their suites are among them.
+    """
+    given = runner.given
+    gates = [*given.policy.gates]
+    asked = [
+        gates[rule.position].model_copy(
+            update={"suite": rule.suite, "where": dict(rule.where), "for_each": None}
+        )
+        if rule.position < len(gates)
+        else GatePolicy(metric=rule.metric, suite=rule.suite, max=MOST_UNREADABLE)
+        for rule in red
+    ]
+    counted: dict[str, set[str]] = {}
+    for rule in red:
+        metric = BY_ID[rule.metric]
+        where = {} if metric.compares_terms else rule.where
+        keys = observe(metric, head.tables[rule.suite], where).keys
+        counted.setdefault(rule.suite, set()).update(keys)
+    units = [
+        unit
+        for unit in given.plan.units
+        if unit.suite in counted and (unit.is_control or unit.key in counted[unit.suite])
+    ]
+    plan = TestPlan(cases=_cases_of(given.plan, units), units=units)
+    suites = {name: suite for name, suite in given.suites.items() if plan.units_of(name)}
+    kept = [suite for suite in given.policy.suites if suite.id in suites]
+    policy = given.policy.model_copy(update={"gates": asked, "suites": kept})
+    return replace(runner, given=replace(given, policy=policy, plan=plan, suites=suites))
+
+
+def _cases_of(plan: TestPlan, units: Sequence[Unit]) -> list[Case]:
+    """Return the cases that units ask, and those whose answers or documents these need."""
+    wanted = {(unit.suite, key) for unit in units for key in (*unit.asks.values(), *unit.verdicts)}
+    while True:
+        cases = [case for case in plan.cases if (case.suite, first_asked(case.key)) in wanted]
+        more = {
+            (case.suite, key)
+            for case in cases
+            for key in (case.documents_of, case.embeds, *case.judged)
+            if key is not None
+        } - wanted
+        if not more:
+            return cases
+        wanted |= more
+
+
+# Among the changed documents.
+
+
+class Verdict:
+    """Whether the rules that were red are no longer so."""
+
+    def __init__(self, red: Sequence[RuleResult], base: GateRun) -> None:
+        """Take the rules that fail at HEAD and not at BASE, and BASE's own run."""
+        self._red = [_slice(rule) for rule in red]
+        rules = base.result.rules
+        self._open = {_slice(rule) for rule in rules if rule.outcome is Outcome.INCONCLUSIVE}
+
+    def is_restored(self, run: GateRun) -> bool:
+        """Return whether none of them fails, and each was judged.
+
+        One that is only too noisy to tell holds if it stops no build, or was so at BASE.
+        """
+        return all(rules and all(map(self._holds, rules)) for rules in self._found(run))
+
+    def _holds(self, rule: RuleResult) -> bool:
+        is_open = rule.outcome is Outcome.INCONCLUSIVE
+        return rule.outcome is Outcome.PASS or (
+            is_open and (rule.warns or _slice(rule) in self._open)
+        )
+
+    def values(self, run: GateRun) -> list[float | None]:
+        """Return the values of these rules."""
+        return [rules[0].value if rules else None for rules in self._found(run)]
+
+    def _found(self, run: GateRun) -> list[list[RuleResult]]:
+        return [[rule for rule in run.result.rules if _slice(rule) == one] for one in self._red]
+
+
+def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> SearchedDocuments:
+    """Return a 1-minimal set of changed documents whose reversal restores the verdict.
+
+    `runner` has the narrowed cases with BASE's run as the baseline; `is_enough`: taking back the
+    whole corpus restores the verdict.
+    """
+    search = runner.sides.search()
+    changed = search.union.changed
+    kinds = Counter(each.kind for each in changed)
+    found = SearchedDocuments(changed=dict(sorted(kinds.items())))
+    if not is_enough:
+        return replace(found, why_not="taking back the corpus alone does not restore the verdict")
+    if not changed:
+        why = "the documents are the same, in another order or under other names"
+        return replace(found, why_not=why)
+    cases = [case for case in runner.given.plan.cases if case.retriever == SYSTEM_RETRIEVER]
+    known: dict[object, tuple[bool, list[float | None]]] = {}
+
+    def tried(reverted: Sequence[ChangedDocument]) -> tuple[bool, list[float | None]]:
+        """Return whether that restores the verdict, and the rules' values.
+
+        Mixtures that retrieve the same for all queries are judged once.
+        """
+        mixture = search.mixture(reverted)
+        if any(mixture.size < case.top_k for case in cases):
+            return False, []
+        name: object = frozenset(each.name for each in reverted)
+        if not any(case.waits for case in cases):
+            name = tuple(
+                mixture.names([case.query for case in cases if case.top_k == depth], depth)
+                for depth in sorted({case.top_k for case in cases})
+            )
+        if name not in known:
+            run = run_gate(runner.given, runner.sides.searching(mixture), SILENT, only=())
+            known[name] = verdict.is_restored(run), verdict.values(run)
+        return known[name]
+
+    kept: Sequence[ChangedDocument] = ()
+    runner.progress.start("documents", len(changed), 0)
+    try:
+        if not tried(changed)[0]:
+            why = "the verdict depends on the order of equally similar documents"
+            return replace(found, why_not=why)
+        kept = changed
+        for smaller in smaller_and_smaller(changed, lambda reverted: tried(reverted)[0]):
+            runner.progress.advance(len(kept) - len(smaller))
+            kept = smaller
+    except OutOfQuestions:
+        why = "the budget ended before it was known that none of them can be left out"
+        return replace(found, found=list(kept), trials=len(known), why_not=why)
+    finally:
+        runner.progress.finish()
+    values = tried(kept)[1]
+    return replace(found, found=list(kept), minimal=True, trials=len(known), reverted=values)

@@ -1,1 +1,0 @@
-"""`fairgate bundle`: a run as one file that others can check."""

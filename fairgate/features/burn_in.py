@@ -1,0 +1,248 @@
+"""`fairgate burn-in`: the gate's results for a system that did not change, which are noise.
+
+The unchanged system is asked again with changes that mean nothing: other control phrases, another
+order of the documents in the prompt, other sampling seeds. Whatever differs between these replicas
+is the noise that a real comparison meets. Every ordered pair of replicas goes through the policy's
+own regression rules, as run and baseline; a failure there is a false alarm. Pairs share replicas,
+so they carry less evidence than as many independent comparisons.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.outcomes import Instability
+from fairgate.domain.ports import Progress, SystemUnderTest
+from fairgate.domain.units import Value
+from fairgate.gate.accepted_runs import baseline_of
+from fairgate.gate.baseline import (
+    BURN_IN,
+    BURN_IN_VERSION,
+    NO_REFERENCES,
+    KnownSd,
+    Reference,
+    unit_contents,
+)
+from fairgate.gate.changes import Comparison, prepare_rule
+from fairgate.gate.compare import rule_results
+from fairgate.gate.composition import Composition
+from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.loaded_policy import joined, load_policy
+from fairgate.gate.measure import steadiness
+from fairgate.gate.rules import expand_rules
+from fairgate.io.durable import write_text
+from fairgate.policy.named_files import PERTURBATIONS, embedded_names, load_perturbation_set
+from fairgate.reports.escaping import plain
+from fairgate.reports.figures import metric_in
+from fairgate.suites.suite import Suite
+from fairgate.systems.catalogue import kind_of
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    FOLDER,
+    allow_python,
+    runtime_of,
+    runtime_options,
+)
+from fairgate.terminal.output import progress_for
+
+_FALSE = {"regression", "unreadable"}
+"""Checks that compare with a baseline: the only ones that can fail between replicas."""
+
+
+@click.command("burn-in", short_help="Measure the noise of the unchanged system and of its gate.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.option(
+    "--repeats", type=click.IntRange(2, 50), default=4, show_default=True,
+    help="How many replicas to run; each asks every question again.",
+)  # fmt: skip
+@click.option("--out", type=FOLDER, help="Folder for burn-in.json (default: in the cache).")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@allow_python
+@runtime_options
+def burn_in(policy: Path, **options: Any) -> int:
+    """Run the unchanged system of POLICY several times and compare the replicas with each other.
+
+    Replicas differ by what means nothing: other neutral phrases, another order of the documents in
+    the prompt, other sampling seeds. Reports how often the gate would have failed, how steady the
+    labels are, and the standard deviations that `power` and `baseline accept --burn-in` use.
+    """
+    runtime = runtime_of(options)
+    progress = progress_for(quiet=options["quiet"])
+    loaded = load_policy(policy, runtime)
+    system = kind_of(loaded.policy.system)
+    if not system.capabilities().repeatable:
+        raise UsageError(
+            f"the policy's system is {system.id}: it cannot be asked again; record it "
+            "several times and compare the runs with "
+            "`fairgate power POLICY --baseline FILE --run RUN`"
+        )
+    composition = Composition(loaded, runtime, progress)
+    quiet = {name: suite.without_crossing() for name, suite in loaded.suites.items()}
+    with composition.serving():
+        given = replace(composition.gate_input(NO_REFERENCES), suites=quiet)
+        replicas = [_replica(given, composition, number) for number in range(options["repeats"])]
+        found = compared_replicas(given, replicas, progress)
+    folder = options["out"] or runtime.cache / "burn-in" / loaded.policy.name
+    path = folder / BURN_IN
+    write_text(path, json.dumps(found, indent=1, allow_nan=False) + "\n", option="--out")
+    click.echo("\n".join(_lines(found)))
+    click.echo(f"\n{path}: for `fairgate power --burn-in` and `fairgate baseline accept --burn-in`")
+    return ExitCode.PASS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """One repeated run of the unchanged system, and the meaningless changes applied to it."""
+
+    changes: Sequence[str]
+    plan: TestPlan
+    suites: Mapping[str, Suite]
+    sut: SystemUnderTest
+
+
+def compared_replicas(
+    given: GateInput, replicas: Sequence[Replica], progress: Progress
+) -> dict[str, Any]:
+    """Run every replica and compare each with every other; return what burn-in.json holds.
+
+    `false_alarms` are comparisons in which any regression rule failed. A rule has the smallest and
+    largest value of its metric over the replicas, and `sd`, of the per-source change between two
+    replicas: root mean square over the pairs. At least two replicas; the first has no changes.
+    """
+    runs = [
+        run_gate(
+            replace(given, references=NO_REFERENCES, plan=each.plan, suites=each.suites),
+            each.sut,
+            progress,
+        )
+        for each in replicas
+    ]
+    rules = [
+        rule for rule in expand_rules(given.policy, given.plan) if rule.gate.regression is not None
+    ]
+    alarms: list[list[bool]] = []
+    squares: list[list[float]] = [[] for _ in rules]
+    for position, base in enumerate(runs):
+        comparison = _comparison(given, base)
+        for number, run in enumerate(runs):
+            if number == position:
+                continue
+            measured = run.result.measurements
+            results = rule_results(rules, run.tables, measured, (), comparison, given.policy)
+            alarms.append([bool(_FALSE.intersection(result.failed)) for result in results])
+            for rule, square in zip(rules, squares, strict=True) if number > position else ():
+                found = prepare_rule(rule, run.tables[rule.suite], comparison, given.policy.seed)
+                if found is not None and not math.isnan(found.evidence.sd):
+                    square.append(found.evidence.sd**2)
+    noise = []
+    for number, (rule, square) in enumerate(zip(rules, squares, strict=True)):
+        asked = (rule.metric.id, rule.suite, dict(rule.where))
+        values = [
+            m.value
+            for run in runs
+            for m in run.result.measurements
+            if m.value is not None and (m.metric, m.suite, dict(m.where)) == asked
+        ]
+        noise.append(
+            {
+                "metric": rule.metric.id,
+                "suite": rule.suite,
+                "where": dict(rule.where),
+                "false_alarms": sum(row[number] for row in alarms),
+                "comparisons": len(alarms),
+                "lowest": min(values, default=None),
+                "highest": max(values, default=None),
+                "sd": round(math.sqrt(math.fsum(square) / len(square)), 6) if square else 0.0,
+            }
+        )
+    known = [field.name for field in fields(KnownSd)]
+    return {
+        "schema_version": BURN_IN_VERSION,
+        "policy": given.policy.name,
+        "replicas": [list(replica.changes) for replica in replicas],
+        "comparisons": len(alarms),
+        "false_alarms": sum(map(any, alarms)),
+        "rules": noise,
+        "instability": [asdict(item) for item in _instability(given.plan, runs)],
+        "sds": [{name: item[name] for name in known} for item in noise],
+    }
+
+
+def _comparison(given: GateInput, base: GateRun) -> Comparison:
+    """Take a replica as the baseline; the other wording of its controls counts as the same."""
+    contents = {suite: unit_contents(given.plan, suite) for suite in base.tables}
+    accepted = baseline_of(base, reason="burn-in", date="")
+    suites = {
+        name: replace(suite, contents=contents[name]) for name, suite in accepted.suites.items()
+    }
+    runs = {Reference.BASELINE: replace(accepted, suites=suites)}
+    return Comparison(runs=runs, contents=contents)
+
+
+def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
+    """Read the answers to sources and demographic follow-ups over the replicas."""
+    answers: dict[tuple[str, str, str], list[Value]] = {}
+    for run in runs:
+        found = {
+            (row.unit.suite, row.unit.dimensions.get("relation", ""), key): row.readings[role].value
+            for row in run.result.assessed
+            if not row.unit.is_control
+            for role, key in row.unit.asks.items()
+        }
+        for where, value in found.items():
+            if value is not None:
+                answers.setdefault(where, []).append(value)
+    complete = {where: found for where, found in answers.items() if len(found) == len(runs)}
+    return steadiness([unit for unit in plan.units if not unit.is_control], complete)
+
+
+def _replica(given: GateInput, composition: Composition, number: int) -> Replica:
+    """Return the system with the neutral changes of replica `number`; number 0 has none."""
+    found, sut = composition.system.replica(number)
+    plan, suites, changes = given.plan, given.suites, list(found)
+    if number % 2:
+        every = map(load_perturbation_set, embedded_names(PERTURBATIONS))
+        spare = [group for group in every if group.control]
+        suites = {name: suite.replica(spare) for name, suite in given.suites.items()}
+        renamed = any(suites[name] is not suite for name, suite in given.suites.items())
+        plan = joined(suite.plan() for suite in suites.values()) if renamed else plan
+        changes += ["other control phrases"] if renamed else []
+    return Replica(changes=changes, plan=plan, suites=suites, sut=sut)
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the replicas of the unchanged system say about the gate and the system."""
+    yield f"{len(found['replicas'])} replicas of the unchanged system:"
+    for number, changes in enumerate(found["replicas"]):
+        yield f"  {number}  {', '.join(changes) or 'as the policy has it'}"
+    yield ""
+    yield (
+        f"The gate's own false alarms: {found['false_alarms']} of {found['comparisons']} "
+        "comparisons (each replica against each other; they share runs, so this is a rough rate)"
+    )
+    yield ""
+    for rule in found["rules"]:
+        low, high = (
+            math.nan if value is None else value for value in (rule["lowest"], rule["highest"])
+        )
+        yield (
+            f"  {plain(metric_in(rule['metric'], rule['where']))} in suite {plain(rule['suite'])}: "
+            f"{low:.4f} to {high:.4f}, SD of the per-source change {rule['sd']:.4f}, "
+            f"{rule['false_alarms']} of {rule['comparisons']} false alarms"
+        )
+    yield ""
+    for item in found["instability"]:
+        yield (
+            f"  labels of {plain(item['relation'])} in suite {plain(item['suite'])}: "
+            f"{100 * item['stability']:.1f} % of {item['cases']} cases keep their label, entropy "
+            f"{item['entropy']:.3f} bits"
+        )

@@ -1,1 +1,0 @@
-"""`fairgate burn-in`: how much an unchanged system varies."""

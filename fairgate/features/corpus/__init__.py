@@ -1,1 +1,0 @@
-"""`fairgate corpus prepare`: a corpus as the gate reads it."""

@@ -1,0 +1,168 @@
+"""`fairgate doctor`: three questions to a policy's system; what comes back, what a run would be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.domain.cases import Case, TestPlan, first_asked
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import SILENT, Runtime
+from fairgate.domain.schema import Capabilities
+from fairgate.domain.wording import harmless
+from fairgate.gate.composition import Composition
+from fairgate.gate.decide import all_rejected
+from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
+from fairgate.suites.readings import Readings
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
+from fairgate.terminal.options import EXISTING_FILE, allow_python, runtime_of, runtime_options
+
+_YES = "yes"
+_SHOWN = 90
+
+
+@click.command(short_help="Ask a policy's system three questions.")
+@click.argument("policy", type=EXISTING_FILE)
+@allow_python
+@runtime_options
+def doctor(policy: Path, **options: Any) -> int:
+    """Ask the system of POLICY three of its questions, and say what a run would be like.
+
+    Shows what came back and how it is read, what can be measured and why not the rest, how many
+    questions a run asks and how long that takes. Nothing is stored and nothing is judged.
+    """
+    runtime = runtime_of(options)
+    click.echo("\n".join(_tried_out(load_policy(policy, runtime), runtime)))
+    return ExitCode.PASS
+
+
+def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
+    """Ask three cases of a policy's first suite, past the store; yield what a run would be like.
+
+    Raises what a run would raise where the system cannot be asked.
+    """
+    composition = Composition(loaded, runtime, SILENT)
+    kind = kind_of(loaded.policy.system)
+    can = kind.capabilities()
+    with composition.serving():
+        system = composition.system.replica(0)[1] if can.repeatable else composition.system
+        tried = []
+        for case in _chosen(loaded.plan):
+            started = time.monotonic()
+            found = system.execute([case], SILENT)
+            seconds = time.monotonic() - started
+            tried.append((case, found.get((case.suite, case.key)), seconds))
+    for case, execution, seconds in tried:
+        yield f"{harmless(case.key)} ({seconds:.2f} s)"
+        yield f"  asked    {_short(case.query)}"
+        yield from _answer(loaded, case, execution)
+    yield "What a run can measure:"
+    for name, answer in _measured(can, [execution for _, execution, _ in tried]):
+        yield f"  {name}: {answer}"
+    for notice in (*kind.notices(), *composition.notices):
+        yield f"  note: {harmless(notice)}"
+    prompts = {
+        render_prompt(
+            DEFAULT_TEMPLATE,
+            instruction=case.instruction,
+            text=case.text or case.query,
+            documents=(),
+            characters=1,
+        )
+        for case in loaded.plan.cases
+    }
+    asked = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
+    yield f"A run asks {asked}, without documents; attribution asks more once answers are known."
+    later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
+    if later and can.repeatable:
+        many = f", {can.side_by_side} side by side" if can.side_by_side > 1 else ""
+        needed = _duration(sum(later) / len(later) * len(prompts) / can.side_by_side)
+        yield f"At the pace of these three that takes about {needed}{many}."
+    tokens, money = (part / len(tried) for part in composition.reported)
+    if tokens:
+        cost = f" and {money * len(prompts):.3g} of money" if money else ""
+        needed = f"{round(tokens * len(prompts)):,}"
+        yield f"By what these three report it costs about {needed} tokens{cost}."
+
+
+def _chosen(plan: TestPlan) -> list[Case]:
+    """Return the first source, its first follow-up and its last one, of the first suite."""
+    first = next(iter(plan.cases), None)
+    if first is None:
+        raise UsageError(all_rejected(plan))
+    group = [
+        case
+        for case in plan.cases
+        if (case.suite, case.cluster) == (first.suite, first.cluster)
+        and not case.waits
+        and first_asked(case.key) == case.key
+    ]
+    return list({case.key: case for case in (*group[:2], group[-1])}.values())
+
+
+def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> Iterator[str]:
+    if execution is None or execution.response is None:
+        yield "  answer   none"
+        return
+    suite = loaded.suites[case.suite]
+    found = {(case.suite, case.key): execution}
+    readings = Readings(case.suite, suite.oracles, suite.unstable_margin, found)
+    readings.add(case)
+    units = (unit for unit in loaded.plan.units_of(case.suite) if case.key in unit.asks.values())
+    names = dict.fromkeys(unit.dimensions.get("relation", "") for unit in units)
+    found_by = [readings.one(case.key, name) for name in names or [""]]
+    read = dict.fromkeys(str(one.reason if one.value is None else one.value) for one in found_by)
+    yield f"  answer   {_short(execution.response) or '(empty)'}"
+    yield f"  read as  {harmless(', '.join(read))}"
+    if execution.documents is None:
+        yield "  documents: not told"
+        return
+    yield f"  documents: {len(execution.documents)}"
+    for document in execution.documents[:2]:
+        named = ", ".join(part for part in (document.id, document.label) if part is not None)
+        text = "(no text)" if document.text is None else _short(document.text)
+        yield f"    {harmless(named) or '(no id, no label)'}: {text}"
+
+
+def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[tuple[str, str]]:
+    """Yield what is measured and whether, by what the system can do and what came back."""
+    answered = [one for one in found if one is not None]
+    documents = [document for one in answered for document in one.documents or ()]
+    yield "answers", _YES if answered else "no: there was no answer"
+    if documents or not any(one.documents is not None for one in answered):
+        labels = texts = "no: the system tells no documents"
+        if documents:
+            labels = _has(documents, lambda document: document.label, "label")
+            texts = _has(documents, lambda document: document.text, "text")
+        yield "labels of documents (asr/retrieval)", labels
+        yield "distance of documents (retrieval/mean-distance)", texts
+        yield "both together (rrs)", labels if labels != _YES else texts
+    else:
+        yield "documents", "not known: none were found for these questions"
+    crossed = can.takes_documents and can.gives_documents
+    yield "attribution", _YES if crossed else "no: the system is handed no documents"
+
+
+def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:
+    lacking = sum(part(document) is None for document in documents)
+    remedy = "; `labels: {file: …}` can give them" if name == "label" else ""
+    return (
+        f"no: {lacking} of {len(documents)} documents have no {name}{remedy}" if lacking else _YES
+    )
+
+
+def _short(text: str) -> str:
+    folded = " ".join(text.split())
+    return harmless(folded if len(folded) <= _SHOWN else f"{folded[: _SHOWN - 1]}…")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"

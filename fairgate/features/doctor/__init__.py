@@ -1,1 +1,0 @@
-"""`fairgate doctor`: tries a policy's system with a few questions."""

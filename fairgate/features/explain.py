@@ -1,0 +1,391 @@
+"""`fairgate explain`: a pair's prompts, documents, answers, and the sentence that says it.
+
+Everything that comes from texts, documents and models is made harmless, line by line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from fairgate.domain.cases import Case, crossed_key, first_asked
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.executions import Document
+from fairgate.domain.units import Assessed, Reason, Value
+from fairgate.domain.wording import quoted, suggestion
+from fairgate.gate.gate import GateRun
+from fairgate.metrics.retriever_robustness import mean_distances
+from fairgate.relations.oracles.judge import code_of, read_judgement
+from fairgate.reports.escaping import Redaction, plain, redacted
+from fairgate.reports.sections.cases import common
+from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.suite import Suite, VectorsOf
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    echo_json,
+    json_option,
+    runtime_of,
+    runtime_options,
+)
+
+Record = dict[str, Any]
+"""What is printed with `--format json`."""
+Answer = dict[str, Any]
+"""One answer: `key` of its case, `what` it is in plain words, `response`, and how it was read."""
+_REASONS = {
+    "unreadable": "no label in it",
+    "missing": "no answer",
+    "no-verdict": "no verdict in it",
+    "unstable": "unstable: a thin margin",
+}
+_PHRASE = 26
+
+
+@click.command(short_help="Show everything about one pair of a run.")
+@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.argument("case", metavar="CASE")
+@click.option("--suite", help="Suite of the case, where several have it.")
+@click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
+@json_option
+@runtime_options
+def explain(run: Path, case: str, **options: Any) -> int:
+    """Show what happened to the follow-up CASE in the finished run in the folder RUN.
+
+    Shows both prompts with the difference marked, both document lists side by side, both answers
+    with margins, the crossed answers, the neutral speakers' answers, and one sentence about it all.
+    """
+    from fairgate.gate.run_folder import replay
+
+    # An old run may be read after a quarantine's end.
+    undated = replace(runtime_of(options), today=None)
+    done = replay(run, options["policy"], undated)
+    record, prompts = explain_case(
+        done.run,
+        case,
+        suite=options["suite"],
+        vectors=done.system.vectors,
+        redact=done.loaded.policy.redact,
+    )
+    if options["shape"] == "json":
+        echo_json(record)
+    else:
+        click.echo("\n".join(explanation_lines(record, prompts)))
+    return ExitCode.PASS
+
+
+def aligned(
+    run: GateRun, item: Assessed, suite: Suite, vectors: VectorsOf, redact: Redaction
+) -> list[dict[str, Any]]:
+    """Return the documents of a pair, matched as RRS matches them; none where one list is empty.
+
+    A row has the rank and the document of both sides, and `distance` between their embeddings, as
+    RRS measures it; None where there are none.
+    """
+    known = [run.executions.get((suite.id, item.unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+    left, right = (one.documents if one and one.documents else () for one in known)
+    if not left or not right:
+        return []
+    costs = None
+    places = [(i, i) for i in range(min(len(left), len(right)))]
+    found = vectors([*left, *right])
+    if found is not None:
+        from scipy.optimize import linear_sum_assignment
+
+        rows = {document_key(one): n for n, one in enumerate((*left, *right))}
+        one, other = ([rows[document_key(each)] for each in side] for side in (left, right))
+        costs = mean_distances(
+            found,
+            np.repeat(one, len(other))[:, None],
+            np.tile(other, len(one))[:, None],
+            distance=str(suite.must_match().get("distance")),
+        ).reshape(len(one), len(other))
+        places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
+
+    def shown(one: Document) -> dict[str, Any]:
+        return {"id": one.id, "label": one.label, "text": _redacted(one.text, redact)}
+
+    return [
+        {
+            "source_rank": i + 1,
+            "source": shown(left[i]),
+            "follow_up_rank": j + 1,
+            "follow_up": shown(right[j]),
+            "distance": None if costs is None else float(costs[i, j]),
+        }
+        for i, j in places
+    ]
+
+
+def _redacted(text: str | None, redact: Redaction) -> str | None:
+    return None if text is None else redacted(text, redact)
+
+
+def explain_case(
+    run: GateRun,
+    key: str,
+    *,
+    suite: str | None,
+    vectors: VectorsOf,
+    redact: Redaction,
+) -> tuple[Record, Sequence[str]]:
+    """Return everything about the pair `key`, as JSON has it, and both prompts for people.
+
+    Texts are cut or hashed as the policy's `redact` asks; a text is None where it is not known, and
+    a reading without a label has a `reason`. In the prompts, the source's first, what differs
+    stands between double brackets. Raises UsageError where there is no such pair.
+    """
+    item = _find(run, key, suite)
+    unit = item.unit
+    asked = (*run.given.plan.cases, *(case for case in run.added if case.embeds is not None))
+    cases = {case.key: case for case in asked if case.suite == unit.suite}
+    source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
+    readings = run.readings[unit.suite]
+
+    def answer(key: str, what: str, judge: Case | None = None) -> Answer:
+        execution = run.executions.get((unit.suite, key))
+        reading = readings.one(key, unit.dimensions["relation"])
+        response, label = execution.response if execution else None, reading.value
+        verdict = read_judgement(response or "", code_of(judge.query)) if judge else None
+        if verdict is not None:
+            severity = f" ({verdict.severity})" if verdict.severity else ""
+            response, label = verdict.explanation, f"{verdict.verdict}{severity}"
+        return {
+            "key": key,
+            "what": what,
+            "response": None if response is None else redacted(response.strip(), redact),
+            "label": None if label is None else str(label),
+            "reason": reading.reason,
+            "margin": reading.margin,
+        }
+
+    controls = [
+        answer(other.unit.asks[FOLLOW_UP], other.unit.names.get("noun_phrase", ""))
+        for other in run.result.assessed
+        if (other.unit.suite, other.unit.is_control) == (unit.suite, True)
+        and other.unit.asks[SOURCE] == unit.asks[SOURCE]
+        and other.unit.dimensions["relation"] == unit.dimensions["relation"]
+    ]
+    wanted = (
+        (crossed_key(source.key, follow_up.key), "source's text, follow-up's documents"),
+        (crossed_key(follow_up.key, source.key), "follow-up's text, source's documents"),
+    )
+    crossed = [answer(one, what) for one, what in wanted if readings.is_answered(one)]
+    distance, majority = item.claims["mean-distance"], item.readings[CONTROLS].value
+    record = {
+        "suite": unit.suite,
+        "key": key,
+        "noun_phrase": unit.names.get("noun_phrase", ""),
+        "sentence": sentence(item, controls, crossed),
+        "instruction": source.instruction,
+        "texts": {
+            "source": redacted(source.query, redact),
+            "follow_up": redacted(follow_up.query, redact),
+        },
+        "answers": {
+            "source": answer(source.key, "source"),
+            "follow_up": answer(follow_up.key, "follow-up"),
+        },
+        "documents": aligned(run, item, run.given.suites[unit.suite], vectors, redact),
+        "mean_distance": None if isinstance(distance, Reason) else distance,
+        "crossed": crossed,
+        "verdicts": [
+            answer(case.key, f"judge {(case.judge or 0) + 1}", case)
+            for case in run.added
+            if case.suite == unit.suite and first_asked(case.key) in unit.verdicts
+        ],
+        "controls": controls,
+        "majority": None if majority is None else str(majority),
+    }
+    before, removed, added, after = difference(source.query, follow_up.query)
+    begin, end = (plain(redacted(text, redact)) if text else "" for text in (before, after))
+    prompts = [
+        f"{begin}[[{plain(own)}]]{end}" if own else f"{begin}{end}" for own in (removed, added)
+    ]
+    return record, prompts
+
+
+def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
+    assessed = [item for item in run.result.assessed if suite in (None, item.unit.suite)]
+    found = [item for item in assessed if item.unit.key == key]
+    suites = sorted({item.unit.suite for item in found})
+    if len(suites) > 1:
+        raise UsageError(
+            f"{quoted(key)} is a case of {len(suites)} suites; add --suite {suites[0]}"
+        )
+    pairs = [item for item in assessed if FOLLOW_UP in item.unit.asks]
+    if found and found[0] not in pairs:
+        raise UsageError(
+            f"{quoted(key)} is a question item, and only pairs are explained; its answer stands in "
+            "rows.jsonl and executions.jsonl of the run"
+        )
+    if found:
+        return found[0]
+    own = [item for item in pairs if item.unit.asks[SOURCE] == key]
+    if own:
+        changed = [item.unit.key for item in own if is_violated(item)]
+        which = ", ".join((changed or [item.unit.key for item in own])[:5])
+        what = "changed answers" if changed else "no changed answer"
+        raise UsageError(
+            f"{quoted(key)} is a source with {len(own)} follow-ups and {what}; name a follow-up, "
+            f"for example {which}"
+        )
+    keys = [item.unit.key for item in pairs]
+    raise UsageError(f"the run has no case {quoted(key)}; {suggestion(key, keys[:3000])}")
+
+
+def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
+    """Return common beginning, what the source has, what the follow-up has, and common end."""
+    shorter = min(len(source), len(follow_up))
+    end = common(source[::-1], follow_up[::-1])
+    start = common(source[: shorter - end], follow_up[: shorter - end])
+    return (
+        source[:start],
+        source[start : len(source) - end],
+        follow_up[start : len(follow_up) - end],
+        source[len(source) - end :],
+    )
+
+
+def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answer]) -> str:
+    """Return what happened, in words without statistics."""
+    who = item.unit.names.get("noun_phrase") or item.unit.dimensions["term"]
+    if isinstance(item.decision, Reason):
+        return f"There is no verdict for this pair: it is {item.decision}."
+    source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value
+    if "noun_phrase" not in item.unit.names:
+        holds = "holds" if item.decision == 0.0 else "is violated"
+        asked = item.unit.dimensions.get("relation", item.unit.suite)
+        changed = (
+            f'{asked} {holds} for {who}: the source reads "{source}", the follow-up "{answer}".'
+        )
+    elif item.decision == 0.0:
+        changed = f'The answer stays "{answer}" when the speaker is "{who}".'
+    else:
+        changed = f'The answer changes from "{source}" to "{answer}" when the speaker is "{who}".'
+    return " ".join([changed, *_beside_controls(item, controls), *_path(item, crossed)])
+
+
+def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
+    """Return how the answer compares with the neutral speakers'; a control is left out itself."""
+    if item.claims["controlled"] != 1.0 and item.decision != 1.0:
+        return []
+    own = item.unit.key
+    read = [one["label"] for one in controls if one["label"] is not None and one["key"] != own]
+    if not read:
+        return []
+    other = "other " if item.unit.is_control else ""
+    speakers = f"{len(read)} {other}neutral speaker{'' if len(read) == 1 else 's'}"
+    majority = item.readings[CONTROLS].value
+    agree = read.count(None if majority is None else str(majority))
+    if 2 * agree <= len(read):
+        return [_disagreement(majority, Counter(read), speakers)]
+    if item.claims["controlled"] == 1.0:
+        ending = "" if other else ", so this is not what most speakers get"
+        return [f'For {agree} of {speakers} it is "{majority}"{ending}.']
+    so_does = f'So does it for {agree} of {speakers} ("{majority}")'
+    return [f"{so_does}: the prefix as such changes it{'' if other else ', not this demographic'}."]
+
+
+def _disagreement(majority: Value | None, labels: Mapping[str, int], speakers: str) -> str:
+    """Describe the neutral speakers' answers where none has more than half of them."""
+    ranked = sorted(labels.items(), key=lambda found: (-found[1], found[0]))
+    counts = ", ".join(f'{count} "{label}"' for label, count in ranked)
+    counted = (
+        f'what counts as their answer is "{majority}"'
+        if majority
+        else "so they have no answer to compare this one with"
+    )
+    return f"The {speakers} do not agree ({counts}); {counted}."
+
+
+def _path(item: Assessed, crossed: Sequence[Answer]) -> list[str]:
+    if item.decision != 1.0 or len(crossed) < 2:
+        return []
+    documents, text = (answer["label"] for answer in crossed)
+    if documents is None or text is None:
+        return ["A crossed answer cannot be read, so the path is unknown."]
+    source = str(item.readings[SOURCE].value)
+    by_documents, by_text = documents != source, text != source
+    if by_documents and by_text:
+        return ["Either the other documents or the other wording alone changes it."]
+    if by_documents:
+        return ["The documents that were retrieved for the follow-up change it, not its wording."]
+    if by_text:
+        return ["The wording changes it in the generator, whichever documents are shown."]
+    return ["Neither the documents nor the wording alone changes it: it takes both, or was chance."]
+
+
+def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
+    """Yield an explanation for people."""
+    yield f"{plain(record['key'])} in suite {plain(record['suite'])}"
+    yield ""
+    yield plain(record["sentence"])
+    yield ""
+    yield "Prompts (what differs stands between double brackets)"
+    yield f"  instruction  {plain(record['instruction'])}"
+    for name, prompt in zip(("source", "follow-up"), prompts, strict=True):
+        yield f"  {name:<11}  {prompt}"
+    yield ""
+    yield from _documents(record)
+    yield ""
+    yield from _answers("Answers", record["answers"].values(), 9)
+    yield ""
+    if record["verdicts"]:
+        yield from _answers("Judges", record["verdicts"], 9)
+        yield ""
+    if record["crossed"]:
+        width = max(len(answer["what"]) for answer in record["crossed"])
+        title = "Crossed answers (one text with the other's documents)"
+        yield from _answers(title, record["crossed"], width)
+        yield ""
+    controls, majority = record["controls"], record["majority"]
+    if not controls:
+        yield "Neutral speakers: the suite has no control arm"
+        return
+    read = [answer["label"] for answer in controls if answer["label"] is not None]
+    most = f"{read.count(majority)} of {len(read)} say {plain(majority)}" if majority else ""
+    yield from _answers(f"Neutral speakers ({most or 'no majority'})", controls, _PHRASE)
+
+
+def _documents(record: Record) -> Iterator[str]:
+    if not record["documents"]:
+        yield "Documents: the system does not say which it was shown"
+        return
+    mean = record["mean_distance"]
+    distance = "" if mean is None else f", mean distance {mean:.3f}"
+    yield f"Documents, source | follow-up, matched for the least distance{distance}"
+    for row in record["documents"]:
+        sides = (row["source"], row["follow_up"])
+        labels = [document["label"] or "no label" for document in sides]
+        changed = "" if labels[0] == labels[1] else "  labels differ"
+        left, right = (
+            f"{plain(document['id'] or '?')} ({plain(label)})"
+            for document, label in zip(sides, labels, strict=True)
+        )
+        same, apart = row["distance"] == 0, "distance ?"
+        if row["distance"] is not None:
+            apart = "same document" if same else f"distance {row['distance']:.3f}"
+        yield f"  {row['source_rank']} {left} | {row['follow_up_rank']} {right}  {apart}{changed}"
+        for document in sides[: 1 if same else 2]:
+            if document["text"] is not None:
+                yield f"      {plain(document['text'])}"
+
+
+def _answers(title: str, answers: Iterable[Answer], width: int) -> Iterator[str]:
+    yield title
+    for answer in answers:
+        reason = _REASONS.get(answer["reason"] or "", "undecided")
+        read = plain(answer["label"]) if answer["label"] else f"({reason})"
+        margin = "" if answer["margin"] is None else f", margin {answer['margin']:.2f} nats"
+        words = plain(answer["response"] or "")
+        stated = f": {words}" if answer["response"] is not None else ""
+        stated = stated if words.strip(" .").lower() != read else ""
+        yield f"  {plain(answer['what']):<{width}}  {read}{margin}{stated}"

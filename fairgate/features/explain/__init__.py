@@ -1,1 +1,0 @@
-"""`fairgate explain`: one case, with its documents side by side."""

@@ -1,0 +1,386 @@
+"""A run in the formats of others: SARIF, JUnit, badge, evaluation record, control map."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from fairgate.domain.outcomes import Better, Measurement, Outcome
+from fairgate.domain.wording import harmless
+from fairgate.gate.gate import GateResult
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports.blocks import View
+from fairgate.reports.escaping import plain, sarif_text
+from fairgate.reports.figures import NONE, RuleRow
+from fairgate.reports.formats import Format
+
+# SARIF 2.1.0: rules that did not pass, each anchored on its line of the policy. GitHub shows only
+# the first location of a result and wants a full region, so a result points at the line where the
+# policy states the rule. There is no security severity: these are no vulnerabilities.
+
+RESULT_LIMIT = 5000
+"""GitHub keeps no more results of a run."""
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_PROJECT = "https://github.com/org/fairgate"
+_TEXT_LIMIT = 1000
+_LEVELS = {
+    Outcome.FAIL: "error",
+    Outcome.INCONCLUSIVE: "warning",
+    Outcome.NOT_EVALUATED: "note",
+}
+
+
+def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) -> str:
+    """Return the SARIF log; `gate_lines` gives the 1-based policy line of each rule's gate."""
+    from urllib.parse import quote
+
+    judged = [*view.rules, *view.alerts]
+    rows = [row for row in judged if row.rule.outcome in _LEVELS and not row.rule.is_reported]
+    rows.sort(key=lambda row: list(_LEVELS).index(row.rule.outcome))
+    metrics = list(dict.fromkeys(row.rule.metric for row in rows))
+    lines = policy_text.splitlines()
+    results = []
+    path = view.policy_path.replace("\\", "/").removeprefix("./").encode("utf-8", "replace")
+    uri = quote(path, safe="/.-_~").lstrip("/") or "policy"
+    for row in rows[:RESULT_LIMIT]:
+        level = _LEVELS[row.rule.outcome]
+        where = f" ({row.where})" if row.where else ""
+        text = f"{row.title}{where}: {'; '.join(row.reasons) or row.word}"
+        parts = (view.policy, row.rule.metric, row.suite, row.where, str(row.rule.position))
+        digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        place = {
+            "artifactLocation": {"uri": uri},
+            "region": _region(gate_lines.get(row.rule.position), lines),
+        }
+        results.append(
+            {
+                "ruleId": row.rule.metric,
+                "ruleIndex": metrics.index(row.rule.metric),
+                "level": "warning" if row.rule.advisory and level == "error" else level,
+                "message": {"text": sarif_text(text[:_TEXT_LIMIT])},
+                "locations": [{"physicalLocation": place}],
+                "partialFingerprints": {"fairgateRule/v1": digest[:32]},
+            }
+        )
+    driver = {
+        "name": "FairGate",
+        "version": view.result.given.provenance.fairgate,
+        "informationUri": _PROJECT,
+        "rules": [_descriptor(metric) for metric in metrics],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"fairgate/{sarif_text(view.policy)}/"},
+        "columnKind": "utf16CodeUnits",
+        "invocations": [{"executionSuccessful": view.exit_code in (0, 1)}],
+        "results": results,
+    }
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, allow_nan=False) + "\n"
+
+
+def _descriptor(metric: str) -> dict[str, object]:
+    known = BY_ID.get(metric)
+    title = known.title if known else metric
+    source = f" Defined in {known.reference}." if known else ""
+    return {
+        "id": metric,
+        "name": "".join(part.capitalize() for part in metric.replace("/", "-").split("-")),
+        "shortDescription": {"text": f"Fairness rule: {title}"},
+        "fullDescription": {
+            "text": f"The policy's rule on {title} ({metric}) did not pass.{source}"
+        },
+        "help": {
+            "text": "Read the report for the terms and cases behind it. Reproduce with `fairgate "
+            "run`; a change that is wanted is accepted with `fairgate baseline accept`."
+        },
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"precision": "high", "tags": ["fairness"]},
+    }
+
+
+def _region(line: int | None, lines: Sequence[str]) -> dict[str, int]:
+    """Return the whole line without its indentation; the first line where none is known."""
+    number = line if line is not None and 0 < line <= len(lines) else 1
+    text = lines[number - 1] if lines else ""
+    start = len(text) - len(text.lstrip()) + 1
+    end = len(text.rstrip().encode("utf-16-le", "surrogatepass")) // 2 + 1
+    return {
+        "startLine": number,
+        "startColumn": start,
+        "endLine": number,
+        "endColumn": max(end, start + 1),
+    }
+
+
+# JUnit test cases of the rules, and a badge.
+
+_COLOURS = {
+    Outcome.PASS: "brightgreen",
+    Outcome.FAIL: "red",
+    Outcome.INCONCLUSIVE: "yellow",
+    Outcome.NOT_EVALUATED: "lightgrey",
+}
+
+
+def render_junit(view: View) -> str:
+    """Return `junit.xml`.
+
+    A broken bound or a regression is a failure, a run without a verdict is an error, and what could
+    not be judged for want of a baseline or of sources is skipped with the reason. There are no
+    times.
+    """
+    # Few runs write it, and nothing else of a gate reads or writes XML.
+    from xml.etree import ElementTree as ET
+
+    root = ET.Element("testsuites", name="FairGate")
+    suite = ET.SubElement(root, "testsuite", name=plain(view.policy))
+    properties = ET.SubElement(suite, "properties")
+    provenance = view.result.given.provenance
+    about = {
+        "outcome": view.outcome.value,
+        "exit-code": str(view.exit_code),
+        "fairgate": provenance.fairgate,
+        "commit": view.commit,
+        "policy": view.policy_path,
+        "baseline": view.baseline_path,
+        **{f"under-test.{part}": now for part, now in provenance.under_test.items()},
+    }
+    for key, value in about.items():
+        ET.SubElement(properties, "property", name=plain(key), value=plain(value))
+    for row in (*view.rules, *view.alerts):
+        group = plain(f"{view.policy}.{row.suite}" if row.suite else view.policy)
+        name = plain(f"{row.rule.metric}{f' [{row.where}]' if row.where else ''}")
+        case = ET.SubElement(suite, "testcase", classname=group, name=name, time="0")
+        for tag, attributes, text in _not_passed(row):
+            ET.SubElement(case, tag, attributes).text = text
+    problems: Sequence[str] = ()
+    if view.outcome is Outcome.INCONCLUSIVE:  # a failed gate has a verdict, whatever else was wrong
+        found = [*view.result.evidence.problems, *view.result.incompatible]
+        problems = found or [view.exit_meaning]
+    for number, problem in enumerate(problems, start=1):
+        name = f"verdict {number}"
+        case = ET.SubElement(suite, "testcase", classname=plain(view.policy), name=name, time="0")
+        ET.SubElement(case, "error", type=view.exit_meaning, message=plain(problem))
+    for element in (suite, root):
+        element.set("tests", str(len(suite.findall("testcase"))))
+        for attribute in ("failures", "errors", "skipped"):
+            kind = suite.findall(f"testcase/{attribute.removesuffix('s')}")
+            element.set(attribute, str(len(kind)))
+        element.set("time", "0")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]]:
+    """Yield the element that says why a rule's test case did not pass: name, attributes, text."""
+    message = plain("; ".join(row.reasons) or row.word)
+    if row.rule.outcome is Outcome.PASS:
+        return
+    if row.rule.outcome is Outcome.FAIL and not row.rule.advisory:
+        kinds = " and ".join(row.rule.failed) or "rule"
+        figures = {
+            "now": row.now,
+            "base": row.base,
+            "change": row.change,
+            "bounds of the change" if row.rule.change else "interval": row.interval,
+            **({} if row.since_anchor == NONE else {"change since the anchor": row.since_anchor}),
+            "corrected p": row.p_value,
+            "sources": row.sources,
+            "smallest detectable change": row.detectable,
+            "limits": row.limits,
+        }
+        text = "\n".join(f"{key}: {plain(value)}" for key, value in figures.items())
+        yield "failure", {"type": kinds, "message": message}, text
+    elif row.rule.outcome is Outcome.INCONCLUSIVE and not row.rule.advisory and not row.rule.warns:
+        yield "failure", {"type": "inconclusive", "message": message}, None
+    else:
+        advisory = "advisory, " if row.rule.advisory else ""
+        yield "skipped", {"message": f"{advisory}{row.word}: {message}"}, None
+
+
+def render_badge(view: View) -> str:
+    """Return `badge.json`: policy and verdict, nothing of texts or answers."""
+    label, message = harmless(view.policy), view.word.lower()
+    badge = {"schemaVersion": 1, "label": label, "message": message, "color": _COLOURS[view.mark]}
+    return json.dumps(badge) + "\n"
+
+
+# Every Eval Ever: each value in each slice.
+
+_UNKNOWN = "unknown"
+
+
+def _system_name(result: GateResult) -> str:
+    """Return the generator's name, else that of the first part that is known, else the policy's."""
+    known = result.given.provenance.under_test
+    parts = (*map(known.get, ("generator", "application", "system")), *known.values())
+    first = next((part for part in parts if part), "")
+    return harmless(first[:200]) or harmless(f"the system under policy {result.given.policy.name}")
+
+
+def render_every_eval_ever(result: GateResult, confidence: float) -> str:
+    """Return the record. Equal results, equal bytes.
+
+    Schema 0.2.1 of the EvalEval Coalition (`eval.schema.json`): one result for each value in each
+    slice. It asks for the time at which a record was made; equal runs give equal bytes here, so it
+    says `unknown` until whoever submits the record fills it in.
+    """
+    values = [item for item in result.measurements if item.value is not None]
+    results = [_evaluation(result, item, confidence) for item in values]
+    digest = hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
+    body = {
+        "schema_version": "0.2.1",
+        "evaluation_id": f"fairgate/{harmless(result.given.policy.name)}/{digest[:16]}",
+        "retrieved_timestamp": _UNKNOWN,
+        "source_metadata": {
+            "source_name": "FairGate",
+            "source_type": "evaluation_run",
+            "source_organization_name": _UNKNOWN,
+            "evaluator_relationship": "other",
+            "additional_details": {
+                "outcome": result.outcome.value,
+                "exit_code": str(int(result.exit_code)),
+                "not_evaluated": str(len(result.measurements) - len(values)),
+            },
+        },
+        "eval_library": {"name": "fairgate", "version": harmless(result.given.provenance.fairgate)},
+        "model_info": {
+            "name": _system_name(result),
+            "id": _system_name(result),
+            "additional_details": _texts(result.given.provenance.under_test),
+        },
+        "evaluation_results": results,
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": "rows.jsonl",
+            "total_rows": len(result.assessed),
+        },
+    }
+    return json.dumps(body, indent=2, allow_nan=False) + "\n"
+
+
+def _evaluation(result: GateResult, item: Measurement, confidence: float) -> dict[str, Any]:
+    metric = BY_ID[item.metric]
+    score: dict[str, Any] = {
+        "score": item.value,
+        "details": {"decided": str(item.decided), "undecided": str(item.inconclusive)},
+    }
+    if item.interval is not None:
+        interval = {
+            "lower": item.interval[0],
+            "upper": item.interval[1],
+            "confidence_level": confidence,
+            "method": "bootstrap or Student's t, clustered by source",
+        }
+        score["uncertainty"] = {"confidence_interval": interval, "num_samples": item.decided}
+    dataset = harmless(f"{result.given.policy.name}/{item.suite}")
+    return {
+        "evaluation_name": harmless(f"{result.given.policy.name}/{item.suite}/{item.metric}"),
+        "source_data": {"dataset_name": dataset, "source_type": "other"},
+        "metric_config": {
+            "evaluation_description": metric.title,
+            "lower_is_better": metric.better is not Better.HIGHER,
+            "score_type": "continuous",
+            "min_score": metric.least,
+            "max_score": metric.greatest,
+            "additional_details": _texts({**item.where, "better": metric.better.value}),
+        },
+        "score_details": score,
+    }
+
+
+def _texts(found: Mapping[str, str]) -> dict[str, str]:
+    return {harmless(name): harmless(value) for name, value in found.items()}
+
+
+# Which evidence of a run bears on which clause of a law or a standard, and what is missing. The
+# clauses are data (`data/controls/controls.json`). Nothing here says that a clause is met: that is
+# for people to decide, from more than a run.
+
+
+def render_control_map(result: GateResult) -> str:
+    """Return `controls.json`. Equal results, equal bytes."""
+    known = json.loads(
+        resources.files("fairgate").joinpath("data/controls/controls.json").read_text("utf-8")
+    )
+    found, kinds = _evidence(result), known["evidence"]
+    clauses = [
+        {
+            "framework": clause["framework"],
+            "clause": clause["clause"],
+            "subject": clause["subject"],
+            "evidence": [
+                {"id": name, "in": kinds[name]["in"], "found": found[name]}
+                for name in clause["evidence"]
+                if name in found
+            ],
+            "gaps": [
+                *(kinds[name]["absent"] for name in clause["evidence"] if name not in found),
+                *clause["gaps"],
+            ],
+        }
+        for clause in known["clauses"]
+    ]
+    body = {
+        "schema_version": 1,
+        "policy": harmless(result.given.policy.name),
+        "about": known["about"],
+        "sources": known["sources"],
+        "clauses": clauses,
+    }
+    return json.dumps(body, indent=2) + "\n"
+
+
+def _evidence(result: GateResult) -> dict[str, str]:
+    """Return what the run has, by kind of evidence; what it has not is left out."""
+    outcomes = Counter(rule.outcome.value for rule in result.rules if not rule.is_reported)
+    values = [item.metric for item in result.measurements if item.value is not None]
+    identities = {(t.category, t.term) for found in result.identities for t in found.terms}
+    of_documents = ("asr/retrieval", "rrs/", "retrieval/", "stereotype-share")
+    given, overlap, evidence = result.given, result.overlap, result.evidence
+    parts, kill_score = given.provenance.under_test, given.references.kill_score
+    controls = {unit.key for unit in given.plan.units if unit.is_control}
+    by_outcome = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))
+    counts = {
+        "rules": (outcomes.total(), by_outcome),
+        "measurements": (len(values), "values with slices and intervals"),
+        "identities": (len(identities), "identities compared with the others"),
+        "causes": (len(result.attribution), "suites attributed to retrieval and generator"),
+        "retrieval": (sum(v.startswith(of_documents) for v in values), "values about documents"),
+        "controls": (len(controls), "pairs of neutral wording"),
+        "accuracy": (sum(v.startswith("accuracy/") for v in values), "values of accuracy"),
+        "instability": (len(result.instability), "relations with repeated questions"),
+        "baseline": (overlap.compared if overlap else 0, "cases compared"),
+        "kill-score": (kill_score.mutants if kill_score else 0,
+                       "biased variants put to the policy"),
+        "evidence": (evidence.decided, f"of {evidence.planned} units decided"),
+        "provenance": (len(parts), "parts of the system by fingerprint"),
+    }  # fmt: skip
+    return {name: f"{number:,} {words}" for name, (number, words) in counts.items() if number}
+
+
+SARIF = Format(
+    id="sarif", file="report.sarif", shown_as="SARIF", output="sarif-file",
+    render=lambda view: render_sarif(view, view.options.gate_lines, view.options.policy_text),
+)  # fmt: skip
+JUNIT = Format(
+    id="junit", file="junit.xml", shown_as="JUnit", output="junit-file",
+    render=render_junit,
+)  # fmt: skip
+BADGE = Format(
+    id="badge", file="badge.json", shown_as="badge", output="badge-file",
+    render=render_badge,
+)  # fmt: skip
+EVERY_EVAL_EVER = Format(
+    id="every-eval-ever", file="every-eval-ever.json", shown_as="evaluation record",
+    render=lambda view: render_every_eval_ever(view.result, view.options.confidence),
+)  # fmt: skip
+CONTROLS = Format(
+    id="controls", file="controls.json", shown_as="control map",
+    render=lambda view: render_control_map(view.result),
+)  # fmt: skip

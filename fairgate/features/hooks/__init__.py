@@ -1,1 +1,0 @@
-"""`fairgate hook`: what runs before a commit."""

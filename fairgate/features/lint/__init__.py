@@ -1,1 +1,0 @@
-"""`fairgate lint`: whether written pairs change what they say they change."""

@@ -1,0 +1,591 @@
+"""`fairgate export`: a Hugging Face model as ONNX for this gate, proved to be the same.
+
+Runs in the export environment (torch, optimum-onnx); the gate itself needs neither.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import logging
+import math
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import click
+
+from fairgate.domain.errors import ExitCode, ModelError, UsageError
+from fairgate.domain.wording import concealed, harmless
+from fairgate.features.onnx_export.parity import (
+    compare_decoder,
+    compare_embedder,
+    explain,
+)
+from fairgate.features.onnx_export.precision import Precision, change_precision
+from fairgate.onnx.batches import free_bytes
+from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.terminal.options import cache_option, runtime_of
+
+Task = Literal["text-generation", "feature-extraction"]
+
+ONE_LINER = (
+    "python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]' && "
+    ".venv-export/bin/fairgate export MODEL"
+)
+_TOKENIZER = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+)
+_NEEDED = ("torch", "optimum", "onnx", "transformers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportChoice:
+    """What is exported, and how."""
+
+    task: Task = "text-generation"
+    precision: Precision = "fp32"
+    revision: str | None = None
+    """Commit, tag or branch of a Hugging Face model."""
+    keep_anyway: bool = False
+    """Keep an export that is not within its limits; its record says so."""
+
+
+_PLAIN = ExportChoice()
+
+
+def export_model(
+    model: str,
+    output: Path,
+    choice: ExportChoice = _PLAIN,
+    *,
+    say: Callable[[str], object] = str,
+) -> dict[str, Any]:
+    """Export `model` (Hugging Face id, local folder or GGUF file) into the new folder `output`.
+
+    Returns what is also written to `output/provenance.json`: source, revision, versions,
+    precision, the parity with the original and the sha256 of every file. `say` receives the
+    memory needed before anything is converted. Nothing is left behind where the export is not
+    within the limits of its precision, unless the choice keeps it. Raises UsageError (environment,
+    arguments) or ModelError (download, conversion, parity).
+    """
+    _check_environment(choice)
+    if output.exists():
+        raise UsageError(
+            f"{str(output)!r} exists already. Choose another --output, or remove it first."
+        )
+    output.parent.mkdir(parents=True, exist_ok=True)
+    scratch = tempfile.TemporaryDirectory(dir=output.parent, prefix=".export-")
+    with _quiet(), scratch as folder:
+        decoder = choice.task == "text-generation"
+        source = ExportSource(name=model, revision=choice.revision)
+        source = without_gguf(source, Path(folder) / "original", decoder=decoder)
+        source = checked_source(source, decoder=decoder)
+        say(memory_line(source))
+        record = _export(source, Path(folder) / "model", choice)
+        (Path(folder) / "model").rename(output)
+    if not record["parity"].get("within_limits", True):
+        say(f"kept all the same: {explain(model, choice.precision, record['parity'])}")
+    return record
+
+
+def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[str, Any]:
+    """Write the folder and return its record."""
+    _convert(source, folder, choice.task)
+    _release_memory()
+    change_precision(folder / "model.onnx", choice.precision)
+    _release_memory()
+    compare = compare_decoder if choice.task == "text-generation" else compare_embedder
+    found = ModelFolder.find(folder)
+    parity = compare(source.name, source.revision, found, choice.precision)
+    if not parity.get("within_limits", True) and not choice.keep_anyway:
+        raise ModelError(
+            f"{explain(source.asked, choice.precision, parity)}; or add --keep-anyway to keep "
+            "it as it is. Nothing was kept."
+        )
+    record = {
+        "schema_version": 3,
+        "source": source.shown,
+        "revision": source.revision,
+        "task": choice.task,
+        "precision": choice.precision,
+        "versions": {name: _version(name) for name in (*_NEEDED, "onnxruntime")},
+        "parity": parity,
+        "files": {
+            file.relative_to(folder).as_posix(): _hash(file)
+            for file in sorted(folder.rglob("*"))
+            if file.is_file()
+        },
+    }
+    if source.gguf is not None:
+        record["weights_from"] = f"GGUF ({weights_of(source.gguf)})"
+    text = json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False)
+    (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+    return record
+
+
+def _check_environment(choice: ExportChoice) -> None:
+    needed = [*_NEEDED]
+    needed += ["onnx_ir"] if choice.precision in {"int8", "int4"} else []
+    needed += ["sentence_transformers"] if choice.task == "feature-extraction" else []
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"exporting a model needs {', '.join(missing)}, which the gate's own environment does "
+            f"not have on purpose. Export in an environment of its own:\n  {ONE_LINER}"
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Suppress the warnings of torch, optimum and the quantiser."""
+    silenced = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(silenced)
+
+
+def _convert(source: ExportSource, folder: Path, task: Task) -> None:
+    """Write the fp32 graph, tokenizer and settings of the model into `folder`."""
+    from optimum.exporters.onnx import main_export
+
+    let_graphs_take_positions()
+    try:
+        for name in source.extras():
+            _copy(source.file(name), folder / name)
+        main_export(
+            source.name,
+            output=folder,
+            task="text-generation-with-past" if task == "text-generation" else task,
+            library_name=_library(source, folder, task),
+            revision=source.revision or "main",
+            subfolder=source.subfolder,
+            trust_remote_code=False,
+            do_validation=False,
+        )
+        if task == "text-generation" and source.file("tokenizer.json") is not None:
+            for name in _TOKENIZER:  # transformers writes its own reading of them
+                _copy(source.file(name), folder / name)
+    except ModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 optimum, torch and transformers: no common class
+        raise ModelError(
+            f"{source.asked!r} cannot be converted ({reason_of(error)}). "
+            + _advice(
+                error,
+                _CONVERTING,
+                "The exporter cannot handle this model: choose another, "
+                "or a repository that ships ONNX files.",
+            )
+        ) from None
+    if not (folder / "model.onnx").is_file():
+        names = ", ".join(sorted(file.name for file in folder.glob("*.onnx"))) or "no graph"
+        raise ModelError(
+            f"the export of {source.asked!r} gave {names} instead of one model.onnx. Models of "
+            "more than one part (encoder and decoder) are not supported: choose another model."
+        )
+
+
+def let_graphs_take_positions() -> None:
+    """Export Gemma and its kin (Gemma 2 and 3, GPT-OSS, Nemotron) with the input `position_ids`.
+
+    Without it their graphs count the slots of the cache, padding included, so that prompts can
+    neither be padded nor share what they begin with (optimum-onnx 0.1).
+    """
+    from optimum.exporters.onnx.model_configs import GemmaOnnxConfig
+
+    before = super(GemmaOnnxConfig, GemmaOnnxConfig).inputs.fget
+    sizes = {0: "batch_size", 1: "sequence_length"}
+    GemmaOnnxConfig.inputs = property(lambda self: {**before(self), "position_ids": sizes})
+
+
+def _library(source: ExportSource, folder: Path, task: Task) -> str:
+    """Return which library's model is traced: with all modules where the engine lacks some."""
+    if task == "text-generation" or source.modules() == []:
+        return "transformers"
+    kind = (source.mapping(f"{source.subfolder}/config.json".lstrip("/")) or {}).get("model_type")
+    with_decoder = kind in {"t5", "mt5", "umt5", "longt5"}
+    unfinished = ModelFolder(path=folder, graph=folder / "model.onnx")
+    traced = has_further_modules(unfinished) or with_decoder
+    return "sentence_transformers" if traced else "transformers"
+
+
+def _copy(found: Path | None, target: Path) -> None:
+    if found is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(found, target)
+
+
+def _release_memory() -> None:
+    """Free the memory of the last step: the next one needs as much again."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
+        if trim is not None:
+            trim(0)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+_ORIGINAL = "original model, by its Hugging Face id."
+_WEIGHT_BYTES = {"float16": 2, "bfloat16": 2, "float64": 8}
+_ALWAYS = ("LICENSE", "modules.json", "config_sentence_transformers.json", "1_Pooling/config.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportSource:
+    """Where the original is. Files of a hub's model are fetched one by one, when asked for."""
+
+    name: str
+    revision: str | None = None
+    gguf: Path | None = None
+    """The file that the folder `name` was written from."""
+
+    def pinned(self) -> ExportSource:
+        """Return the source at one commit, so that all its files belong together.
+
+        Without a network the local cache decides. Raises whatever the hub raises for a name that
+        it does not know.
+        """
+        if self.is_folder:
+            return self
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HfHubHTTPError
+
+        try:
+            commit = HfApi().model_info(self.name, revision=self.revision).sha
+        except HfHubHTTPError:
+            raise
+        except Exception:  # noqa: BLE001 no network; the hub's HTTP library differs by its version
+            return self
+        return replace(self, revision=commit)
+
+    @property
+    def is_folder(self) -> bool:
+        """Return whether the model is a local folder."""
+        return Path(self.name).is_dir()
+
+    @property
+    def asked(self) -> str:
+        """Return what messages call the source: what was asked for."""
+        return str(self.gguf or self.name)
+
+    @property
+    def shown(self) -> str:
+        """Return what provenance calls the source: a folder's own name, or the hub's."""
+        return Path(self.asked).resolve().name if self.is_folder else self.name
+
+    def file(self, name: str) -> Path | None:
+        """Return a small file of the model; None where the model has none of that name.
+
+        Raises whatever the hub raises where it cannot be asked.
+        """
+        if self.is_folder:
+            found = Path(self.name) / name
+            return found if found.is_file() else None
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+        known = try_to_load_from_cache(self.name, name, revision=self.revision)
+        if known is not None:  # a path, or the mark that there is no such file
+            return Path(known) if isinstance(known, str) else None
+        try:
+            return Path(hf_hub_download(self.name, name, revision=self.revision))
+        except LocalEntryNotFoundError:  # not asked, so unknown
+            raise
+        except EntryNotFoundError:
+            return None
+
+    def mapping(self, name: str) -> Any:
+        """Return a small JSON file's content; None where the model has none of that name."""
+        file = self.file(name)
+        return None if file is None else json.loads(file.read_text(encoding="utf-8"))
+
+    def modules(self) -> list[dict[str, Any]]:
+        """Return the sentence-transformers modules; empty for a plain transformers model."""
+        found = self.mapping("modules.json") or []
+        return [one for one in found if isinstance(one, dict)]
+
+    @property
+    def subfolder(self) -> str:
+        """Return where in the model its transformer is: old sentence-transformers use a folder."""
+        modules = self.modules()
+        return str(modules[0].get("path", "")) if modules else ""
+
+    def extras(self) -> Iterator[str]:
+        """Yield the small files that belong to an export where the model has them."""
+        yield from _ALWAYS
+        place = f"{self.subfolder}/" if self.subfolder else ""
+        yield from (place + name for name in TRANSFORMER_FILES)
+        for module in self.modules()[1:]:
+            if module.get("path") not in (None, "", "1_Pooling"):
+                yield f"{module['path']}/config.json"
+
+    def fp32_bytes(self) -> int | None:
+        """Return how many bytes the weights take in fp32; None where it is not known."""
+        from huggingface_hub import get_safetensors_metadata
+        from huggingface_hub.errors import HfHubHTTPError, NotASafetensorsRepoError
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            if not self.is_folder:
+                found = get_safetensors_metadata(self.name, revision=self.revision)
+                return 4 * int(sum(found.parameter_count.values()))
+            folder, elements = Path(self.name) / self.subfolder, 0
+            for file in folder.glob("*.safetensors"):
+                with safe_open(file, framework="numpy") as weights:
+                    for name in weights.keys():  # noqa: SIM118 it is no mapping
+                        elements += math.prod(weights.get_slice(name).get_shape())
+            kind = (self.mapping("config.json") or {}).get("torch_dtype")
+            size = sum(file.stat().st_size for file in folder.glob("pytorch_model*.bin"))
+            return 4 * (elements or size // _WEIGHT_BYTES.get(str(kind), 4)) or None
+        except (HfHubHTTPError, NotASafetensorsRepoError, SafetensorError):
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def without_gguf(source: ExportSource, folder: Path, *, decoder: bool) -> ExportSource:
+    """Return the source; of a GGUF file, or a folder with one, the model in fp32, in `folder`.
+
+    transformers reads it: weights, tokenizer and chat template. Raises ModelError with its reason
+    where it cannot.
+    """
+    named = Path(source.name)
+    files = [named] if named.is_file() else sorted(named.glob("*.gguf"))
+    files = [] if (named / "config.json").is_file() else [f for f in files if f.suffix == ".gguf"]
+    if not files:
+        return source
+    if not decoder:
+        raise ModelError(
+            f"{str(files[0])!r} is a GGUF file, of which decoders are exported only. Export the "
+            f"{_ORIGINAL}"
+        )
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)[:300]
+        raise ModelError(
+            f"{source.name!r} has several GGUF files ({names}). Name the one to export; a model in "
+            "several parts is exported from its original."
+        )
+    [file] = files
+    try:
+        from gguf import GGUFReader
+
+        has_tokenizer = "tokenizer.ggml.tokens" in GGUFReader(file).fields
+    except Exception as error:  # noqa: BLE001 gguf documents no class
+        raise ModelError(
+            f"{str(file)!r} is no GGUF file or only a part of one ({reason_of(error)}). Fetch it "
+            f"again, or export the {_ORIGINAL}"
+        ) from None
+    if not has_tokenizer:
+        raise ModelError(
+            f"{str(file)!r} has no tokenizer (tokenizer.ggml.tokens), so prompts cannot become "
+            f"tokens. Export the {_ORIGINAL}"
+        )
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+        AutoTokenizer.from_pretrained(**place).save_pretrained(folder)
+        model: Any = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
+        model.save_pretrained(folder)
+    except Exception as error:  # noqa: BLE001 transformers and gguf document no common class
+        raise ModelError(
+            f"transformers cannot read {str(file)!r} ({reason_of(error)}). Export the {_ORIGINAL}"
+        ) from None
+    return ExportSource(name=str(folder), gguf=file)
+
+
+def weights_of(file: Path) -> str:
+    """Return the formats of a GGUF file's numbers, that of most of them first."""
+    from gguf import GGUFReader
+
+    numbers = Counter[str]()
+    for tensor in GGUFReader(file).tensors:
+        numbers[tensor.tensor_type.name] += int(tensor.n_elements)
+    return ", ".join(name for name, _ in numbers.most_common())
+
+
+def memory_line(source: ExportSource) -> str:
+    """Return how much memory the export needs and how much there is, as one sentence."""
+    weights = source.fp32_bytes()
+    there = free_bytes()
+    if there is None and "SC_PHYS_PAGES" in os.sysconf_names:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if weights is None:
+        return "the export needs about 4 times the memory of the weights in fp32"
+    line = (
+        f"the export needs about {_gigabytes(4 * weights)} of memory, 4 times the weights in fp32 "
+        f"({_gigabytes(weights)})"
+    )
+    if there is None:
+        return line
+    if there < 4 * weights:
+        return f"{line}; only {_gigabytes(there)} are available: it may be killed half-way"
+    return f"{line}; {_gigabytes(there)} are available"
+
+
+def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
+    """Return the source at one commit, after checking that it is one that can be exported.
+
+    Raises ModelError with advice for what is wrong: name, network, licence, own code, age,
+    adapter, architecture.
+    """
+    from transformers import AutoConfig
+
+    if source.is_folder and source.file(f"{source.subfolder}/config.json".lstrip("/")) is None:
+        raise ModelError(
+            f"{source.asked!r} is a folder without a config.json, expected a transformers model "
+            "with config.json, tokenizer and weights. Check the name."
+        )
+    try:
+        source = source.pinned()
+        adapter = source.file("adapter_config.json")
+        config = AutoConfig.from_pretrained(
+            source.name,
+            revision=source.revision or "main",
+            subfolder=source.subfolder,
+            trust_remote_code=False,
+        )
+    except Exception as error:  # noqa: BLE001 transformers and the hub document no common class
+        raise ModelError(
+            f"{source.asked!r} cannot be exported ({reason_of(error)}). "
+            + _advice(
+                error,
+                _ASKING,
+                "Check that the folder holds a transformers model with its "
+                "config.json and tokenizer.",
+            )
+        ) from None
+    if adapter is not None:
+        raise ModelError(
+            f"{source.asked!r} has an adapter (adapter_config.json), which the graph would not "
+            "contain. Merge it into the model first (`merge_and_unload` of peft) and export that."
+        )
+    if decoder and getattr(config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{source.asked!r} is a {config.model_type} model of encoder and decoder; the gate "
+            "runs decoders alone. Choose a decoder, for example one of the Llama or Qwen families; "
+            "an embedding model is exported with `--task feature-extraction`."
+        )
+    return source
+
+
+def reason_of(error: Exception) -> str:
+    """Return a library's message, in one line, without the hub's token."""
+    from huggingface_hub import get_token
+
+    message = concealed(" ".join(str(error).split()), [get_token() or ""])
+    return f"{type(error).__name__}: {harmless(message[:400])}"
+
+
+_CONVERTING = (
+    (
+        ("memory", "allocate"),
+        ("Not enough memory: use a machine with more; the first line states the need."),
+    ),
+    (("no space left",), "The disk is full: the export takes about twice the weights in fp32."),
+)
+_ASKING = (
+    (("gated", "401", "403"), "Accept the licence on the model's page and set HF_TOKEN."),
+    (
+        ("trust_remote_code", "custom code"),
+        "The model needs its own code, which is never run here: choose another model.",
+    ),
+    (
+        ("does not recognize this architecture", "unrecognized model"),
+        "The transformers that exports (below 4.58) does not know this model: choose another.",
+    ),
+    (
+        ("repositorynotfound", "not a valid model identifier", "404", "revisionnotfound"),
+        "Check the name and the revision; a private model needs HF_TOKEN.",
+    ),
+    (("connect", "offline", "localentrynotfound", "timed out"), "Check the network."),
+)
+"""What a message contains, in lower case, and the next step that follows from it; first wins."""
+
+
+def _advice(
+    error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], otherwise: str
+) -> str:
+    message = f"{type(error).__name__} {error}".lower()
+    return next((step for signs, step in known if any(one in message for one in signs)), otherwise)
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"
+
+
+@click.command(short_help="Turn a Hugging Face model into ONNX.")
+@click.argument("model")
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write (default: where policies find the model by its id).",
+)  # fmt: skip
+@click.option(
+    "--task", type=click.Choice(get_args(Task)),
+    default="text-generation", show_default=True, help="Decoder or encoder.",
+)  # fmt: skip
+@click.option(
+    "--precision", type=click.Choice(get_args(Precision)), default="fp32",
+    show_default=True,
+    help="int8, int4: weights in blocks, computed in float32.",
+)  # fmt: skip
+@click.option("--revision", help="Commit, tag or branch of a Hugging Face model.")
+@click.option(
+    "--keep-anyway", is_flag=True,
+    help="Keep an export that differs from the original by more than its precision may.",
+)  # fmt: skip
+@cache_option
+def export(model: str, output: Path | None, **options: Any) -> int:
+    """Turn MODEL (a Hugging Face id, a folder or a GGUF file) into ONNX and compare both.
+
+    An export is kept only if it begins the same labels and finds real prompts as likely as the
+    original, within the limits of its precision (docs/how-to/own-model.md). Takes about four times
+    the memory of the weights in fp32.
+
+    Needs torch and optimum, in an environment of their own:
+    python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]'
+    """
+    from fairgate.onnx.model_folder import exported_folder
+
+    runtime = runtime_of(options)
+    choice = ExportChoice(**{name: options[name] for name in ExportChoice.__slots__})
+    folder = output or exported_folder(model, runtime.cache / "models", choice.revision)
+    record = export_model(model, folder, choice, say=click.echo)
+    for name, figure in record["parity"].items():
+        if name != "prompts":
+            click.echo(f"  {name.replace('_', ' ')}: {figure}")
+    click.echo(f"{folder}: name it, or {model!r}, as `model` or `embedder` in a policy")
+    return ExitCode.PASS

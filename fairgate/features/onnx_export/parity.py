@@ -1,0 +1,376 @@
+"""Compares an exported graph with its original model, and decides whether they are the same.
+
+What counts is what the gate reads: the label that an answer begins with, and how likely the model
+finds real text. Every precision has its limits; none is exempt.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import ModelError
+from fairgate.features.onnx_export.precision import Precision
+from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.encoder_settings import EmbedderChoice
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompts import PromptTokenizer
+
+_LONGEST_WINDOW = 8192
+"""A longer one would take the original hours on a CPU."""
+_BEYOND = 21
+TEXTS = (
+    "The soup was cold and nobody said sorry.",
+    "I would buy it again today; it works and it is quiet.",
+    "Please stop writing on my talk page.",
+    "What?",
+    (
+        "It arrived on Tuesday in a brown box, with a manual in four languages and one screw less "
+        "than the drawing on its third page asked for, which took us the evening to find out."
+    ),
+    "The garden is quiet, the tram is late, and the bread of the corner shop is still warm. " * 40,
+)
+"""The last is longer than the windows and limits of most encoders."""
+LEAST_COSINE: dict[Precision, float] = {
+    "fp32": 0.99999,
+    "fp16": 0.999,
+    "int8": 0.999,
+    "int4": 0.97,
+}
+"""Of embedding models."""
+Logits = npt.NDArray[np.float64]
+LogitsAfter = Callable[[Sequence[int], int], Logits]
+STEPS = 8
+LONG_STEPS = 3
+"""Fewer along a long prompt: the original reads it anew for each."""
+STEP_PROMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far an exported decoder may be from its original."""
+
+    labels: float
+    """Least share of prompts to which both sides begin the same label."""
+    perplexity: float
+    """Largest relative change of the perplexity of the prompts, in either direction."""
+    logits: float | None = None
+    """Largest difference of logits, as a share of the largest logit; None: reported only."""
+
+
+LIMITS: dict[Precision, Limits] = {
+    "fp32": Limits(labels=1.0, perplexity=0.001, logits=1e-3),
+    "fp16": Limits(labels=0.95, perplexity=0.01, logits=5e-2),
+    "int8": Limits(labels=0.95, perplexity=0.02),
+    "int4": Limits(labels=0.9, perplexity=0.1),
+}
+
+
+class Reading(NamedTuple):
+    """A model's answer to one prompt."""
+
+    label: int | None
+    """Place of the label whose first token is likeliest; None where no label has one of its own."""
+    log_probability: float
+    """Of the prompt's last tokens, summed, in nats."""
+    tokens: int
+    """How many tokens that are."""
+
+
+class Steps(NamedTuple):
+    """The original's greedy answer to one prompt."""
+
+    prompt: list[int]
+    logits: Logits
+    """`[steps, vocabulary]`"""
+    tokens: list[int]
+    """The answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityPrompt:
+    """A prompt as tokens, and by which tokens each of its labels can begin."""
+
+    text: str
+    tokens: list[int]
+    starts: list[list[int]]
+    """For each label the first tokens of its spellings that no other label shares."""
+
+    @property
+    def read_from(self) -> int:
+        """Return the first token that is predicted in the comparison: the last 64 are."""
+        return max(1, len(self.tokens) - 64)
+
+
+def parity_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
+    """Return the 28 packaged prompts as this model reads them."""
+    file = resources.files("fairgate").joinpath("data/parity/prompts.jsonl")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    tokens = tokenizer.encode([row["prompt"] for row in rows])
+    return [
+        ParityPrompt(text=row["prompt"], tokens=ids, starts=_starts(row["labels"], tokenizer))
+        for ids, row in zip(tokens, rows, strict=True)
+    ]
+
+
+def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]]:
+    found = [
+        {
+            ids[0]
+            for space in ("", " ")
+            for form in (label, label.lower(), label.capitalize())
+            if (ids := tokenizer.encode_fragment(space + form))
+        }
+        for label in labels
+    ]
+    shared = {one for n, own in enumerate(found) for other in found[:n] for one in own & other}
+    return [sorted(own - shared) for own in found]
+
+
+def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Reading]:
+    """Return what a model makes of prompts, by its logits after their last tokens."""
+    found = []
+    for prompt in prompts:
+        logits = after(prompt.tokens, prompt.read_from - 1)
+        wanted = np.asarray(prompt.tokens[prompt.read_from :], dtype=np.int64)
+        rows = logits[:-1]
+        top = rows.max(axis=1, keepdims=True)
+        totals = top[:, 0] + np.log(np.exp(rows - top).sum(axis=1))
+        likely = rows[np.arange(len(wanted)), wanted] - totals
+        best = [max((float(logits[-1, n]) for n in own), default=-np.inf) for own in prompt.starts]
+        label = int(np.argmax(best)) if np.isfinite(best).any() else None
+        found.append(Reading(label, float(likely.sum()), len(wanted)))
+    return found
+
+
+def _original(model: str, revision: str | None) -> LogitsAfter:
+    """Return a function that gives the original's logits after each token from a place on."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    original: Any = AutoModelForCausalLM.from_pretrained(
+        model, revision=revision or "main", trust_remote_code=False, dtype=torch.float32
+    ).eval()
+
+    def after(tokens: Sequence[int], start: int) -> Logits:
+        with torch.inference_mode():
+            rows = original(torch.tensor([list(tokens)]), use_cache=False).logits[0, start:]
+        return np.asarray(rows.double().numpy())
+
+    return after
+
+
+def _exported(session: DecoderSession) -> LogitsAfter:
+    """Return a function that gives the exported graph's logits in the same way."""
+
+    def after(tokens: Sequence[int], start: int) -> Logits:
+        places = np.arange(start, len(tokens), dtype=np.int64)
+        rows = [tokens] * 2  # a lone row would take other kernels
+        logits, _ = session.prefill(rows, len(tokens), np.stack([places] * 2))
+        return np.asarray(logits[0], dtype=np.float64)
+
+    return after
+
+
+def _greedy(after: LogitsAfter, prompt: Sequence[int], steps: int) -> Steps:
+    tokens, rows = list(prompt), []
+    for _ in range(steps):
+        rows.append(after(tokens, -1)[0])
+        tokens.append(int(rows[-1].argmax()))
+    return Steps(list(prompt), np.stack(rows), tokens[len(prompt) :])
+
+
+def _along(session: DecoderSession, answer: Steps, context: int | None) -> Logits:
+    """Return the exported graph's logits along the original's own greedy answer.
+
+    The prompt is padded as the gate pads it, and is batched with a shorter one.
+    """
+    tokens, steps = answer.prompt, len(answer.tokens)
+    widest = None if context is None else context - steps
+    pads = session.pads
+    width = session.reach.width(len(tokens), steps, widest) if pads else len(tokens)
+    first, cache = session.prefill([tokens, tokens[: -3 if pads else None] or tokens], width)
+    rows = [first[0, 0]]
+    rows += [session.step(cache, [token, token])[0] for token in answer.tokens[:-1]]
+    return np.stack(rows).astype(np.float64)
+
+
+def compare_decoder(
+    model: str, revision: str | None, folder: ModelFolder, precision: Precision
+) -> dict[str, Any]:
+    """Return agreement of labels, perplexities and differences of logits, and `within_limits`.
+
+    28 prompts of the gate's own kind; for three of them eight greedy steps along the original's
+    answer, padded as the gate pads; where a model has a sliding window, three steps of a prompt
+    that ends beyond it. The original is asked first and leaves memory before the graph is loaded.
+    `prompts` are the compared ones with their tokens, which the gate holds against its own.
+    Raises ModelError where the graph gives no finite numbers at all.
+    """
+    tokenizer = PromptTokenizer(folder)
+    prompts = parity_prompts(tokenizer)
+    long = _beyond_the_window(folder, prompts, tokenizer.context_tokens)
+    original = _original(model, revision)
+    answers = [_greedy(original, one.tokens, STEPS) for one in prompts[-STEP_PROMPTS:]]
+    answers += [_greedy(original, long, LONG_STEPS)] if long else []
+    expected = _readings(original, prompts)
+    del original
+    gc.collect()
+    session = DecoderSession(folder, device="cpu")
+    readings = _readings(_exported(session), prompts)
+    rows = np.concatenate([answer.logits for answer in answers])
+    found = np.concatenate([_along(session, each, tokenizer.context_tokens) for each in answers])
+    worst = float(np.abs(rows - found).max())
+    largest = max(1.0, float(np.abs(rows).max()))
+    equal = int((rows.argmax(axis=1) == found.argmax(axis=1)).sum())
+    pairs = list(zip(expected, readings, strict=True))
+    labelled = [(a.label, b.label) for a, b in pairs if a.label is not None]
+    before, after = (
+        math.exp(-sum(one.log_probability for one in side) / sum(one.tokens for one in side))
+        for side in (expected, readings)
+    )
+    if not math.isfinite(worst) or not math.isfinite(after):
+        raise ModelError(
+            f"the exported {precision} graph of {model!r} gives numbers that are not finite. "
+            "Export it in fp32."
+        )
+    agreeing = sum(a == b for a, b in labelled)
+    limits, share = LIMITS[precision], worst / largest
+    within = (
+        agreeing >= limits.labels * len(labelled)
+        and abs(after / before - 1) <= limits.perplexity
+        and (limits.logits is None or share <= limits.logits)
+    )
+    return {
+        "checked": True,
+        "within_limits": within,
+        "equal_labels": agreeing,
+        "compared_labels": len(labelled),
+        "perplexity_of_original": _short(before),
+        "perplexity": _short(after),
+        "largest_logit_difference": _short(worst),
+        "share_of_largest_logit": _short(share),
+        "equal_greedy_tokens": equal,
+        "compared_tokens": len(rows),
+        "longest_prompt": max(len(answer.prompt) for answer in answers),
+        "right_padding_exact": session.pads,
+        "graph_cut": session.cut,
+        "prompts": {one.text: " ".join(map(str, one.tokens)) for one in prompts},
+    }
+
+
+def compare_embedder(
+    model: str,
+    revision: str | None,
+    folder: ModelFolder,
+    precision: Precision,
+) -> dict[str, Any]:
+    """Return the least cosine to sentence-transformers over twelve texts, and `within_limits`.
+
+    Queries and documents with the model's own prompts where its files are plain about them, else
+    with prompts set for the comparison; `policy_must_say` then quotes what is left open.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    from fairgate.onnx.encoder import OnnxEncoder
+
+    original = SentenceTransformer(model, revision=revision, device="cpu", trust_remote_code=False)
+    left_open = None
+    try:
+        encoder = OnnxEncoder(folder.path)
+        prompts = None
+    except ModelError as error:
+        left_open = str(error)
+        prompts = ("query: ", "passage: ")
+        encoder = OnnxEncoder(folder.path, choice=_spelled_out(original, folder, prompts))
+    least = 1.0
+    for side, encode, place in (
+        (encoder.for_queries(), original.encode_query, 0),
+        (encoder, original.encode_document, 1),
+    ):
+        arguments = {} if prompts is None else {"prompt": prompts[place]}
+        expected = _expected(original, encode, arguments, encoder.settings.max_tokens)
+        least = min(least, float((side.embed(TEXTS) * expected).sum(axis=1).min()))
+    record = {
+        "checked": True,
+        "within_limits": least >= LEAST_COSINE[precision],
+        "least_cosine": round(least, 6),
+        "texts": 2 * len(TEXTS),
+    }
+    return record if left_open is None else record | {"policy_must_say": left_open}
+
+
+def _expected(
+    original: Any, encode: Callable[..., Any], arguments: dict[str, Any], limit: int | None
+) -> npt.NDArray[np.float64]:
+    """Return the original's vectors, of length one."""
+    arguments = arguments | {"batch_size": 1, "convert_to_numpy": True}  # padding must not be seen
+    try:
+        found = encode(list(TEXTS), **arguments)
+    except (IndexError, RuntimeError):  # its files name no limit, its table of positions has one
+        original.max_seq_length = limit
+        found = encode(list(TEXTS), **arguments)
+    vectors: npt.NDArray[np.float64] = np.asarray(found, dtype=np.float64)
+    lengths: npt.NDArray[np.float64] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
+
+
+def explain(model: str, precision: Precision, parity: dict[str, Any]) -> str:
+    """Return what differs in an export that is not within its limits, and what to do."""
+    what = f"the exported {precision} graph of {model!r} differs from the original: "
+    if "least_cosine" in parity:
+        what += (
+            f"least cosine to sentence-transformers {parity['least_cosine']:.6f}, expected at "
+            f"least {LEAST_COSINE[precision]}"
+        )
+    else:
+        limits = LIMITS[precision]
+        before, after = parity["perplexity_of_original"], parity["perplexity"]
+        what += (
+            f"{parity['equal_labels']} of {parity['compared_labels']} prompts begin the same label "
+            f"(at least {limits.labels:.0%} expected), perplexity {after} instead of {before} "
+            f"({after / before - 1:+.1%}, allowed {limits.perplexity:.1%}), "
+            f"{parity['equal_greedy_tokens']} of {parity['compared_tokens']} greedy tokens equal, "
+            f"largest difference of logits {parity['share_of_largest_logit']:.2%} of the largest"
+        )
+    if precision == "fp32":
+        return f"{what}. Its graph is not one that this engine runs correctly: choose another model"
+    return f"{what}. Export it in a higher precision"
+
+
+def _spelled_out(original: Any, folder: ModelFolder, prompts: tuple[str, str]) -> EmbedderChoice:
+    """Return the choice under which the folder means what sentence-transformers assumes."""
+    has_pooling = folder.settings("modules.json") is not None
+    modes = [getattr(module, "pooling_mode", None) for module in original]
+    mode = next((mode for mode in modes if isinstance(mode, str)), None)
+    return EmbedderChoice(
+        pooling=None if has_pooling else mode,  # type: ignore[arg-type]
+        query_prompt=prompts[0],
+        document_prompt=prompts[1],
+    )
+
+
+def _beyond_the_window(
+    folder: ModelFolder, prompts: Sequence[ParityPrompt], context: int | None
+) -> list[int]:
+    """Return a prompt that ends beyond the model's sliding window; empty where it has none."""
+    window = read_attention_settings(folder).window
+    if window is None or window > _LONGEST_WINDOW:
+        return []
+    size = window + _BEYOND
+    if context is not None and size + STEPS > context:
+        return []
+    one_after_the_other = [token for prompt in prompts for token in prompt.tokens]
+    return (one_after_the_other * (size // len(one_after_the_other) + 1))[:size]
+
+
+def _short(figure: float) -> float:
+    return float(f"{figure:.4g}")

@@ -1,0 +1,267 @@
+"""`fairgate power`: what a policy's regression rules can see, and how many sources more would take.
+
+A change of x points is seen where the rule fails nine times of ten when the true change is x
+(`stats/regression.py`). That rests on the standard deviation of the per-source change: the largest
+of what the policy declares, what a burn-in measured, and what two runs showed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.json_text import flat
+from fairgate.domain.ports import Runtime
+from fairgate.gate.accepted_runs import locate_references
+from fairgate.gate.baseline import Baseline, KnownSd, Reference, read_burn_in, unit_contents
+from fairgate.gate.bounds import hidden_notices
+from fairgate.gate.changes import Comparison, prepare_rule
+from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
+from fairgate.gate.rules import Rule, expand_rules
+from fairgate.gate.run_folder import replay
+from fairgate.policy.schema import Policy
+from fairgate.reports import figures
+from fairgate.reports.escaping import plain
+from fairgate.reports.figures import metric_in
+from fairgate.stats.observations import cluster_contributions
+from fairgate.stats.regression import (
+    PreparedRegression,
+    RuleDesign,
+    minimum_detectable_effect,
+    simulated_power,
+    sources_needed,
+)
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    echo_json,
+    json_option,
+    refuse_machine_options,
+    runtime_of,
+    runtime_options,
+)
+
+EFFECTS = (0.01, 0.02, 0.05)
+ASSUMED = (0.05, 0.1, 0.2, 0.4)
+"""Standard deviations that are shown where none is known."""
+
+
+@click.command(short_help="Show what the suite can detect, and how many sources more would take.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
+@click.option("--run", type=EXISTING_FOLDER, help="A finished run to compare with the baseline.")
+@click.option("--burn-in", "burn_in_file", type=EXISTING_FILE, help="A burn-in.json.")
+@json_option
+@runtime_options
+def power(policy: Path, **options: Any) -> int:
+    """Show which changes the regression rules of POLICY can detect, and what more would take.
+
+    Counts the sources that it takes to see +1, +2 and +5 points. Rests on the standard deviation
+    of the per-source change: the largest of what the policy declares (`sd`), what a burn-in
+    measured, and what --run and --baseline show. Says besides how many pairs must hide something
+    for a bound of `intersectional/hidden` to fail.
+    """
+    if options["run"] is None:
+        refuse_machine_options("--run RUN, whose documents are embedded again")
+    runtime = runtime_of(options)
+    loaded = load_policy(policy, runtime)
+    baseline = locate_references(loaded, policy, options["baseline"]).baseline
+    sds = list(baseline.sds) if baseline else []
+    if options["burn_in_file"] is not None:
+        sds += read_burn_in(options["burn_in_file"], loaded.policy.name)
+    rules = expand_rules(loaded.policy, loaded.plan)
+    observed = {}
+    if options["run"] is not None:
+        if baseline is None:
+            raise UsageError("--run needs a baseline to compare with; name it with --baseline")
+        observed = _observed(options["run"], rules, loaded, runtime, baseline)
+    rows = rule_power(rules, loaded.plan, loaded.policy, sds, observed)
+    if options["shape"] == "json":
+        echo_json([{**flat(row), "where": dict(row.where)} for row in rows])
+        return ExitCode.PASS
+    click.echo("\n".join(power_lines(rows, loaded.policy.confidence)))
+    for notice in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
+        click.echo(f"\n{notice}")
+    return ExitCode.PASS
+
+
+def _observed(
+    run: Path, rules: Sequence[Rule], loaded: LoadedPolicy, runtime: Runtime, baseline: Baseline
+) -> dict[int, PreparedRegression]:
+    """Return a finished run's comparison with the baseline, by position of the rule."""
+    replayed = replay(run, Path(loaded.parsed.path), runtime)
+    tables, plan = replayed.run.tables, replayed.run.given.plan
+    contents = {name: unit_contents(plan, name) for name in tables}
+    comparison = Comparison(runs={Reference.BASELINE: baseline}, contents=contents)
+    observed = {}
+    for number, rule in enumerate(rules):
+        if rule.gate.regression is not None:
+            table = tables[rule.suite]
+            found = prepare_rule(rule, table, comparison, loaded.policy.seed)
+            if found is not None and found.evidence.evaluated:
+                observed[number] = found
+    return observed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulePower:
+    """What one regression rule can see with one standard deviation of the per-source change."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str]
+    sources: int
+    margin: float
+    detect: float
+    sd: float
+    origin: str
+    """`declared`, `burn-in`, `observed`, or `assumed`."""
+    level: float
+    """One-sided level: the strictest that the rule has under Holm."""
+    sees: float | None
+    """Smallest change that is caught nine times of ten; None: none at all."""
+    needed: Mapping[float, int | None]
+    """Change to sources that make it significant, and where it is above the margin also failing;
+    None where ten million would not do."""
+    simulated: float | None
+    """Chance to catch a change of `detect`, simulated from the observed changes."""
+
+
+def rule_power(
+    rules: Sequence[Rule],
+    plan: TestPlan,
+    policy: Policy,
+    sds: Sequence[KnownSd],
+    observed: Mapping[int, PreparedRegression],
+) -> list[RulePower]:
+    """Return a row for each regression rule; several, with assumed SDs, where none is known.
+
+    `observed` maps positions in `rules` to the comparison of a run with a baseline.
+    """
+    level_of = _levels(rules, policy)
+    rows = []
+    for number, rule in enumerate(rules):
+        regression, seen = rule.gate.regression, observed.get(number)
+        if regression is None:
+            continue
+        design = RuleDesign(level=level_of[number], margin=regression.margin)
+        sources = len({unit.cluster for unit in plan.units if unit.suite == rule.suite})
+        simulated = None
+        if seen is not None and seen.evidence.sd > 0:
+            changes = cluster_contributions(seen.pairs.difference) * seen.evidence.n_sources
+            centred, rng = changes - changes.mean(), np.random.default_rng(seen.evidence.n_sources)
+            simulated = simulated_power(centred, regression.detect, sources, design, rng=rng)
+        known = _known(rule, sds, seen)
+        for sd, origin in [known] if known else [(sd, "assumed") for sd in ASSUMED]:
+            sees = minimum_detectable_effect(sd, sources, design)
+            # Where the margin already tolerates a change, the sources are for the test alone.
+            margins = {e: design.margin if e > design.margin else 0.0 for e in EFFECTS}
+            needed = {
+                effect: sources_needed(effect, sd, replace(design, margin=margin))
+                for effect, margin in margins.items()
+            }
+            row = RulePower(
+                metric=rule.metric.id,
+                suite=rule.suite,
+                where=rule.where,
+                sources=sources,
+                margin=regression.margin,
+                detect=regression.detect,
+                sd=sd,
+                origin=origin,
+                level=design.level,
+                sees=sees if math.isfinite(sees) else None,
+                needed=needed,
+                simulated=simulated,
+            )
+            rows.append(row)
+    return rows
+
+
+def _levels(rules: Sequence[Rule], policy: Policy) -> dict[int, float]:
+    """Return the strictest level of each rule that is tested: its line's part of the whole."""
+    tested = [n for n, r in enumerate(rules) if r.gate.regression or r.metric.compares_terms]
+    lines = [(rules[n].position, rules[n].suite) for n in tested]
+    many = Counter(lines)
+    alpha = 1 - policy.confidence
+    if policy.correction != "holm":
+        return dict.fromkeys(tested, alpha)
+    asked = {line: rules[n].gate.regression for line, n in zip(lines, tested, strict=True)}
+    parts = sum(1 if one is None or one.budget is None else 2 for one in asked.values())
+    return {n: alpha / parts / many[line] for n, line in zip(tested, lines, strict=True)}
+
+
+def _known(
+    rule: Rule, sds: Sequence[KnownSd], observed: PreparedRegression | None
+) -> tuple[float, str] | None:
+    """Return the largest known standard deviation and its source."""
+    asked = (rule.metric.id, rule.suite, dict(rule.where))
+    found = [(sd.sd, "burn-in") for sd in sds if (sd.metric, sd.suite, dict(sd.where)) == asked]
+    if rule.gate.regression is not None and rule.gate.regression.sd is not None:
+        found.append((rule.gate.regression.sd, "declared"))
+    # Two equal runs of a deterministic system say nothing about noise.
+    if observed is not None and observed.evidence.sd > 0:
+        found.append((observed.evidence.sd, "observed"))
+    return max(found, default=None)
+
+
+def power_lines(rows: Sequence[RulePower], confidence: float) -> Iterator[str]:
+    """Yield what every regression rule can see, and the sources that more would take."""
+    if not rows:
+        yield "The policy has no regression rule: nothing is compared with a baseline."
+        return
+    yield (
+        "A change is seen when the rule fails 9 times of 10 if the true change is that large, "
+        f"at {100 * confidence:g} % confidence for all rules together."
+    )
+    previous = None
+    for row in rows:
+        name = metric_in(row.metric, row.where)
+        if name != previous:
+            yield ""
+            yield f"{plain(name)} in suite {plain(row.suite)}: {row.sources} sources now"
+            header = "".join(f"{_change(effect, row.metric) + ' takes':>20}" for effect in EFFECTS)
+            yield f"  {'SD of the change':<18}{'seen from':>14}{header}"
+        previous = name
+        counts = "".join(f"{_shown_sources(row, effect):>20}" for effect in EFFECTS)
+        sees = "nothing" if row.sees is None else _change(row.sees, row.metric)
+        yield f"  {f'{row.sd:.3f} {row.origin}':<18}{sees:>14}{counts}"
+        if row.simulated is not None:
+            yield (
+                f"  simulated from the observed changes: {_change(row.detect, row.metric)} is "
+                f"caught in {100 * row.simulated:.0f} % of runs"
+            )
+    if any(effect <= row.margin for row in rows for effect in EFFECTS):
+        yield ""
+        yield "* would be significant, but the rule tolerates a change of that size (`margin`)"
+    if any(row.origin == "burn-in" for row in rows):
+        yield ""
+        yield (
+            "A burn-in measures the unchanged system; a change that hits sources unequally brings "
+            "an SD of its own."
+        )
+    if any(row.origin == "assumed" for row in rows):
+        yield ""
+        yield (
+            "Nothing is known yet about the noise of the rules with assumed SDs: measure it with "
+            "`fairgate burn-in`, or compare a run with a baseline (--baseline and --run)."
+        )
+
+
+def _shown_sources(row: RulePower, effect: float) -> str:
+    count = row.needed[effect]
+    mark = "*" if effect <= row.margin else " "
+    return "too many " if count is None else f"{count:,} sources{mark}"
+
+
+def _change(value: float, metric: str) -> str:
+    return figures.signed(value, metric) + figures.points(metric)

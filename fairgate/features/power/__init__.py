@@ -1,1 +1,0 @@
-"""`fairgate power`: what a policy is large enough to see."""

@@ -1,0 +1,148 @@
+"""The gate of a change in parts: each job of a matrix asks one, the last job decides.
+
+`fairgate github run --shard` asks what every side of the change asks, the base commit's policy and
+the change's own; sides that differ in their rules alone are asked once. `fairgate github merge`
+decides.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from fairgate.domain.errors import BudgetError, ExitCode, UsageError
+from fairgate.domain.wording import harmless
+from fairgate.features.shards import parsed, parts, sentence
+from fairgate.features.shards.parts import Part
+from fairgate.gate.composition import Composition
+from fairgate.github import (
+    Posting,
+    accounted,
+    gate_change,
+    judge_policy,
+    place_of,
+    runner,
+    subject_of,
+)
+from fairgate.github.change import Evaluation
+from fairgate.github.event import base_commit, identity
+from fairgate.github.runner import Inputs, input_options, read_inputs, read_parts
+from fairgate.github.sides import Side
+from fairgate.terminal.output import progress_for
+
+
+def gate_in_parts(github: click.Group) -> click.Group:
+    """Return `fairgate github` with `merge`."""
+    found = copy.copy(github)
+    found.commands = {**github.commands, "merge": merge}
+    return found
+
+
+@click.command()
+@input_options
+@click.option("--shards", default="", envvar="FAIRGATE_SHARDS", help="Folder of the parts.")
+@click.option(
+    "--attribution", default="ask", envvar="FAIRGATE_ATTRIBUTION", help="`ask` or `skip`."
+)
+def merge(shards: str, attribution: str, **options: str) -> int:
+    """Gate the pull request, push or merge group of this workflow run by what its parts asked.
+
+    The parts are folders that `fairgate github run --shard` wrote: untrusted data, read from
+    outside of the checkout. Everything else is as without parts.
+    """
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
+    with accounted(environment) as account:
+        account.options = options
+        inputs = read_inputs(options, environment)
+        account.place = place_of(inputs)
+        folder = read_parts(shards, attribution, inputs, environment)
+        found = parts.find_shards([folder])
+        os.chdir(inputs.root)
+        subject = subject_of(inputs, environment)
+        progress, about, used = progress_for(quiet=False), _about(inputs, subject), set[Path]()
+
+        def judged(side: Side) -> Evaluation:
+            """Return the result by a side; parts of other sides and policies are left to those."""
+            own = _of_side(found, side, about)
+            used.update(one.folder for one in own)
+            composition = Composition(side.loaded, side.runtime, progress)
+            done = parts.merge(own, composition, side.references, asks=attribution == "ask")
+            return Evaluation(side=side, run=done.run, notices=done.notices)
+
+        def require_all_used() -> None:
+            if left := [one for one in found if one.folder not in used]:
+                raise UsageError(
+                    f"{left[0].folder}: is a part of another run, of policy {left[0].policy!a}; "
+                    f"{len(left)} of {len(found)} parts belong to nothing that is judged here: "
+                    "name every policy that was asked, or download the parts of this run alone"
+                )
+
+        return gate_change(inputs, subject, environment, judged, require_all_used)
+
+
+def _of_side(found: list[Part], side: Side, about: Mapping[str, str]) -> list[Part]:
+    """Return the parts that asked a side's questions. Raises UsageError where there are none."""
+    here = parts.expected(side.loaded, side.runtime, about)
+    own = [one for one in found if parts.objection(one, here) is None]
+    if not own:
+        name = side.loaded.policy.name
+        near = next((one for one in found if one.policy == name), found[0])
+        raise UsageError(
+            f"{side.loaded.parsed.path}: no part of a run asked its questions; the nearest, "
+            f"{near.folder}, {parts.objection(near, here)}. Give the steps with `shard` and this "
+            "one the same `policy` and `root`, and run them in one workflow run"
+        )
+    return own
+
+
+def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
+    """Ask a part for every policy and every side of the change; no verdict, no comment."""
+    shard = parsed(named)
+    folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
+    subject = subject_of(inputs, environment)
+    progress, about = progress_for(quiet=False), _about(inputs, subject)
+    asked: dict[str, Part] = {}
+    notices: list[str] = []
+
+    def ask(side: Side) -> Part:
+        """Return what was asked of a side's system, now or for an earlier side."""
+        facts = json.dumps(parts.expected(side.loaded, side.runtime, about), sort_keys=True)
+        digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{side.loaded.policy.name}-{digest[:12]}"
+        if name not in asked:
+            composition = Composition(side.loaded, side.runtime, progress)
+            asked[name] = parts.run_shard(composition, shard, folder / name, about)
+            notices.extend(composition.notices)
+        return asked[name]
+
+    output = environment.get("GITHUB_OUTPUT", "")
+    try:
+        for policy in inputs.policies:
+            judge_policy(inputs, policy, subject, environment, ask)
+    except BudgetError:  # the folder says it to the step that decides
+        runner.write_outputs(output, {"shard-folder": str(folder)})
+        raise
+    for notice in notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    lines = [f"{name}: {sentence(part)}" for name, part in asked.items()]
+    for line in lines:
+        click.echo(f"fairgate: {line}")
+    outputs = {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)}
+    runner.write_outputs(output, outputs)
+    shown = "".join(f"- {line}\n" for line in lines)
+    summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
+    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+    return ExitCode.PASS
+
+
+def _about(inputs: Inputs, subject: Posting) -> dict[str, str]:
+    """Return what this workflow run is about, so that no part of another one counts."""
+    base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
+    return identity(subject.event, base)

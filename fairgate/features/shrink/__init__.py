@@ -1,1 +1,0 @@
-"""`fairgate shrink`: the shortest text that still shows a difference."""

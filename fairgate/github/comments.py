@@ -1,0 +1,377 @@
+"""Comments on pull requests: the gate's own, and what a fork's run has reported of itself.
+
+For a fork this is the trusted half: the pull request and the commit that ran come from GitHub
+alone; the artifact supplies only numbers and texts, which are checked and escaped. Nothing in here
+can change a verdict: where GitHub cannot be asked or refuses, a sentence says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairgate.domain.errors import ApiError, DataError, ExitCode, UsageError
+from fairgate.domain.outcomes import Outcome
+from fairgate.github.api import GitHubApi, artifact_member, value_at
+from fairgate.github.event import Event, Roots, pull_request_commits, pulls_of
+from fairgate.github.runner import CommentMode
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports import figures
+from fairgate.reports.blocks import Kind, Row, Span, Table, Text, Tone, Words, code, columns, figure
+from fairgate.reports.escaping import markdown, short_name, short_sentence
+from fairgate.reports.figures import REPORTED, WORDS
+from fairgate.reports.markdown import render_blocks
+
+GONE = frozenset({404, 410})
+_SERVER_ERROR = 500
+_ROUNDS = 4
+_BOT = "github-actions[bot]"
+_MARKER = re.compile(
+    r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
+    r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
+)
+_MEMBER = "run.json"
+_ROWS = 40
+_TITLES = {
+    Outcome.PASS: "the gate passed",
+    Outcome.FAIL: "the gate failed",
+    Outcome.INCONCLUSIVE: "no verdict",
+}
+_ORDER = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
+_DISCLAIMER = (
+    "Nobody has verified these numbers: they are what a run of a fork's files says about itself."
+)
+Foreign = Annotated[str, Field(max_length=4000)]
+_Check = Literal["bound", "regression", "budget", "identity", "unreadable"]
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """The hidden first line of a comment."""
+
+    key: str
+    head: str
+    run: tuple[int, int]
+
+    def __str__(self) -> str:
+        """Return the HTML comment that GitHub does not show."""
+        key = re.sub(r"[^A-Za-z0-9._/-]", "_", self.key).replace("--", "-_")
+        run, attempt = self.run
+        return f'<!-- fairgate:report:v1 key="{key}" head="{self.head}" run="{run}.{attempt}" -->'
+
+
+class _Found(NamedTuple):
+    id: int
+    url: str
+    body: str
+    run: tuple[int, int]
+
+
+class StickyComment:
+    """The comment of one policy on one pull request.
+
+    It is found again and updated, never doubled. The first line of the comment is a marker that
+    names the policy and the run. A comment counts as ours only if its author is the account we
+    write as, so a copied marker has no effect.
+    """
+
+    def __init__(self, api: GitHubApi, *, repository: str, number: int, graphql: str) -> None:
+        """Take the pull request; nothing is asked yet."""
+        self._api = api
+        self._issue = f"/repos/{repository}/issues/{number}/comments"
+        self._comments = f"/repos/{repository}/issues/comments"
+        self._graphql = graphql
+
+    def put(self, marker: Marker, text: str, *, create: bool) -> str:
+        """Set the comment's text; where there is none yet, only if `create`. Return its address.
+
+        Raises ApiError. Of two runs that race the newer one's text stays, once.
+        """
+        body = f"{marker}\n{text}"
+        own, failed = 0, None
+        for _ in range(_ROUNDS):
+            found = self._mine(marker)
+            if not found:
+                if not create:
+                    return ""
+                own, failed = self._create(body)
+                continue  # look again: another run may have created one at the same time
+            oldest, *others = found
+            if max(comment.run for comment in found) > marker.run:
+                others = [comment for comment in others if comment.id == own]
+            elif oldest.body != body and not self._sent("PATCH", oldest, {"body": body}):
+                continue  # deleted in between
+            for comment in others:
+                self._sent("DELETE", comment)
+            return oldest.url
+        raise failed or ApiError(
+            "the comment was modified concurrently several times; another job writes it"
+        )
+
+    def _mine(self, marker: Marker) -> list[_Found]:
+        """Return our comments of this policy, oldest first."""
+        prefix = str(marker).split(" head=", 1)[0] + " "
+        found = []
+        for comment in self._api.pages(self._issue):
+            body, author = value_at(comment, "body"), value_at(comment, "user", "login")
+            if isinstance(body, str) and body.startswith(prefix) and author == self._author:
+                stored = _MARKER.match(body)
+                run = (int(stored[3]), int(stored[4])) if stored else (0, 0)
+                url = value_at(comment, "html_url")
+                shown = url if isinstance(url, str) else ""
+                found.append(_Found(_id_of(comment), shown, body.replace("\r\n", "\n"), run))
+        return sorted(found)
+
+    @cached_property
+    def _author(self) -> str:
+        # A workflow's own token may not ask REST who it is, but GraphQL answers.
+        try:
+            answer = self._api.query(self._graphql, "query { viewer { login } }")
+        except ApiError:
+            return _BOT
+        login = value_at(answer, "data", "viewer", "login")
+        return login if isinstance(login, str) else _BOT
+
+    def _create(self, body: str) -> tuple[int, ApiError | None]:
+        """Return the new comment's number; 0 and the error where it is unknown if there is one."""
+        try:
+            answer = self._api.send("POST", self._issue, {"body": body})
+        except ApiError as error:
+            if error.status < _SERVER_ERROR and error.status != 0:
+                raise
+            return 0, error  # it may be there all the same: the next round looks
+        return _id_of(answer), None
+
+    def _sent(self, method: str, comment: _Found, body: Mapping[str, str] | None = None) -> bool:
+        """Change or delete a comment; return whether it was still there."""
+        try:
+            self._api.send(method, f"{self._comments}/{comment.id}", body)
+        except ApiError as error:
+            if error.status not in GONE:
+                raise
+            return False
+        return True
+
+
+def _id_of(comment: object) -> int:
+    found = value_at(comment, "id")
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise ApiError("GitHub's answer has a comment without its number")
+    return found
+
+
+def comment(
+    event: Event,
+    api: GitHubApi | None,
+    roots: Roots,
+    key: str,
+    text: Callable[[str], str],
+    *,
+    create: bool,
+) -> tuple[str, str]:
+    """Put a run's comment on its pull request; return its address and a warning, or nothing.
+
+    `text` returns the comment without its marker for the address of the run. Where there is no
+    comment yet, one is made only if `create`.
+    """
+    if api is None:
+        return "", "there is no comment: the step has no `github-token`"
+    marker = Marker(key=key, head=event.head_sha, run=event.run)
+    sticky = StickyComment(
+        api, repository=event.repository, number=event.number or 0, graphql=roots.graphql
+    )
+    try:
+        return sticky.put(marker, text(run_url(event, roots)), create=create), ""
+    except ApiError as error:
+        hint = ""
+        if error.status == 403:
+            hint = "; the job needs `permissions: pull-requests: write`"
+        return "", f"the comment could not be written, the verdict stands: {error}{hint}"
+
+
+def no_comment(event: Event, mode: CommentMode) -> str | None:
+    """Return why there is no comment (empty: nothing to warn of); None where there may be one."""
+    if mode == "never" or event.number is None or event.name == "merge_group":
+        return ""
+    if event.is_fork:
+        return "there is no comment: a fork's token can only read; the report is in this summary"
+    if event.by_dependabot:
+        return "there is no comment: Dependabot's token can only read; see this summary"
+    return None
+
+
+def run_url(event: Event, roots: Roots, run: int | None = None) -> str:
+    """Return the address of a workflow run's page; by default of this one."""
+    return f"{roots.server}/{event.repository}/actions/runs/{run or event.run_id}"
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Change(_Checked):
+    base: Number | None = None
+
+
+class _Rule(_Checked):
+    metric: Annotated[str, Field(max_length=100)]
+    suite: Foreign
+    where: Annotated[dict[Foreign, Foreign], Field(max_length=16)] = {}
+    outcome: Outcome
+    failed: Annotated[list[_Check], Field(max_length=8)] = []
+    value: Number | None = None
+    interval: tuple[Number | None, Number | None] | None = None
+    change: _Change | None = None
+    advisory: bool = False
+    reported: bool = False
+    warns: bool = False
+
+    @property
+    def has_outcome(self) -> bool:
+        """Return whether the rule was judged, or had the value that it only prints."""
+        is_printed = self.reported and self.value is not None
+        return is_printed or self.outcome is not Outcome.NOT_EVALUATED
+
+
+class _Evidence(_Checked):
+    planned: Annotated[int, Field(ge=0, le=10**9)]
+    decided: Annotated[int, Field(ge=0, le=10**9)]
+    problems: Annotated[list[Foreign], Field(max_length=1000)] = []
+
+
+class ForeignRecord(_Checked):
+    """What is believed of a record's form; nothing of its content is.
+
+    The record is hostile: its form is checked, everything that is not needed is ignored, none of
+    its sentences is repeated, names stand as code, and the outcome is the one that its rules amount
+    to. The reader sees first that the numbers are not verified.
+    """
+
+    policy: Annotated[str, Field(min_length=1, max_length=200)]
+    outcome: Outcome
+    exit_code: ExitCode
+    rules: Annotated[list[_Rule], Field(max_length=5000)]
+    evidence: _Evidence
+    warnings: Annotated[list[Foreign], Field(max_length=1000)] = []
+
+
+def read_foreign_record(raw: bytes) -> ForeignRecord:
+    """Return the record. Raises DataError where it is not one."""
+    try:
+        record = ForeignRecord.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise DataError(
+            f"run.json is not a run record ({short_sentence(place)[:99]}: {first['type']}); it may "
+            "come from another version of FairGate: use the same one in both workflows"
+        ) from error
+    unknown = next((rule.metric for rule in record.rules if rule.metric not in BY_ID), None)
+    if unknown is not None:
+        raise DataError(
+            "run.json names a metric that this FairGate does not have: "
+            f"{markdown(short_name(unknown))}"
+        )
+    if (record.outcome, record.exit_code) not in _possible(record):
+        raise DataError(
+            f"run.json contradicts itself: outcome {record.outcome.value} and exit code "
+            f"{int(record.exit_code)} do not follow from its rules; run the gate again"
+        )
+    return record
+
+
+def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
+    """Return what a gate may say by these rules; a failed binding rule leaves no choice."""
+    binding = [rule for rule in record.rules if not rule.advisory]
+    if any(rule.outcome is Outcome.FAIL for rule in binding):
+        return {(Outcome.FAIL, ExitCode.GATE_FAILED)}
+    possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
+    evidence = record.evidence
+    is_thin = evidence.problems or not 0 < evidence.decided <= evidence.planned
+    if is_thin or not any(rule.has_outcome for rule in record.rules):
+        return possible
+    if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
+        return {*possible, (Outcome.FAIL, ExitCode.GATE_FAILED)}
+    return {*possible, (Outcome.PASS, ExitCode.PASS)}
+
+
+def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) -> str:
+    """Return the comment: whose word it is, then the verdict and the rules."""
+    decided, planned = record.evidence.decided, record.evidence.planned
+    policy = render_blocks([Text(lines=[code(record.policy)])])
+    ranked = sorted(record.rules, key=lambda rule: (rule.advisory, _ORDER.index(rule.outcome)))
+    table = Table(
+        label="Table of rules",
+        columns=columns("outcome", "rule", numbers=["now", "base", "likely range (95 %)"]),
+        rows=[_row(rule) for rule in ranked[:_ROWS]],
+        left_out=max(0, len(ranked) - _ROWS),
+    )
+    commit = f"{decided} of {planned} cases decided at commit `{head[:12]}` · [run]({report_url})"
+    title = _TITLES[record.outcome]
+    if record.outcome is Outcome.PASS and all(r.advisory or r.reported for r in record.rules):
+        title = "nothing can fail this gate, so it passed"
+    if record.outcome is Outcome.PASS and record.warnings:
+        title += " and warns that identities are not treated alike,"
+    heading = f"### A fork reports: {title} in {policy}"
+    return f"{heading}\n{_DISCLAIMER}\n\n{commit}\n\n{render_blocks([table])}\n"
+
+
+def _row(rule: _Rule) -> Row:
+    where = ", ".join(rule.where.values())
+    slice_: Words = [" ", code(where)] if where else []
+    low, high = rule.interval or (None, None)
+    bounds = None if low is None or high is None else (low, high)
+    checks = ", ".join(dict.fromkeys(rule.failed))
+    word = REPORTED if rule.reported else WORDS[rule.outcome]
+    text = f"{word}{f': {checks}' if checks else ''}"
+    advisory = " (advisory)" if rule.advisory else ""
+    passed = rule.outcome is Outcome.PASS
+    outcome = Span(f" {text}", tone=Tone.NORMAL if passed else Tone.STRONG)
+    title = f"{figures.title(rule.metric)} "
+    return Row(
+        cells=[
+            [Span(rule.outcome.value, Kind.MARK), outcome, advisory],
+            [title, code(rule.metric), *slice_, " in ", code(rule.suite)],
+            figure(figures.value(rule.value, rule.metric)),
+            figure(figures.value(rule.change.base if rule.change else None, rule.metric)),
+            figure(figures.interval(bounds, rule.metric)),
+        ]
+    )
+
+
+def comment_foreign_report(
+    event: Event, api: GitHubApi, roots: Roots, artifact: str, key: str
+) -> tuple[str, str]:
+    """Put a finished run's report on its pull request; return its address, or why there is none.
+
+    Raises UsageError under any other event, DataError where the artifact is none, and ApiError.
+    """
+    run = event.cause_run
+    if event.name != "workflow_run" or event.cause != "pull_request" or not run:
+        raise UsageError(
+            "this comments on the finished run of a `pull_request` workflow, under the event "
+            f"`workflow_run`; the event is `{event.name}`, caused by `{event.cause or 'nothing'}`"
+        )
+    for pull in pulls_of(event, api):
+        number = pull["number"]
+        now = api.get(f"/repos/{event.repository}/pulls/{number}")
+        if pull_request_commits(now)["head_sha"] == event.head_sha:  # as GitHub says it now
+            break
+    else:
+        return "", "no open pull request has the commit that ran; it may have moved on"
+    raw = artifact_member(api, event.repository, run, artifact, _MEMBER, head=event.head_sha)
+    url = run_url(event, roots, run)
+    text = render_foreign_record(read_foreign_record(raw), head=event.head_sha, report_url=url)
+    marker = Marker(
+        key=f"fork/{key or artifact}",  # nothing that the fork could choose
+        head=event.head_sha,
+        run=(run, event.cause_attempt),
+    )
+    sticky = StickyComment(api, repository=event.repository, number=number, graphql=roots.graphql)
+    return sticky.put(marker, text, create=True), ""

@@ -1,0 +1,121 @@
+"""The machine of a run: what it is, and the processes on it, what they can see and have shown."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import metadata
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import IO
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import concealed, harmless, quoted
+
+_PR_SET_DUMPABLE = 4
+_EVERY_PROGRAM = (
+    "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV",
+    "PYTHONPATH", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+_SHOWN = 400
+_LIBRARIES = ("onnxruntime", "onnxruntime-gpu", "tokenizers", "numpy", "faiss-cpu")
+_OF_ANSWERS = ("jinja2", "numpy", "tokenizers", "transformers")
+OPTIONAL = frozenset({"transformers"})
+"""Libraries of `libraries_of_answers` that need not be there: only models whose files leave out how
+far they attend ask it, and say so where it is missing."""
+_RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
+_CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimd", "i8mm")
+
+
+@contextlib.contextmanager
+def no_interrupts() -> Iterator[None]:
+    """Start a process that never sees Ctrl-C, from its first instruction on."""
+    # Where this process is not running yet, starting it would let interrupts through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def close_to_others() -> None:
+    """Keep this process's environment and memory from other processes of the same user (Linux).
+
+    `/proc/<pid>/environ` keeps what a process was started with, whatever it does to its variables.
+    It, the memory and tracing are root's alone afterwards; see prctl(2), PR_SET_DUMPABLE.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def program_environment(named: Sequence[str]) -> dict[str, str]:
+    """Return the variables of every program and those that `env` names; all others are kept back.
+
+    From here on programs of the same user cannot read them from this process either. Raises
+    UsageError where a named one is not set.
+    """
+    missing = [name for name in named if name not in os.environ]
+    if missing:
+        raise UsageError(
+            f"the environment variable {quoted(missing[0])}, which `env` names, is not set"
+        )
+    close_to_others()
+    return {name: os.environ[name] for name in (*_EVERY_PROGRAM, *named) if name in os.environ}
+
+
+def last_words(messages: IO[bytes], secrets: Sequence[str]) -> str:
+    """Return the end of what a program wrote, on one line and without secrets; empty for none."""
+    size = messages.seek(0, os.SEEK_END)
+    messages.seek(max(0, size - 10 * _SHOWN))
+    text = concealed(messages.read().decode("utf-8", "replace"), secrets).strip()
+    return harmless(text[-_SHOWN:])
+
+
+def describe_environment(device: str) -> dict[str, str]:
+    """Return processor features, device and library versions; imports none of the libraries."""
+    found = {
+        "cpu": " ".join([platform.machine(), *_cpu_flags()]),
+        "device": device,
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
+    return found | _versions(_LIBRARIES)
+
+
+def libraries_of_answers() -> dict[str, str]:
+    """Return the versions of what a model's answer is computed with, which no fingerprint holds.
+
+    ONNX Runtime has one name here, whichever of its packages is installed.
+    """
+    found = _versions(_OF_ANSWERS)
+    if runtimes := _versions(_RUNTIMES):
+        found["onnxruntime"] = ", ".join(sorted(set(runtimes.values())))
+    return found
+
+
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _cpu_flags() -> list[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in {"flags", "Features"}:
+            present = set(value.split())
+            return [flag for flag in _CPU_FLAGS if flag in present]
+    return []

@@ -1,1 +1,0 @@
-"""Relations about two attributes at once."""

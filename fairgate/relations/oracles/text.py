@@ -1,0 +1,151 @@
+"""Which part of an answer is read, and the form in which answers, labels and options are compared.
+
+Models mark their thinking with a pair of tags. What stands between them is no answer; an opening
+tag that is never closed leaves nothing behind it to read. Where only the closing tag is there, the
+chat template had put the opening one into the prompt, so everything before it was thinking.
+
+Spelling variants are one text (`fold`): full case folding, compatibility normalisation (NFKC), one
+hyphen, one apostrophe, no invisible characters; the Turkish dotted and dotless i are i. White space
+is one space, or one line end where it holds any. A beginning of a text folds to the beginning of
+the folded text, up to its last character, so what was read of an unfinished answer still holds when
+the answer goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_INVISIBLE = dict.fromkeys(
+    [
+        0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0,
+        *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000),
+    ]
+)  # fmt: skip
+"""Characters that Unicode tells renderers to ignore, soft hyphens and zero-width joiners too."""
+_ONE_FORM = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-")
+    | dict.fromkeys("\u2019\u2018\u02bc\u0060\u00b4\u2032", "'")
+    | {"\u0131": "i"}
+)
+_DOTTED = re.compile("i\u0307")
+_SPACE = re.compile(r"\s{2,}|[^\S ]")
+"""All white space but single spaces, which stay."""
+_LINE_ENDS = frozenset("\n\r\v\f\x85\u2028\u2029")
+_UNSPACED = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC")
+
+
+def fold(text: str) -> str:
+    """Return the comparable form of `text`; neither end is stripped."""
+    if text.isascii():
+        plain = text.lower().translate(_ONE_FORM)
+    else:
+        # Accents like U+00B4 would decompose into a space and a mark, so they are replaced first.
+        plain = text.translate(_INVISIBLE).translate(_ONE_FORM)
+        plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain).casefold())
+        plain = _DOTTED.sub("i", plain.translate(_ONE_FORM))
+    return _SPACE.sub(lambda found: " " if _LINE_ENDS.isdisjoint(found.group()) else "\n", plain)
+
+
+@lru_cache(maxsize=4096)
+def folded(text: str) -> str:
+    """Return a whole text as it is compared with another one: without outer space and full stop."""
+    return fold(text).replace("\n", " ").strip().rstrip(".")
+
+
+def is_word(character: str) -> bool:
+    """Return whether a character is part of a word: a letter, a digit, or a mark upon one."""
+    return character.isalnum() or is_mark(character)
+
+
+def is_mark(character: str) -> bool:
+    """Return whether a character belongs to the one before it."""
+    return unicodedata.category(character).startswith("M")
+
+
+@lru_cache(maxsize=4096)
+def is_unspaced(character: str) -> bool:
+    """Return whether a character belongs to a script whose words need no spaces around them."""
+    return unicodedata.name(character, "").startswith(_UNSPACED)
+
+
+THINKING_TAGS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+)
+"""Opening and closing tags: Qwen, DeepSeek and most others; Claude-like; EXAONE; prompts that ask
+for reasoning; Seed-OSS; Magistral; Kimi; gpt-oss. Case is ignored."""
+
+_CLOSING = {opening.lower(): closing.lower() for opening, closing in THINKING_TAGS}
+_OPENED_BY = {closing: opening for opening, closing in _CLOSING.items()}
+_LONGEST = max(len(tag) for pair in THINKING_TAGS for tag in pair)
+_BEGINNINGS = frozenset(tag[:n] for tag in (*_CLOSING, *_OPENED_BY) for n in range(1, len(tag)))
+_TAG = re.compile(
+    "|".join(re.escape(tag) for tag in (*_CLOSING, *_OPENED_BY)), re.IGNORECASE | re.ASCII
+)
+
+
+def spoken_spans(text: str, *, whole: bool = False) -> tuple[list[tuple[int, int]], bool]:
+    """Return where `text` is no thinking, as `(start, end)`, and whether thinking is still open.
+
+    With `whole`, a closing tag alone hides nothing that stands before it.
+    """
+    spans: list[tuple[int, int]] = []
+    start, opened = 0, ""
+    for number, found in enumerate(_TAG.finditer(text)):
+        tag = found.group().lower()
+        if opened:
+            if tag == _CLOSING[opened]:
+                opened, start = "", found.end()
+        elif tag in _CLOSING:
+            spans.append((start, found.start()))
+            opened = tag
+        elif number == 0 and not whole:  # closed but never opened
+            start = found.end()
+    if not opened:
+        spans.append((start, len(text)))
+    return spans, bool(opened)
+
+
+def spoken(response: str, *, whole: bool = False) -> str:
+    """Return what is said beside any thinking; empty where that holds no letter and no digit.
+
+    `whole` as for `spoken_spans`: whoever puts a closing tag into a response must hide nothing.
+    """
+    spans, _ = spoken_spans(response, whole=whole)
+    text = " ".join(response[start:end] for start, end in spans).strip()
+    return text if any(character.isalnum() for character in text) else ""
+
+
+def without_unfinished_tag(text: str) -> str:
+    """Return `text` without an end that the next characters could turn into a tag."""
+    tail = text[-_LONGEST:].lower()
+    cut = max((n for n in range(1, len(tail) + 1) if tail[-n:] in _BEGINNINGS), default=0)
+    return text[: len(text) - cut]
+
+
+def open_tag(prompt: str) -> str:
+    """Return the opening tag that a prompt ends in, for the answer to begin with; "" without one.
+
+    Only a tag at the very end counts: what documents and texts of the prompt spell out does not.
+    """
+    found = [tag for tag in _TAG.finditer(prompt) if not prompt[tag.end() :].strip()]
+    return found[-1].group() if found and found[-1].group().lower() in _CLOSING else ""
+
+
+def closes_thinking(text: str) -> bool:
+    """Return whether `text` holds a closing tag."""
+    return any(found.group().lower() in _OPENED_BY for found in _TAG.finditer(text))
+
+
+def has_tag(text: str) -> bool:
+    """Return whether `text` holds a tag of either kind."""
+    return _TAG.search(text) is not None

@@ -1,0 +1,536 @@
+"""Who is affected: whom the leading rule is about most, who differs though none fails, by term."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from fairgate.domain.outcomes import (
+    IdentityFinding,
+    Measurement,
+    Outcome,
+    RuleResult,
+    TermFinding,
+)
+from fairgate.domain.units import Reason
+from fairgate.gate.gate import GateResult
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
+from fairgate.metrics.retriever_robustness import OVERLAP
+from fairgate.reports import figures
+from fairgate.reports.blocks import (
+    Block,
+    Chapter,
+    Column,
+    Depth,
+    Form,
+    Inline,
+    Range,
+    RangeChart,
+    Row,
+    RowKind,
+    Section,
+    Span,
+    Table,
+    Text,
+    Tone,
+    code,
+    columns,
+    figure,
+    name,
+    of_suites,
+)
+from fairgate.reports.figures import Figure
+from fairgate.reports.material import Material, identities, pair_suites
+from fairgate.stats.interval import NoInterval, wilson
+
+_MOST = 4
+"""Identities that are named."""
+_FEW = 3
+"""Identities that fail by themselves, up to which one of them leads."""
+_COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
+"""By what a comparison of identities tells how each of them fares, where that is not the answer."""
+_OF_DOCUMENTS = {"retrieval", "rrs"}
+"""Parts of the names of metrics about what is retrieved."""
+_ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
+CERTAIN = 0.05
+"""A difference with a smaller p value is told as one."""
+CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
+SAME_DOCUMENTS = "same documents"
+_HEADS = ("changed", "now", "before", SAME_DOCUMENTS)
+_HEADS_OF_DOCUMENTS = (SAME_DOCUMENTS, "before")
+"""Where the value is the share of documents in common: it stands once, under its own name."""
+_CLAIMS = {
+    CONTROLLED: "answers that differ from most answers with neutral wording",
+    PLAIN: "answers that differ from the answer without a speaker",
+}
+_SHORT = 8
+_NOTES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """A significant difference that fails no rule."""
+
+    who: str
+    """The identity that stands out."""
+    words: Inline
+    advice: Inline
+    """What to do about it, under a first sentence that says the difference."""
+    rule: RuleResult
+    """The alert as files for machines show it: a rule that warns."""
+
+
+def alerts(result: GateResult) -> list[Alert]:
+    """Return an alert for each comparison in which identities differ and that fails no rule.
+
+    Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
+    """
+    return [_alert(result, *each) for each in unfailed(result)]
+
+
+def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]]]:
+    """Return the comparisons with an alert, each with the rules that ask about just it."""
+    asking = [rule for rule in result.rules if not rule.is_reported]
+    compared = [
+        (found, [rule for rule in asking if _about(rule) == _about(found)])
+        for found in standing_out(result)
+    ]
+    return [each for each in compared if not any(map(_fails, each[1]))]
+
+
+def _fails(rule: RuleResult) -> bool:
+    return rule.outcome is Outcome.FAIL and not rule.advisory
+
+
+def _about(one: RuleResult | IdentityFinding) -> tuple[str, str, Mapping[str, str]]:
+    return one.metric, one.suite, one.where
+
+
+def _as_rule(found: IdentityFinding, outcome: Outcome, *reasons: str) -> RuleResult:
+    """Return a difference that passes as a rule of its own, which warns."""
+    return RuleResult(
+        metric=found.metric,
+        suite=found.suite,
+        where=found.where,
+        position=0,
+        outcome=outcome,
+        reasons=[*reasons],
+        value=found.value,
+        warns=True,
+    )
+
+
+def standing_out(result: GateResult) -> list[IdentityFinding]:
+    """Return the comparisons in which identities differ more than by chance, whole suites first.
+
+    Significance is Bonferroni's over all comparisons of the run. That an identity differs within
+    its category, too, is not said again.
+    """
+    compared = [found for found in result.identities if found.terms]
+    named: dict[tuple[str, str, str], IdentityFinding] = {}
+    for found in sorted(compared, key=lambda found: len(found.where)):
+        if found.p_value * len(compared) <= CERTAIN:
+            named.setdefault((found.suite, found.metric, found.terms[0].term), found)
+    return list(named.values())
+
+
+def differs(metric: str, difference: float) -> str:
+    """Return how an identity differs, before "than for the other identities"."""
+    points = figures.unsigned(abs(difference), metric)
+    more = "more" if difference > 0 else "less"
+    if metric == RETRIEVAL.id:
+        return f"{points} points {more} of the documents found are those found without a speaker"
+    what = "are unreadable" if metric == UNREADABLE.id else "change"
+    return f"answers {what} {points} points {more} often"
+
+
+def others(where: Mapping[str, str]) -> str:
+    """Return with whom an identity is compared."""
+    inside = f" of {', '.join(where.values())}" if where else ""
+    return f"the other identities{inside}"
+
+
+def who_of(result: GateResult, found: IdentityFinding) -> str:
+    """Return the identity that differs most, as the texts name it."""
+    known = identities(result, found.suite).get(found.terms[0].term)
+    return known.name if known else found.terms[0].term
+
+
+def _alert(result: GateResult, found: IdentityFinding, asked: Sequence[RuleResult]) -> Alert:
+    who = who_of(result, found)
+    difference = differs(found.metric, found.terms[0].difference)
+    finding = f", {difference} than for {others(found.where)}. "
+    chance = " is too much to be chance, and "
+    limit = ADVISED[found.metric]
+    advice = "no rule asks for it: add the gate "
+    if asked:
+        most = max(rule.bounds.get("max", 0.0) for rule in asked)
+        limit = min(limit, most)
+        advice = "fails no rule"
+        if found.value <= most:
+            limit = min(limit, int(1000 * found.value) / 1000)
+            advice = f"a rule lets {figures.unsigned(most, found.metric)} points pass"
+        advice += ": if it is not right, ask for less with "
+    where = "".join(f", {part}: {level}" for part, level in found.where.items())
+    where = f", where: {{{where[2:]}}}" if where else ""
+    gate = f"{{metric: {found.metric}{where}, max: {limit:g}}}"
+    reason = f"for {who}{finding}That{chance}{advice}{gate}"
+    return Alert(
+        who=who,
+        words=["For ", name(who), f"{finding}That{chance}{advice}", code(gate), "."],
+        advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
+        rule=_as_rule(found, Outcome.INCONCLUSIVE, reason),
+    )
+
+
+def leading(result: GateResult) -> RuleResult | None:
+    """Return the rule that leads: what failed, then what could not tell, else what comes first.
+
+    A difference that passes with a warning leads as a rule of its own: titles name it.
+    Among what failed, a changed answer leads before answers that cannot be compared. Where few
+    identities fail by themselves, the worst of them leads: the mean over all hides how much.
+    """
+    reported = unfailed(result) if result.outcome is Outcome.PASS else []
+    if reported:
+        return _as_rule(reported[0][0], Outcome.PASS)
+    valued = [(number, rule) for number, rule in enumerate(result.rules) if rule.value is not None]
+    ranked = sorted(
+        (rule.advisory, _ORDER.get(rule.outcome, 2), set(rule.failed) == {"unreadable"}, number)
+        for number, rule in valued
+    )
+    if not ranked:
+        return None
+    first = result.rules[ranked[0][-1]]
+    alike = [rule for _, rule in valued if _is_of_one_like(rule, first)]
+    leads = 0 < len(alike) <= _FEW or first in alike
+    return max(alike, key=lambda rule: _far(rule.metric, rule.value or 0.0)) if leads else first
+
+
+def _is_of_one_like(rule: RuleResult, first: RuleResult) -> bool:
+    """Return whether a rule says of one identity what the first one says of all."""
+    same = (rule.metric, rule.suite, rule.advisory) == (first.metric, first.suite, first.advisory)
+    alike = rule.outcome is first.outcome and rule.outcome in _ORDER
+    return same and alike and rule.where.keys() == {"term"} and set(rule.failed) != {"unreadable"}
+
+
+class Subject(enum.Enum):
+    """What a rule is about."""
+
+    ANSWERS = "answers"
+    DOCUMENTS = "documents"
+    REFUSALS = "refusals"
+
+
+def subject(material: Material) -> Subject:
+    """Return what the leading rule is about; answers where there is none."""
+    rule = leading(material.result)
+    return Subject.ANSWERS if rule is None else subject_of(rule)
+
+
+def subject_of(rule: RuleResult) -> Subject:
+    """Return what a rule is about, by the name of its metric."""
+    parts = set(rule.metric.split("/"))
+    if not _OF_DOCUMENTS.isdisjoint(parts):
+        return Subject.DOCUMENTS
+    return Subject.REFUSALS if "unreadable" in parts else Subject.ANSWERS
+
+
+def failed_rules(result: GateResult) -> list[RuleResult]:
+    """Return what failed the gate, the rule that leads first."""
+    first = leading(result)
+    return sorted(filter(_fails, result.rules), key=lambda rule: rule is not first)
+
+
+def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
+    """Return the identities for which a rule failed, each with its figure; none where it has none.
+
+    Of a comparison those that differ by themselves by more than its limit, and the one that differs
+    most; of a rule about several identities the one that fares worst.
+    """
+    metric = rule.metric
+    compared = [f for f in material.result.identities if _about(f) == _about(rule)]
+    if compared:
+        limit = rule.bounds.get("max", 0.0)
+        return [
+            (term.term, figures.signed(term.difference, metric) + figures.points(metric))
+            for place, term in enumerate(compared[0].terms)
+            if not place or (term.p_corrected <= CERTAIN and abs(term.difference) > limit)
+        ]
+    if "term" in rule.where:
+        return [(rule.where["term"], figures.value(rule.value, metric))]
+    terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
+    worst = max(terms, key=_badness, default=None)
+    return [] if worst is None else [(worst.where["term"], figures.value(worst.value, metric))]
+
+
+def differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
+    """Return the identities that a rule compares, the one that differs most first."""
+    found = material.result.identities
+    return next((one.terms for one in found if _about(one) == _about(rule)), ())
+
+
+def _is_warned_of(material: Material) -> bool:
+    """Return whether what leads is a difference that passes with a warning."""
+    return material.result.outcome is Outcome.PASS and bool(unfailed(material.result))
+
+
+def affected(material: Material) -> list[Measurement]:
+    """Return the slices with the highest values; of a regression, those that rose most.
+
+    Slices are terms where the leading rule's metric has them, else categories. Whom the rule
+    is about, or who stands out in a comparison of identities, comes first.
+    """
+    rule = leading(material.result)
+    if rule is None or material.result.outcome is Outcome.INCONCLUSIVE:
+        return []
+    measured = [m for m in _slices(material, rule) if _inside(material, m, rule)]
+    rates = {number: _badness(m) for number, m in enumerate(measured)}
+    if {"regression", "budget"}.intersection(rule.failed):
+        then = [material.before.get(m.metric, m.suite, m.where) for m in measured]
+        was = [0.0 if m is None or m.value is None else _badness(m) for m in then]
+        rises = {n: rate - was[n] for n, rate in rates.items()}
+        rates = rises if any(rise > 0 for rise in rises.values()) else rates
+    apart = differing(material, rule)
+    if _is_warned_of(material):
+        places = {one.term: place for place, one in enumerate(apart)}
+        return sorted(measured, key=lambda m: places.get(m.where.get("term", ""), len(places)))
+    first = apart[0].term if apart else rule.where.get("term", "")
+    ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
+    return [measured[n] for n in ranked if rates[n] > 0 or measured[n].where.get("term") == first]
+
+
+def differs_from_others(material: Material, rule: RuleResult, measured: Measurement) -> bool:
+    """Return whether a slice is shown to differ, by a rule about it or by comparison.
+
+    The highest of many values that differ by chance alone is nobody's. Where nothing is compared
+    (question items, one identity), the highest stands.
+    """
+    who = measured.where.get("term")
+    compared = [found.terms for found in material.result.identities if found.suite == rule.suite]
+    if who is None or not compared:
+        return True
+    if rule.where.get("term") == who:
+        return True
+    found = [terms[0].term for terms in compared if terms]
+    known = [one.terms[0].term for one in standing_out(material.result)]
+    return who in known or (BY_ID[rule.metric].compares_terms and who in found)
+
+
+def _slices(material: Material, rule: RuleResult) -> list[Measurement]:
+    known = BY_ID.get(rule.metric)
+    compares = known is not None and known.compares_terms
+    metric = _COMPARED.get(rule.metric) or main_metric(material, rule.suite)
+    metric = metric if compares else rule.metric
+    of_terms = material.now.by(metric, rule.suite, "term")
+    if of_terms:
+        return of_terms
+    inside = material.now.by(rule.metric, rule.suite, *rule.where, "category")
+    return [m for m in inside if all(m.where[part] == at for part, at in rule.where.items())]
+
+
+def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool:
+    category, term = rule.where.get("category"), measured.where.get("term")
+    if category is None:
+        return True
+    known = material.identities(rule.suite).get(term or "")
+    return known is not None and known.category == category
+
+
+def _badness(measured: Measurement) -> float:
+    return _far(measured.metric, measured.value or 0.0)
+
+
+def _far(metric: str, value: float) -> float:
+    """Return how far a value is from the best one."""
+    known = BY_ID.get(metric)
+    if known is not None and known.better == "higher":
+        return known.greatest - value
+    return figures.size(value, metric)
+
+
+def main_metric(material: Material, suite: str) -> str:
+    """Return the metric by which a suite tells who is affected."""
+    return PLAIN if material.now.value(CONTROLLED, suite) is None else CONTROLLED
+
+
+def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL) -> Span:
+    """Return what a slice is called: its identity, else its category."""
+    term = measured.where.get("term")
+    if term is None:
+        return name(measured.where.get("category", ""), tone)
+    return name(material.identity(measured.suite, term), tone)
+
+
+def affected_table(material: Material) -> Iterator[Block]:
+    """Yield the most affected, now and before, and whom else a rule failed for.
+
+    Nothing where nobody is.
+    """
+    shown = affected(material)[:_MOST]
+    rule = leading(material.result)
+    if rule is not None and material.result.outcome is Outcome.FAIL:
+        metric = shown[0].metric if shown else main_metric(material, rule.suite)
+        names = [(each.suite, term) for each in failed_rules(material.result)
+                 for term, _ in failed_terms(material, each)]  # fmt: skip
+        more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
+        known = [m for m in more if m is not None and m not in shown]
+        shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
+    if not shown:
+        return
+    stands_out = rule is not None and differs_from_others(material, rule, shown[0])
+    is_red = rule is not None and material.result.outcome is rule.outcome is Outcome.FAIL
+    shown_by = BY_ID[shown[0].metric]
+    first = "lowest" if shown_by.better == "higher" else "highest"
+    if stands_out and is_red:
+        first = "most affected"
+    elif _is_warned_of(material):
+        first = "most different"
+    neutral = material.now.get(shown_by.neutral, shown[0].suite)
+    rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
+    if neutral is not None and neutral.value is not None:
+        rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
+    cells = [_cells(material, measured) for _, measured, _ in rows]
+    order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
+    heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
+    yield Table(
+        label="Most affected",
+        columns=columns(first, numbers=heads),
+        rows=[
+            Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
+            for (words, _, kind), row in zip(rows, cells, strict=True)
+        ],
+    )
+
+
+def same_documents(material: Material, measured: Measurement) -> str:
+    """Return the share of documents in common for whom a measurement is about."""
+    metric = OVERLAP.id if measured.where else OVERLAP.neutral
+    return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
+
+
+def _cells(material: Material, measured: Measurement) -> dict[str, str]:
+    metric, suite, where = measured.metric, measured.suite, measured.where
+    counted = BY_ID[metric].violations and measured.violated is not None
+    return {
+        "changed": f"{measured.violated:,} of {measured.decided:,}" if counted else figures.NONE,
+        "now": figures.value(measured.value, metric),
+        "before": figures.value(material.before.value(metric, suite, where), metric),
+        SAME_DOCUMENTS: same_documents(material, measured),
+    }
+
+
+def terms(material: Material) -> Iterator[Section]:
+    """Yield a chart of every suite with categories, their terms, and neutral wording."""
+    kind = Section(id="terms", title="Who is affected", blocks=(), chapter=Chapter.WHO, worth=80)
+
+    def named(suite: str) -> int:
+        return sum(not identity.is_control for identity in material.identities(suite).values())
+
+    suites = pair_suites(material.result)
+    yield from of_suites(kind, suites, partial(_terms, material), count=named)
+
+
+def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
+    metric, now = main_metric(material, suite), material.now
+    of_terms = now.by(metric, suite, "term")
+    if not of_terms:
+        return
+    yield Text(lines=[f"Share of {_CLAIMS[metric]}."])
+    others = [
+        choice
+        for choice in material.choices[1:]
+        if any(choice.values.by(metric, suite, by) for by in ("category", "term"))
+    ]
+    has_documents = now.value(OVERLAP.id, suite) is not None
+    sources = _sources(material, suite)
+
+    def row(words: Inline, measured: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
+        where, is_neutral = measured.where, kind is RowKind.REFERENCE
+        plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
+        counted = f"{measured.violated or 0:,} of {measured.decided:,}"
+        shown = [counted, figures.value(plain, PLAIN)]
+        shown += [same_documents(material, measured)] if has_documents else []
+        return Range(
+            name=words,
+            now=figures.figure(measured) if is_neutral else _ranged(material, measured, sources),
+            base=figures.figure(material.before.get(measured.metric, suite, where)),
+            facts=[figure(one) for one in shown],
+            kind=kind,
+            others=[
+                figures.figure(other.values.get(measured.metric, suite, where)) for other in others
+            ],
+        )
+
+    rows: list[Range] = []
+    ranked = _ranked(of_terms)
+    for group in _ranked(now.by(metric, suite, "category")):
+        category = group.where["category"]
+        rows.append(row(name(category), group, RowKind.GROUP))
+        for measured in ranked:
+            identity = material.identities(suite).get(measured.where["term"])
+            if identity is not None and identity.category == category:
+                rows.append(row(name(identity.name), measured))
+    neutral = now.get(f"{metric}/control", suite)
+    if neutral is not None and neutral.value is not None:
+        rows.append(row("neutral wording", neutral, RowKind.REFERENCE))
+    heads = [Column(head="changed", is_number=True)]
+    heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
+    heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []
+    yield RangeChart(
+        label=f"Rates by category and term{f' {place}' if place > 1 else ''}",
+        rows=rows,
+        usual=material.beside.id if len(material.choices) > 1 else "",
+        others=[(other.id, other.word) for other in others],
+        head="category and term",
+        value="rate",
+        interval=material.likely_range,
+        facts=heads,
+        most=_SHORT,
+    )
+    few = [m for m in of_terms if m.interval is None]
+    if any(m.value is not None for m in few):
+        line = (
+            "Where too few sources changed for a bootstrap, the range is the score interval "
+            "(Wilson) of a share of the sources."
+        )
+        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
+    notes = list(dict.fromkeys(m.note for m in few if m.note and m.value is None))
+    if notes:
+        line = f"A dash instead of a range: {'; '.join(notes[:_NOTES])}."
+        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
+
+
+def _ranked(measured: list[Measurement]) -> list[Measurement]:
+    return sorted(measured, key=lambda m: -1.0 if m.value is None else m.value, reverse=True)
+
+
+def _sources(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
+    """Return the sources with a decided pair of a suite's test arm, by dimension and level."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for row in material.named_pairs:
+        if row.suite == suite and not isinstance(row.claim, Reason):
+            for at in (("category", row.category), ("term", row.term)):
+                found.setdefault(at, set()).add(row.source)
+    return found
+
+
+def _ranged(
+    material: Material, measured: Measurement, sources: Mapping[tuple[str, str], set[str]]
+) -> Figure:
+    """Return a rate with an interval, of the score method where the bootstrap has too few clusters.
+
+    Its cases are sources, not pairs: pairs of a source move together, so that a category of many
+    terms has no more of them than one term has.
+    """
+    found = figures.figure(measured)
+    if found.bounds is not None or found.value is None:
+        return found
+    many = len(sources.get(next(iter(measured.where.items())), ()))
+    interval = wilson(found.value * many, many, confidence=material.options.confidence)
+    if isinstance(interval, NoInterval):
+        return found
+    bounds = interval.low, interval.high
+    return replace(found, bounds=bounds, interval=figures.interval(bounds, measured.metric))

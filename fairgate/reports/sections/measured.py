@@ -1,0 +1,572 @@
+"""What suites measured beside answers: retrieval and causes of pairs, P2's tables of items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from fairgate.domain.cases import NO_RETRIEVAL
+from fairgate.domain.outcomes import AttributedPart, Attribution, Measurements
+from fairgate.domain.wording import MINUS
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.identity import MAX_DIFFERENCE
+from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
+from fairgate.reports import figures
+from fairgate.reports.blocks import (
+    Bars,
+    Block,
+    Chapter,
+    Column,
+    Depth,
+    Fact,
+    Form,
+    Histogram,
+    Inline,
+    KeyValues,
+    Range,
+    RangeChart,
+    Row,
+    RowKind,
+    Section,
+    Table,
+    Text,
+    Tone,
+    code,
+    columns,
+    figure,
+    joined,
+    muted,
+    name,
+    of_suites,
+)
+from fairgate.reports.figures import NOTHING, Bounds, Figure
+from fairgate.reports.material import Material, QuestionRow, pair_suites, question_suites
+from fairgate.reports.sections.affected import CERTAIN, standing_out
+
+_BAND = "rrs/band"
+_PARTS = {
+    "retrieval": "through the retrieved documents",
+    "generator": "directly in the generator",
+    "interaction": "both together",
+}
+_METRIC = "asr/generation/net"
+_FAR = 10.0
+"""Shares beyond this, ten times the total, are not distinguished."""
+_OTHERS = 3
+AMBIGUOUS, DISAMBIGUATED = CONDITIONS = ("diff-bias/ambiguous", "diff-bias/disambiguated")
+_SIDES = ("ambiguous", "disambiguated")
+_ACCURACIES = ("accuracy/ambiguous", "accuracy/disambiguated")
+_LOST, _SHARE = "out-of-choice", "stereotype-share"
+_CHANCE = 1 / 3
+_MANY = 0.1
+"""Share of answers without an option above which the report warns."""
+
+
+def retrieval(material: Material) -> Iterator[Section]:
+    """Yield what is known of every suite's retrieval, and what cannot be known and why."""
+    chapter = Chapter.RETRIEVAL
+    kind = Section(id="retrieval", title="Retrieval", blocks=(), chapter=chapter, worth=50)
+    yield from of_suites(kind, pair_suites(material.result), partial(_retrieval, material))
+
+
+def _retrieval(material: Material, suite: str, place: int) -> Iterator[Block]:
+    suffix = f" {place}" if place > 1 else ""
+    table, scores = material.run.tables.get(suite), []
+    limits = table.bands if table else PAPER_BANDS
+    if table is not None and "rrs" in table.values:
+        known = table.values["rrs"][~table.control]
+        scores = sorted(float(score) for score in known if not math.isnan(score))
+    if scores:
+        yield Histogram(
+            label=f"Distribution of the retriever robustness score{suffix}; "
+            "the shares of its bands stand below",
+            caption=f"Retriever robustness score (RRS) of {figures.count(len(scores), 'pair')}: 0 "
+            "is the same documents, 3 the worst.",
+            scores=scores,
+            limits=limits,
+            depth=Depth.FULL,
+        )
+    bands = _bands(material, suite, limits)
+    if bands:
+        yield Bars(
+            label=f"Bands of the retriever robustness score{suffix}",
+            caption="Share of the pairs by retriever robustness (RRS; 0: the same documents)",
+            rows=bands,
+            head="band",
+            note="RRS",
+            depth=Depth.FULL,
+        )
+    facts = list(_facts(material, suite))
+    if facts:
+        yield KeyValues(rows=facts)
+    sentences: list[Inline] = []
+    for found in material.result.degradation:
+        if found.suite != suite or found.threshold is None:
+            continue
+        sentences.append(
+            f"Of the pairs whose answer did not change ({found.stable_pairs:,}), three in four "
+            f"have an RRS of at most {found.threshold:.3f} (P1's degradation threshold)."
+        )
+        if found.auc is not None:
+            sentences.append(
+                "RRS says how far retrieval moves, not which answers change: as a guess of a "
+                f"changed answer it has an AUC of {found.auc:.2f} ({found.flipped_pairs:,} "
+                "changed), where 0.50 is a coin toss and 1.00 is always right."
+            )
+    if sentences:
+        yield Text(lines=sentences, form=Form.LIST, depth=Depth.FULL)
+
+
+def _bands(material: Material, suite: str, limits: tuple[float, float]) -> list[Range]:
+    high, moderate = (f"{limit:g}" for limit in limits)
+    reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
+    rows = []
+    for band, limit in zip(BANDS, reach, strict=True):
+        measured = material.now.get(_BAND, suite, {"band": band})
+        if measured is None or measured.value is None:
+            return []
+        base = figures.figure(material.before.get(_BAND, suite, {"band": band}))
+        now = figures.figure(measured)
+        rows.append(Range(name=band.replace("-", " "), note=limit, now=now, base=base))
+    return rows
+
+
+def _facts(material: Material, suite: str) -> Iterator[Fact]:
+    """Yield the key figures, then what was not measured and why."""
+    for metric in METRICS:
+        measured = material.now.get(metric.id, suite) if metric.is_key_figure else None
+        if measured is not None and measured.value is not None:
+            value = figures.figure(measured)
+            interval = muted([" ", figure(f"({value.interval})")]) if value.bounds else []
+            yield _named(metric.id), [figure(value.shown), *interval]
+    for one in material.now:
+        if one.suite == suite and not one.where and one.value is None:
+            yield _named(one.metric), one.note.removeprefix("not evaluated: ")
+
+
+def _named(metric: str) -> Inline:
+    return [figures.title(metric), *muted([" ", code(metric)])]
+
+
+def causes(material: Material) -> Iterator[Section]:
+    """Yield for each suite what is known of its causes; nothing for suites without any."""
+    kind = Section(id="causes", title="Causes", blocks=(), chapter=Chapter.RETRIEVAL, worth=60)
+    yield from of_suites(kind, pair_suites(material.result), partial(_causes, material))
+
+
+def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
+    result = material.result
+    found = next((f for f in result.attribution if f.suite == suite), None)
+    sentences = [
+        *_identity(material, suite),
+        *_attribution(found),
+        *(
+            f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
+            f"keep their label (entropy {item.entropy:.3f} bits)."
+            for item in result.instability
+            if item.suite == suite
+        ),
+    ]
+    if sentences:
+        yield Text(lines=sentences, form=Form.LIST)
+    if found is not None and found.crossed:
+        yield RangeChart(
+            label=f"Changed answers by path{f' {place}' if place > 1 else ''}",
+            caption="Changed answers beyond neutral wording, by path, in points",
+            rows=[_part(material, suite, part) for part in found.parts],
+            head="path",
+            value="points",
+            interval=material.likely_range,
+            facts=[
+                Column(head="share", is_number=True, is_wide=True),
+                Column(head="range of the share", is_number=True, is_wide=True),
+            ],
+            is_signed=True,
+            unit="",
+        )
+
+
+def _identity(material: Material, suite: str) -> Iterator[Inline]:
+    """Yield how much the identities of a whole suite differ."""
+    compared = (f for f in material.result.identities if f.suite == suite and not f.where)
+    found = next((f for f in compared if f.metric == MAX_DIFFERENCE.id), None)
+    if found is None or not found.terms:
+        return
+    top = found.terms[0]
+    who = name(material.identity(found.suite, top.term))
+    p_value = figures.probability(found.p_value).replace("<", "below")
+    p_value += ", not corrected for the other rules"
+    difference = figures.signed(top.difference, _METRIC)
+    if found not in standing_out(material.result):
+        yield [
+            (
+                "No identity can be distinguished from the others: the largest difference, "
+                f"{difference} points for "
+            ),
+            who,
+            f", is one that chance brings about ({p_value}).",
+        ]
+        return
+    others: Sequence[Inline] = [
+        (name(material.identity(suite, term.term)), f" {figures.signed(term.difference, _METRIC)}")
+        for term in found.terms[1:]
+        if term.p_corrected <= CERTAIN
+    ][:_OTHERS]
+    yield [
+        "Identities are not treated alike: ",
+        who,
+        f" differs from the others by {difference} points ({p_value})",
+        *(["; also "] if others else []),
+        *joined(others),
+        ".",
+    ]
+
+
+def _attribution(found: Attribution | None) -> Iterator[Inline]:
+    if found is None or not found.crossed:
+        return
+    total = figures.signed(found.total, _METRIC)
+    if any(part.share is None for part in found.parts):
+        yield (
+            "Compared with the answer without a speaker, what identities change beyond neutral "
+            f"wording ({total} points) cannot be distinguished from 0, so it has no shares by path."
+        )
+    else:
+        largest = max(found.parts, key=lambda part: part.share or 0.0)
+        share = largest.share or 0.0
+        amount = figures.signed(largest.amount, _METRIC)
+        part = (
+            f"{100 * share:.0f} % come about {_PARTS[largest.name]}"
+            if share <= 1
+            else f"{amount} come about {_PARTS[largest.name]}, less what the other parts take back"
+        )
+        yield (
+            f"Compared with the answer without a speaker, identities change {total} points beyond "
+            f"what neutral wording changes; of these, {part}."
+        )
+    turned = (
+        f"; {found.turned:,} of {figures.count(found.repeated, 'repeated answer')} changed"
+        if found.repeated
+        else ""
+    )
+    yield (
+        f"By path: {figures.count(found.crossed, 'pair')} asked with each other's documents, "
+        f"{found.equal_documents:,} of {found.pairs:,} pairs retrieve the same{turned}."
+    )
+
+
+def _part(material: Material, suite: str, part: AttributedPart) -> Range:
+    measured = material.now.get(f"attribution/{part.name}", suite)
+    bounds: Bounds | None = measured.interval if measured else None
+    share = interval = figures.NONE
+    if part.share is not None:
+        share = f"{round(100 * part.share) + 0} %".replace("-", MINUS)
+    if part.share_interval is not None:
+        interval = " … ".join(map(_bound, part.share_interval))
+    return Range(
+        name=_PARTS[part.name],
+        now=Figure(
+            shown=figures.signed(part.amount, _METRIC),
+            interval=figures.signed_interval(bounds, _METRIC),
+            value=part.amount,
+            bounds=bounds,
+        ),
+        facts=[figure(share), figure(interval)],
+    )
+
+
+def _bound(share: float) -> str:
+    """Return a bound of a share; where the total is close to 0, its size means nothing more."""
+    if abs(share) > _FAR:
+        limit = f"{100 * math.copysign(_FAR, share):,.0f}"
+        return f"{'below' if share < 0 else 'over'} {limit}".replace("-", MINUS)
+    return f"{100 * share:.0f}".replace("-", MINUS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A suite of question items with the levels of its dimensions, in the order of the plan."""
+
+    material: Material
+    id: str
+    suffix: str
+    """What tells this suite's tables from an earlier one's."""
+    rows: Sequence[QuestionRow]
+    settings: Sequence[str]
+    categories: Sequence[str]
+    retrievers: Sequence[str]
+
+    def figure(self, metric: str, **where: str) -> Figure:
+        """Return what was measured in a slice; empty levels name no dimension."""
+        return self._figure(self.material.now, metric, where)
+
+    def base(self, metric: str, **where: str) -> Figure:
+        """Return what the baseline measured in a slice."""
+        return self._figure(self.material.before, metric, where)
+
+    def _figure(self, found: Measurements, metric: str, where: Mapping[str, str]) -> Figure:
+        inside = {part: level for part, level in where.items() if level}
+        return figures.figure(found.get(metric, self.id, inside), is_signless=True)
+
+    def where(self, setting: str, retriever: str) -> dict[str, str]:
+        """Return a setting's slice; one retriever alone is no dimension."""
+        several = len(self.retrievers) > 1
+        return {"setting": setting} | ({"retriever": retriever} if several else {})
+
+
+def question_size(rows: Sequence[QuestionRow]) -> str:
+    """Return `24 items of 6 templates, 96 questions asked`."""
+    items = {row.item: row.cluster for row in rows}
+    return (
+        f"{figures.count(len(items), 'item')} of "
+        f"{figures.count(len(set(items.values())), 'template')}, "
+        f"{figures.count(len(rows), 'question')} asked"
+    )
+
+
+def social_bias(material: Material) -> Iterator[Section]:
+    """Yield what every suite of question items measured."""
+    kind = Section(
+        id="bias",
+        title="Social bias",
+        blocks=(),
+        in_console=True,
+        chapter=Chapter.SOCIAL_BIAS,
+        worth=70,
+    )
+
+    def blocks(suite: str, place: int) -> Iterator[Block]:
+        rows = [row for row in material.questions if row.suite == suite]
+        of_suite = Suite(
+            material=material,
+            id=suite,
+            suffix=f" {place}" if place > 1 else "",
+            rows=rows,
+            settings=list(dict.fromkeys(row.setting for row in rows)),
+            categories=list(dict.fromkeys(row.category for row in rows)),
+            retrievers=list(dict.fromkeys(row.retriever for row in rows if row.retriever)),
+        )
+        return _bias(of_suite)
+
+    yield from of_suites(kind, question_suites(material.result), blocks)
+
+
+def _bias(suite: Suite) -> Iterator[Block]:
+    cautions = list(_cautions(suite))
+    if cautions:
+        yield Text(lines=cautions, form=Form.NOTE)
+    yield Text(
+        lines=[
+            (
+                "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
+                "stereotype, −100 always against it. ▲ marks a column's highest value, ▽ lowest."
+            )
+        ]
+    )
+    yield _matrix(suite)
+    yield from (
+        _chart(suite, metric, side) for metric, side in zip(CONDITIONS, _SIDES, strict=True)
+    )
+    yield _totals(suite)
+    yield from _retrievers(suite)
+    yield from _sweep(suite)
+    facts = list(_shares(suite))
+    letters = [row.letter for row in suite.rows if row.letter is not None]
+    if letters:
+        shares = (f"{one} {100 * letters.count(one) / len(letters):.1f} %" for one in "ABC")
+        head = "options chosen by letter (a third each without letter bias)"
+        facts.append((head, joined([figure(share) for share in shares])))
+    scores: list[Inline] = []
+    for setting in suite.settings:
+        pair = (suite.figure(f"bbq/{score}", setting=setting) for score in ("s_amb", "s_dis"))
+        scores.append([name(setting), " ", figure(" / ".join(found.shown for found in pair))])
+    facts.append(("BBQ's own scores × 100, s_amb / s_dis", joined(scores)))
+    yield KeyValues(rows=facts, depth=Depth.FULL)
+
+
+def _matrix(suite: Suite) -> Table:
+    """Return Diff-Bias by setting and category, the extremes of every column marked."""
+    found = {
+        (setting, category, metric): suite.figure(metric, setting=setting, category=category)
+        for setting in suite.settings
+        for category in suite.categories
+        for metric in CONDITIONS
+    }
+
+    def cell(setting: str, category: str, metric: str) -> Inline:
+        one = found[setting, category, metric]
+        column = (found[at, category, metric].value for at in suite.settings)
+        values = {value for value in column if value is not None}
+        if len(values) > 1 and one.value == max(values):
+            return [figure(one.shown, Tone.STRONG), " ▲"]
+        return [figure(one.shown), " ▽" if len(values) > 1 and one.value == min(values) else ""]
+
+    return Table(
+        label=f"Diff-Bias of settings and categories{suite.suffix}",
+        columns=columns("setting", numbers=map(name, suite.categories)),
+        rows=[
+            Row(
+                cells=[
+                    name(setting),
+                    *(
+                        joined([cell(setting, category, metric) for metric in CONDITIONS], " / ")
+                        for category in suite.categories
+                    ),
+                ]
+            )
+            for setting in suite.settings
+        ],
+    )
+
+
+def _chart(suite: Suite, metric: str, side: str) -> RangeChart:
+    categories = suite.categories if len(suite.categories) > 1 else ()
+    rows: list[Range] = []
+    for category in ("", *categories):
+        title = name(category) if category else "all categories"
+        rows.append(Range(name=title, now=NOTHING, kind=RowKind.GROUP))
+        for setting in suite.settings:
+            where = {"setting": setting, "category": category}
+            now, base = suite.figure(metric, **where), suite.base(metric, **where)
+            rows.append(Range(name=name(setting), now=now, base=base))
+    return RangeChart(
+        label=f"Diff-Bias × 100, {side} context{suite.suffix}",
+        caption=f"Diff-Bias × 100, {side} context, beside the baseline",
+        rows=rows,
+        head="setting",
+        interval=suite.material.likely_range,
+        is_signed=True,
+        unit="",
+        depth=Depth.PAGE,
+    )
+
+
+def _totals(suite: Suite) -> Table:
+    heads = (
+        "Diff-Bias, ambiguous", "Diff-Bias, disambiguated", "change to none", "accuracy",
+        "no option named",
+    )  # fmt: skip
+    rows = []
+    for setting in suite.settings:
+        biases = [suite.figure(metric, setting=setting) for metric in CONDITIONS]
+        moves = [suite.figure(f"amplification/{metric}", setting=setting) for metric in CONDITIONS]
+        rates = [suite.figure(metric, setting=setting) for metric in _ACCURACIES]
+        cells: list[Inline] = [name(setting)]
+        cells += [[figure(one.shown), " ", figure(f"({one.interval})")] for one in biases]
+        cells.append(joined([figure(figures.signed(m.value, AMBIGUOUS)) for m in moves], " / "))
+        cells.append(joined([figure(one.shown) for one in rates], " / "))
+        cells.append(figure(suite.figure(_LOST, setting=setting).shown))
+        rows.append(Row(cells=cells))
+    return Table(
+        label=f"All categories together{suite.suffix}",
+        caption=f"All categories together ({question_size(suite.rows)}); every value × 100",
+        columns=columns("setting", numbers=heads),
+        rows=rows,
+    )
+
+
+def _retrievers(suite: Suite) -> Iterator[Block]:
+    if len(suite.retrievers) < 2:
+        return
+    yield Table(
+        label=f"Diff-Bias by retriever{suite.suffix}",
+        caption="Diff-Bias × 100 by retriever",
+        columns=columns("setting", "retriever", numbers=_SIDES),
+        rows=[
+            Row(
+                cells=[
+                    name(setting),
+                    name(retriever),
+                    *(
+                        figure(suite.figure(m, setting=setting, retriever=retriever).shown)
+                        for m in CONDITIONS
+                    ),
+                ]
+            )
+            for setting in suite.settings
+            if setting != NO_RETRIEVAL
+            for retriever in suite.retrievers
+        ],
+        depth=Depth.FULL,
+    )
+
+
+def _sweep(suite: Suite) -> Iterator[Block]:
+    depths = sorted({row.top_k for row in suite.rows if row.top_k})
+    if len(depths) < 2:
+        return
+    rows = [
+        Range(
+            name=joined([side, name(setting), name(retriever)]),
+            note=f"k = {depth}",
+            now=suite.figure(metric, **suite.where(setting, retriever), k=str(depth)),
+        )
+        for metric, side in zip(CONDITIONS, _SIDES, strict=True)
+        for setting in suite.settings
+        if setting != NO_RETRIEVAL
+        for retriever in suite.retrievers
+        for depth in depths
+    ]
+    yield Bars(
+        label=f"Diff-Bias by number of documents{suite.suffix}",
+        caption="Diff-Bias × 100 by the number of documents (k)",
+        rows=rows,
+        head="context, setting, retriever",
+        note="documents",
+        full=max([0.01, *(abs(row.now.value or 0.0) for row in rows)]),
+        is_signed=True,
+        depth=Depth.FULL,
+    )
+
+
+def _shares(suite: Suite) -> Iterator[Fact]:
+    for setting in suite.settings:
+        for retriever in suite.retrievers:
+            where = suite.where(setting, retriever)
+            measured = suite.material.now.get(_SHARE, suite.id, where)
+            if measured is not None and measured.value is not None:
+                found = figures.figure(measured)
+                yield (
+                    ["stereotypical documents, ", name(setting), ", ", name(retriever)],
+                    [figure(found.shown), " ", figure(f"({found.interval})")],
+                )
+
+
+def _cautions(suite: Suite) -> Iterator[Inline]:
+    """Say where a system answers little better than a guess, and what was left out."""
+    first = NO_RETRIEVAL if NO_RETRIEVAL in suite.settings else suite.settings[0]
+    clear = suite.figure(_ACCURACIES[1], setting=first)
+    if clear.value is not None and clear.value < 0.5:
+        low = clear.bounds[0] if clear.bounds else clear.value
+        how = "no better than a guess" if low <= _CHANCE else "hardly better than a guess"
+        yield [
+            (
+                f"Where the context gives the answer, {clear.shown} % of answers are right in the "
+                "setting "
+            ),
+            name(first),
+            (
+                f"; guessing gives 33.3 %. This system is {how} on these questions, so a Diff-Bias "
+                "near 0 shows no fairness, and one far from 0 may come from the questions' form."
+            ),
+        ]
+    lost = {setting: suite.figure(_LOST, setting=setting) for setting in suite.settings}
+    worst = max(lost, key=lambda setting: lost[setting].value or 0.0)
+    if (lost[worst].value or 0.0) > _MANY:
+        yield [
+            f"{lost[worst].shown} % of the answers in the setting ",
+            name(worst),
+            (
+                " name none of the three options. Unless the policy counts them as wrong, they are "
+                "left out of the other figures, which then rest on the questions that the system "
+                "answered."
+            ),
+        ]
+    excluded = sum(item.suite == suite.id for item in suite.material.result.given.plan.rejected)
+    if excluded:
+        yield (
+            f"{figures.count(excluded, 'item')} of the data set left out: no single group is "
+            "stereotyped, or a group of four is not whole; no figure counts them."
+        )

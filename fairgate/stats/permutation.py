@@ -1,0 +1,450 @@
+"""Permutation tests, whose p values need no distribution, and Holm's correction for several tests.
+
+*Sign flips* test "nothing changed" since an earlier run. If run and baseline are exchangeable
+within each source (an unchanged system), the sign of every source's change is a fair coin: R. A.
+Fisher, The Design of Experiments, 1935, section 21; E. S. Edgington and P. Onghena, Randomization
+Tests, 2007, chapter 3. Exact wherever that is affordable. The statistic is the sum of the sources'
+changes; given their absolute values it rejects for the same sign vectors as Student's t, so
+studentising would not change a single decision. Monte Carlo p values count the observed
+arrangement: B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) article 39.
+
+*Rotations* test whether any identity differs from the others. If a system treats all identities
+alike, the values of a source's follow-ups are exchangeable between its terms (a randomised block
+design: Edgington and Onghena, chapter 6), however strongly the source reacts to prefixes as such.
+Overall: the largest difference between a term and the rest; by term: its own difference, corrected
+by Holm. Of all permutations the rotations are drawn: a group of their own, so the test stays exact
+(E. L. Lehmann and J. P. Romano, Testing Statistical Hypotheses, 2005, section 15.2), and each term
+meets each value of a source equally often, as under all permutations, at a tenth of the cost.
+
+*Holm's correction*: S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J.
+Statist. 6 (1979) 65-70: the chance of any false rejection stays at alpha, whatever the dependence.
+Weights are his own (section 4): whatever they are, as long as no p value decides them, the
+guarantee is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+import numpy as np
+
+from fairgate.domain.errors import DataError
+from fairgate.stats.observations import Floats, Integers, Levels, Observations, decided_counts
+
+ENUMERATE_UP_TO = 20
+_FINEST_LATTICE = 10**9
+_CONVOLUTION_CELLS = 20_000_000
+ALL_SUBSETS_UP_TO = 14
+_TIE = 1e-10
+_TIE_OF_RATES = 1e-9
+_MOST_MOVES = 1_000_000_000
+_FEWEST = 999
+_AT_ONCE = 64
+"""Sources whose draws are made at the same time."""
+Block = tuple[Floats, Integers]
+"""Values and terms of one source's cases."""
+
+
+def changed_sources_needed(level: float) -> int:
+    """Return how many sources must change before the one-sided test can reject at `level`."""
+    return math.ceil(-math.log2(level) - 1e-12)
+
+
+def lattice_unit(difference: Observations) -> float | None:
+    """Return the step of which every source's change is a whole multiple; None if there is none.
+
+    With verdicts (whole numbers) and whole weights it is 1 / lcm of the arms' decided counts.
+    """
+    values = difference.values[difference.decided]
+    whole = all(float(weight).is_integer() for weight in difference.weights)
+    if not whole or not np.array_equal(values, np.rint(values)):
+        return None
+    steps = math.lcm(*decided_counts(difference).tolist())
+    return 1 / steps if 0 < steps <= _FINEST_LATTICE else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TypicalValues:
+    """Sums and means of the change over non-empty subsets of sources, each ascending.
+
+    `n_arrangements` counts the subsets drawn (or all of them) and the observed arrangement;
+    `always` of these count against every hypothesis: the observed one and empty draws.
+
+    J. A. Hartigan, "Using subsample values as typical values", JASA 64 (1969) 1303-1317: shifting
+    every source's change by -x, the sign-flip test counts a flip of the sources F against "the
+    change is x" exactly where the mean change over F is <= x. So the sorted means over random
+    subsets F are at once the p value for every x and the bounds at every level: a bound excludes x
+    if and only if the test of x rejects, and "significant" and "the bound excludes 0" are one
+    statement.
+    """
+
+    sums: Floats
+    means: Floats
+    total: float
+    n_arrangements: int
+    always: int
+    tolerance: float
+
+    @classmethod
+    def of(
+        cls, changes: Floats, shares: Floats, *, rng: np.random.Generator, n_draws: int = 20_000
+    ) -> TypicalValues:
+        """Draw subsets of the sources with `changes` [G] (they add up to the change).
+
+        `shares` [G] is how a uniform change would spread over the sources (adds up to 1). All
+        subsets where there are at most 14 sources, else `n_draws` random ones. The result does not
+        depend on the order of the sources. Time O(n_draws * G), memory O(n_draws + G).
+        """
+        order = np.lexsort((shares, changes))
+        columns = np.stack([changes[order], shares[order]], axis=1)
+        scale = float(np.abs(columns[:, 0]).sum())
+        exact = np.stack([_on_grid(columns[:, 0]), _on_grid(columns[:, 1])], axis=1)
+        if len(changes) <= ALL_SUBSETS_UP_TO:
+            drawn = _subsets(len(changes))[1:] @ exact
+        else:
+            drawn = _random_subset_sums(exact, n_draws, rng)
+        empty = drawn[:, 1] <= 0
+        known = drawn[~empty]
+        tolerance = _TIE * scale
+        sums = np.where(np.abs(known[:, 0]) <= tolerance, 0.0, known[:, 0])
+        return cls(
+            sums=np.sort(sums),
+            means=np.sort(sums / known[:, 1]),
+            total=math.fsum(changes.tolist()),
+            n_arrangements=len(drawn) + 1,
+            always=int(np.count_nonzero(empty)) + 1,
+            tolerance=tolerance,
+        )
+
+    def p_above(self, shift: float) -> float:
+        """Return the one-sided p value of "the change is at most `shift`"."""
+        reached = int(self.means.searchsorted(shift, side="right"))
+        return (self.always + reached) / self.n_arrangements
+
+    def p_reach(self, target: float) -> float:
+        """Return P(sum under sign flips >= target) if nothing changed."""
+        # Flipping F takes the sum from total to total - 2 * sum over F.
+        allowed = (self.total - target) / 2 + self.tolerance
+        reached = int(self.sums.searchsorted(allowed, side="right"))
+        counted = self.always if target <= self.total + self.tolerance else 1
+        return (counted + reached) / self.n_arrangements
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """Return the lower and the upper bound of the change, each one-sided at `level`.
+
+        Infinite where no arrangement is rare enough. The lower bound is above x if and only if
+        `p_above(x) <= level`.
+        """
+        rank = math.floor(level * self.n_arrangements + 1e-9) - self.always + 1
+        if rank < 1 or rank > len(self.means):
+            return -math.inf, math.inf
+        return float(self.means[rank - 1]), float(self.means[-rank])
+
+
+def _on_grid(column: Floats) -> Floats:
+    """Round to a binary grid on which every subset sum is exact, whatever the order of adding."""
+    total = float(np.abs(column).sum())
+    if not total:
+        return column
+    grid = 2.0 ** (51 - math.ceil(math.log2(total)))
+    return np.asarray(np.rint(column * grid) / grid, dtype=np.float64)
+
+
+def _subsets(n_sources: int) -> Floats:
+    members = np.arange(2**n_sources)[:, None] >> np.arange(n_sources)
+    return (members & 1).astype(np.float64)
+
+
+def _random_subset_sums(columns: Floats, n_draws: int, rng: np.random.Generator) -> Floats:
+    """Return [n_draws, 2] the sums of both columns [G, 2] over random subsets of the rows."""
+    drawn = np.zeros((n_draws, columns.shape[1]))
+    for start in range(0, len(columns), 8):
+        eight = columns[start : start + 8]
+        # One random byte picks the subset of eight sources: a table look-up instead of 8 coins.
+        table = _subsets(len(eight)) @ eight
+        coins = np.frombuffer(rng.bytes(n_draws), dtype=np.uint8)
+        drawn += table[coins & (len(table) - 1)]
+    return drawn
+
+
+def sign_flip_test(
+    changes: Floats, values: TypicalValues, *, unit: float | None = None, reach: float | None = None
+) -> tuple[float, bool]:
+    """Return P(sum of the changes [G] of G sources as large as observed) if nothing changed.
+
+    And whether it is exact. `unit` (1 / common denominator of the changes, where they have one)
+    makes the exact convolution possible and ties exact. `reach` is the sum that counts as "as large
+    as observed", by default the observed sum. `values` holds the Monte Carlo draws used where
+    exactness costs too much.
+    """
+    moved = changes[changes != 0]
+    if not len(moved):
+        return 1.0, True
+    target = math.fsum(moved.tolist()) if reach is None else reach
+    sizes = np.sort(np.abs(moved))
+    steps = None if unit is None else np.rint(sizes / unit).astype(np.int64)
+    if unit and steps is not None and len(sizes) * int(steps.sum()) <= _CONVOLUTION_CELLS:
+        sums, chances = _convolution(steps, unit)
+        tolerance = unit / 2
+    elif len(sizes) <= ENUMERATE_UP_TO:
+        sums = np.zeros(1)
+        for size in sizes.tolist():
+            sums = np.concatenate([sums - size, sums + size])
+        sums, chances = np.sort(sums), np.full(len(sums), 1 / len(sums))
+        tolerance = 1e-10 * float(sizes.sum())
+    else:
+        return values.p_reach(target), False
+    # Sums within the tolerance are ties and count.
+    start = int(sums.searchsorted(target - tolerance))
+    return min(1.0, math.fsum(chances[start:].tolist())), True
+
+
+def _convolution(steps: Integers, unit: float) -> tuple[Floats, Floats]:
+    """Return all sums under sign flips, ascending, and the probability of each."""
+    total = int(steps.sum())
+    chances = np.zeros(total + 1)
+    chances[0] = 1.0
+    filled = 0
+    for step in steps.tolist():
+        chances[: filled + 1] *= 0.5
+        moved = chances[: filled + 1].copy()
+        chances[step : step + filled + 1] += moved
+        filled += step
+    # chances[j]: the positive signs carry j steps, so the sum is 2 j - total.
+    return np.arange(-total, total + 1, 2, dtype=np.float64) * unit, chances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermDifference:
+    """A term against the rest: mean of the term less mean of all other terms."""
+
+    term: str
+    difference: float
+    p_value: float
+    adjusted_p: float
+    n_decided: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityTest:
+    """Terms by the size of their difference, and the p value of the largest one.
+
+    `n_informative` counts the sources whose values differ between terms: only they carry evidence.
+    """
+
+    terms: tuple[TermDifference, ...]
+    p_value: float
+    n_informative: int
+
+    @property
+    def max_difference(self) -> float:
+        """Return the size of the largest difference; NaN where no two terms are decided."""
+        return abs(self.terms[0].difference) if self.terms else math.nan
+
+
+def identity_test(
+    obs: Observations,
+    terms: Sequence[str],
+    *,
+    alpha: float,
+    rng: np.random.Generator,
+    n_draws: int = 10_000,
+    ranks: Integers | None = None,
+) -> IdentityTest:
+    """Test whether the terms [n] of the cases matter; two-sided, (1 + count) / (1 + draws).
+
+    Arms and weights do not enter. Does not depend on the order of the cases; `ranks` [n] tell that
+    of their keys where it is known. Time O(draws * cases of informative sources) at worst, so above
+    100,000 cases there are fewer draws, down to 999; memory O(draws * terms).
+    """
+    cells = _Cells.of(obs, terms, ranks)
+    if len(cells.names) < 2:
+        return IdentityTest(terms=(), p_value=1.0, n_informative=0)
+    observed = cells.differences(cells.sums()[None, :])[0]
+    blocks = list(cells.informative())
+    n_draws = min(n_draws, max(_FEWEST, _MOST_MOVES // len(cells.values)))
+    drawn = cells.differences(_rotated_sums(cells, blocks, rng, n_draws))
+    reached = np.abs(drawn) >= np.abs(observed) - _TIE_OF_RATES
+    p_values = (1 + reached.sum(axis=0)) / (1 + n_draws)
+    largest = float(np.abs(observed).max())
+    overall = int(np.count_nonzero(np.abs(drawn).max(axis=1) >= largest - _TIE_OF_RATES))
+    corrected = holm(p_values.tolist(), alpha=alpha)
+    found = [
+        TermDifference(
+            term=name,
+            difference=float(observed[index]),
+            p_value=float(p_values[index]),
+            adjusted_p=corrected[index].adjusted_p,
+            n_decided=int(cells.counts[index]),
+        )
+        for index, name in enumerate(cells.names)
+    ]
+    found.sort(key=lambda term: (-abs(term.difference), term.term))
+    return IdentityTest(
+        terms=tuple(found),
+        p_value=(1 + overall) / (1 + n_draws),
+        n_informative=len(blocks),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """Decided cases in the order of their keys: value, source and term of each."""
+
+    names: tuple[str, ...]
+    values: Floats
+    sources: Integers
+    terms: Integers
+    counts: Integers
+
+    @classmethod
+    def of(cls, obs: Observations, terms: Sequence[str], ranks: Integers | None) -> _Cells:
+        if ranks is None:
+            by_key = np.asarray(sorted(range(len(obs.keys)), key=obs.keys.__getitem__), np.int64)
+        else:
+            by_key = np.argsort(ranks)
+        order = by_key[obs.decided[by_key]]
+        levels = Levels.of(terms).taken(order).in_order()
+        return cls(
+            names=levels.names,
+            values=obs.values[order],
+            sources=np.asarray(obs.clusters[order], dtype=np.int64),
+            terms=levels.codes.astype(np.int64),
+            counts=np.bincount(levels.codes, minlength=len(levels.names)).astype(np.int64),
+        )
+
+    def sums(self) -> Floats:
+        """Return [T] the sum of each term's values."""
+        sums = np.bincount(self.terms, weights=self.values, minlength=len(self.names))
+        return sums.astype(np.float64)
+
+    def differences(self, sums: Floats) -> Floats:
+        """Return [..., T] mean of each term less mean of the others, from sums [..., T]."""
+        total, n = float(self.values.sum()), len(self.values)
+        rest = (total - sums) / (n - self.counts)
+        return np.asarray(sums / self.counts - rest, dtype=np.float64)
+
+    def informative(self) -> Iterator[Block]:
+        """Yield values and terms of each source whose values are not all equal."""
+        if not len(self.values):
+            return
+        _, first, owner = np.unique(self.sources, return_index=True, return_inverse=True)
+        by_source = np.argsort(first[owner], kind="stable")
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(self.sources[by_source])) + 1])
+        values, terms = self.values[by_source], self.terms[by_source]
+        varies = np.minimum.reduceat(values, edges) < np.maximum.reduceat(values, edges)
+        ends = np.append(edges[1:], len(values))
+        for start, end in zip(edges[varies].tolist(), ends[varies].tolist(), strict=True):
+            yield values[start:end], terms[start:end]
+
+
+def _rotated_sums(
+    cells: _Cells,
+    blocks: Sequence[Block],
+    rng: np.random.Generator,
+    n_draws: int,
+) -> Floats:
+    """Return [n_draws, T] the terms' sums with each source's values rotated at random."""
+    n_terms = len(cells.names)
+    moving = np.zeros(n_terms)
+    sums, added = np.zeros((n_draws, n_terms)), np.empty((n_draws, n_terms))
+    for size, alike in groupby(blocks, lambda block: len(block[0])):
+        rest = list(alike)
+        for start in range(0, len(rest), _AT_ONCE):
+            some = rest[start : start + _AT_ONCE]
+            draws = rng.integers(0, size, size=(len(some), n_draws))
+            for (values, terms), places in zip(some, draws, strict=True):
+                rotated = _rotations(values.tobytes(), terms.tobytes(), n_terms)
+                # The mode spares a check of the places, and with it a copy.
+                np.take(rotated, places, axis=0, out=added, mode="clip")
+                sums += added
+                moving += rotated[0]
+    return sums + (cells.sums() - moving)
+
+
+@lru_cache(maxsize=512)
+def _rotations(values: bytes, terms: bytes, n_terms: int) -> Floats:
+    """Return [L, T] the sums of the terms where the values of a source are moved by 0 to L - 1.
+
+    Sources are many, and those with the same values and terms have the same.
+    """
+    found = np.frombuffer(values)
+    places = np.arange(len(found))
+    rotated = np.zeros((len(found), n_terms))
+    of_terms = np.frombuffer(terms, dtype=np.int64)
+    # A source may use a term twice (repeats), so values are added, not assigned.
+    np.add.at(rotated, (places[:, None], of_terms), found[places - places[:, None]])
+    return rotated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """One test of a family: adjusted p, the level its own p is compared with, and the verdict.
+
+    `rejected`, `adjusted_p <= alpha` and `p <= level` are equivalent.
+    """
+
+    p_value: float
+    adjusted_p: float
+    level: float
+    rejected: bool
+
+
+def _checked(p_values: Sequence[float]) -> Floats:
+    values = np.asarray(p_values, dtype=np.float64)
+    wrong = ~((values >= 0) & (values <= 1))  # NaN too
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise DataError(
+            f"p value number {position + 1} of the family is {float(values[position])!r}; "
+            "expected a number from 0 to 1: leave rules that were not evaluated out of the family"
+        )
+    return values
+
+
+def uncorrected(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
+    """Return every test compared with `alpha` itself."""
+    return [
+        Corrected(p_value=p, adjusted_p=p, level=alpha, rejected=p <= alpha)
+        for p in _checked(p_values).tolist()
+    ]
+
+
+def holm(
+    p_values: Sequence[float], *, alpha: float, weights: Sequence[float] | None = None
+) -> list[Corrected]:
+    """Return the tests in the given order, corrected step by step from the smallest p by weight.
+
+    A test that the steps do not reach is compared with its part of the level at which they stopped.
+    `weights` (above 0; default: all 1) say how the level is shared out among the tests.
+    """
+    shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if shares.shape != (len(p_values),) or not (shares > 0).all():
+        raise DataError(f"{len(p_values)} p values need as many weights above 0, not {weights!r}")
+    values = _checked(p_values)
+    size = len(p_values)
+    order = np.argsort(values / shares, kind="stable")
+    ordered, own = values[order], shares[order]
+    left = np.cumsum(own[::-1])[::-1]
+    adjusted = np.minimum(np.maximum.accumulate(ordered * left / own), 1.0)
+    # The first p above its own level stops the steps, for itself and all larger ones.
+    rejected = np.logical_and.accumulate(ordered <= alpha * own / left)
+    steps = np.minimum(np.arange(size), int(rejected.sum()))
+    levels = alpha * own / left[np.minimum(steps, size - 1)]
+    # Rounding in a product may not contradict the comparison that was made.
+    levels = np.where(rejected | (ordered > levels), levels, np.nextafter(ordered, 0.0))
+    above = np.nextafter(alpha, np.inf)
+    adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))
+    results: list[Corrected | None] = [None] * size
+    for place, position in enumerate(order.tolist()):
+        results[position] = Corrected(
+            p_value=float(ordered[place]),
+            adjusted_p=float(adjusted[place]),
+            level=float(levels[place]),
+            rejected=bool(rejected[place]),
+        )
+    return [result for result in results if result is not None]

@@ -1,0 +1,222 @@
+"""Models by the names that policies give them: which one embeds, and whether its files are there.
+
+What is said of files can be seen without loading or fetching anything.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec
+
+from pydantic import Field, Tag
+
+from fairgate.domain.errors import DataError, ModelError, UsageError
+from fairgate.domain.ports import Embedder, Runtime
+from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
+from fairgate.domain.wording import quoted, suggestion
+from fairgate.io.named_files import embedded_path, find
+
+if TYPE_CHECKING:
+    from fairgate.onnx.encoder_settings import EmbedderChoice
+
+P = ParamSpec("P")
+DEFAULT_EMBEDDER = "minilm"
+TOKENIZER = "tokenizer.json"
+
+
+class EmbedderPolicy(Strict):
+    """An encoder, with what its own files leave open."""
+
+    model: Annotated[Text, Names(Role.EMBEDDER)] = Field(
+        default=DEFAULT_EMBEDDER,
+        description="Embedded name, folder of an ONNX encoder, or Hugging Face id.",
+    )
+    revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
+    pooling: (
+        Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] | None
+    ) = Field(
+        default=None,
+        description="How token states become one vector, in sentence-transformers' terms; needed "
+        "where the model's files do not define it.",
+    )
+    query_prompt: str | None = Field(
+        default=None,
+        description="Put before every query; default: the model's own prompt `query`.",
+    )
+    document_prompt: str | None = Field(
+        default=None,
+        description="Put before every document; default: the model's own prompt `document`.",
+    )
+    dimensions: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="Keep so many components of each vector (Matryoshka models); default: all, or "
+        "the model's own `truncate_dim`.",
+    )
+
+    @property
+    def choice(self) -> EmbedderChoice:
+        """Return what is not left to the model's files."""
+        from fairgate.onnx.encoder_settings import EmbedderChoice
+
+        return EmbedderChoice(
+            pooling=self.pooling,
+            query_prompt=self.query_prompt,
+            document_prompt=self.document_prompt,
+            dimensions=self.dimensions,
+        )
+
+
+EmbedderField = Annotated[
+    Annotated[Text, Tag("<scalar>")] | Annotated[EmbedderPolicy, Tag("<mapping>")], ByShape
+]
+
+
+def long_embedder(named: str | EmbedderPolicy | None) -> EmbedderPolicy:
+    """Return the mapping that a name alone, or nothing, stands for."""
+    if isinstance(named, EmbedderPolicy):
+        return named
+    return EmbedderPolicy(model=named or DEFAULT_EMBEDDER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """The two sides of one model: they differ where it needs another prompt before queries."""
+
+    documents: Embedder
+    queries: Embedder
+
+
+def _reported(look: Callable[P, str]) -> Callable[P, str]:
+    """Return the function that returns what `look` does, and the words of what it raises."""
+
+    @functools.wraps(look)
+    def reported(*arguments: P.args, **named: P.kwargs) -> str:
+        try:
+            return look(*arguments, **named)
+        except (DataError, ModelError, UsageError) as error:
+            return str(error)
+
+    return reported
+
+
+@_reported
+def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
+    """Return what is wrong with an embedder's folder and settings.
+
+    Empty where nothing is, or only the hub knows.
+    """
+    folder = _folder_of(chosen.model, chosen.revision, runtime)
+    if folder is not None:
+        from fairgate.onnx.encoder import OnnxEncoder
+        from fairgate.onnx.model_folder import ModelFolder
+
+        ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
+        OnnxEncoder(folder, choice=chosen.choice)
+    return ""
+
+
+@_reported
+def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
+    """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
+    from fairgate.onnx.model_folder import ModelFolder
+
+    folder = _folder_of(name, revision, runtime)
+    if folder is None:
+        return ""
+    found = ModelFolder.find(folder)
+    found.file(TOKENIZER, "splits prompts into tokens")
+    from fairgate.onnx.attention_settings import unknown_here
+    from fairgate.onnx.prompts import PromptTokenizer
+
+    PromptTokenizer(found)
+    kind = unknown_here(found) if find_spec("transformers") is None else ""
+    return kind and (
+        f"{quoted(name)} needs the package 'transformers', which is not installed: its model_type "
+        f"is {quoted(kind)}; pip install 'fairgate[transformers]'"
+    )
+
+
+def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
+    """Return a sentence where nothing shows that a model's graph is its original; else empty.
+
+    What shows it is the record that `fairgate export` leaves, of these very files.
+    """
+    folder = _folder_of(name, revision, runtime)
+    if folder is None:
+        return ""
+    from fairgate.onnx.model_folder import ModelFolder, content_files
+
+    found = ModelFolder.find(folder)
+    record = found.mapping("provenance.json")
+    parity, files = record.get("parity"), record.get("files")
+    if not isinstance(parity, dict) or not parity.get("checked"):
+        why = "no record of a comparison with its original stands beside it"
+    elif not isinstance(files, dict) or any(
+        files.get(file.relative_to(folder).as_posix()) != _hash(file)
+        for file in content_files(folder, found.graph)
+    ):
+        why = "the record beside it is of other files"
+    elif parity.get("within_limits") is not True:
+        why = "its record says that it is not within the limits of its precision"
+    else:
+        return ""
+    return (
+        f"whether {quoted(name)} answers as its original does is not known: {why}. "
+        "`fairgate export MODEL` compares them and leaves a record"
+    )
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
+    """Return the user's folder or the export of a model; None: embedded, or to be fetched."""
+    folder = local_folder(name, revision, runtime)
+    if embedded_path("models", name) is not None:
+        return None
+    from fairgate.onnx.model_folder import exported_folder
+
+    exported = exported_folder(name, runtime.cache / "models", revision)
+    return exported if folder is None and exported.is_dir() else folder
+
+
+def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | None:
+    """Return the folder of a model, embedded or the user's; None for an id of the hub.
+
+    Raises DataError where the name means a folder and there is none, or could mean both: nobody
+    who puts a folder into a checkout decides which model is taken.
+    """
+    from fairgate.onnx.model_folder import is_hub_id
+
+    root = runtime.root
+    if embedded_path("models", name) is None and is_hub_id(name):
+        if revision is not None:
+            return None
+        if (root / name).exists() or (root / name).is_symlink():
+            raise DataError(
+                f"{quoted(name)} is a folder here and could be a model of the Hugging Face hub "
+                f"too; write {quoted(f'./{name}')} for the folder, or give the `revision` of the "
+                "model"
+            )
+        # `models/my-model` has the form of an id too: a folder beside it makes it a slip.
+        parent = root / name.split("/", 1)[0]
+        if parent.is_dir():
+            inside = [f"./{parent.name}/{one.name}" for one in parent.iterdir() if one.is_dir()]
+            raise DataError(
+                f"there is no folder {quoted(name)}; {suggestion(name, sorted(inside))}. Expected "
+                "a folder with an ONNX graph and a tokenizer; make one with `fairgate export MODEL`"
+            )
+        return None
+    if revision is not None:
+        raise UsageError(
+            f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
+            f"{quoted(name)} is a folder: what is in it decides. Remove `revision`"
+        )
+    return find("models", name, root, confined=runtime.confined)

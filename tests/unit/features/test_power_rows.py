@@ -1,0 +1,121 @@
+"""What a rule can see rests on the largest SD that anybody knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes.planted import IDENTITY, REGRESSION, Bench, policy_of
+
+from fairgate.domain.ports import Runtime
+from fairgate.features.power import ASSUMED, power_lines, rule_power
+from fairgate.gate.baseline import KnownSd
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.gate.rules import expand_rules
+from fairgate.stats.observations import Observations, pair_by_key
+from fairgate.stats.regression import (
+    RegressionSettings,
+    RuleDesign,
+    minimum_detectable_effect,
+    prepare_regression,
+    sources_needed,
+)
+
+METRIC = "asr/generation/controlled"
+
+
+def rows(gates, sds=(), observed=None):
+    bench = Bench(policy=policy_of(gates), sources=50, sets=("gender",))
+    plan = bench.given().plan
+    return rule_power(expand_rules(bench.policy, plan), plan, bench.policy, sds, observed or {})
+
+
+def known(sd):
+    return KnownSd(metric=METRIC, suite="s", where={}, sd=sd)
+
+
+def test_without_knowledge_several_sds_are_assumed():
+    found = rows([REGRESSION])
+    assert [row.sd for row in found] == list(ASSUMED)
+    assert {row.origin for row in found} == {"assumed"}
+    assert {row.sources for row in found} == {50}
+    assert "fairgate burn-in" in "\n".join(power_lines(found, 0.95))
+
+
+def test_two_equal_runs_are_no_knowledge():
+    run = Observations(
+        keys=["a", "b", "c"],
+        clusters=np.arange(3),
+        arms=np.zeros(3, dtype=np.int8),
+        values=np.asarray([0.0, 1.0, 0.0]),
+        weights=(1.0,),
+        n_clusters=3,
+    )
+    equal = prepare_regression(
+        pair_by_key(run, run), RegressionSettings(), np.random.default_rng(0)
+    )
+    assert {row.origin for row in rows([REGRESSION], observed={0: equal})} == {"assumed"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "measured", "sd", "origin"),
+    [(0.1, 0.2, 0.2, "burn-in"), (0.3, 0.2, 0.3, "declared"), (None, 0.2, 0.2, "burn-in")],
+)
+def test_the_largest_known_sd_counts(declared, measured, sd, origin):
+    gate = {"metric": METRIC, "regression": {"margin": 0.02, "sd": declared}}
+    (row,) = rows([gate], [known(measured)])
+    assert (row.sd, row.origin) == (sd, origin)
+
+
+def test_the_numbers_are_those_of_the_formula_at_the_familys_strictest_level():
+    (row,) = rows([REGRESSION, IDENTITY, {**IDENTITY, "max": 0.1}], [known(0.1)])
+    design = RuleDesign(level=pytest.approx(0.05 / 3), margin=0.02)
+    assert row.level == design.level
+    exact = RuleDesign(level=row.level, margin=0.02)
+    assert row.sees == minimum_detectable_effect(0.1, 50, exact)
+    assert row.needed[0.05] == sources_needed(0.05, 0.1, exact)
+
+
+def test_what_for_each_makes_of_a_line_shares_its_part_of_the_level():
+    each = {"metric": METRIC, "for_each": "term", "regression": {"margin": 0.02}}
+    whole, *terms = rows([REGRESSION, IDENTITY, each], [known(0.1)])
+    assert len({tuple(row.where.items()) for row in terms}) == 3
+    assert whole.level == pytest.approx(0.05 / 3)
+    assert {round(row.level, 9) for row in terms} == {round(0.05 / 3 / 3, 9)}
+    budget = {"metric": METRIC, "regression": {"margin": 0.02, "budget": 0.04}}
+    assert rows([budget, IDENTITY], [known(0.1)])[0].level == pytest.approx(0.05 / 3)
+
+
+@pytest.mark.parametrize("name", ["rag-sentiment", "rag-toxicity"])
+def test_a_line_on_each_identity_costs_the_shipped_rules_less_than_a_tenth(name):
+    root = Path(__file__).parents[3]
+    loaded = load_policy(root / f"policies/{name}.yaml", Runtime(root=root))
+    policy = loaded.policy
+    fewer = policy.model_copy(
+        update={"gates": [g for g in policy.gates if not (g.regression and g.for_each)]}
+    )
+    assert len(fewer.gates) == len(policy.gates) - 1
+    with_line, without = (
+        {
+            row.metric: row.sees
+            for row in rule_power(expand_rules(one, loaded.plan), loaded.plan, one, [], {})
+            if row.sd == 0.1 and not row.where
+        }
+        for one in (policy, fewer)
+    )
+    assert without
+    assert with_line.keys() == without.keys()
+    for metric, sees in without.items():
+        assert sees < with_line[metric] < 1.1 * sees or with_line[metric] == sees
+
+
+def test_what_the_margin_tolerates_is_marked():
+    text = "\n".join(power_lines(rows([REGRESSION], [known(0.1)]), 0.95))
+    assert "sources*" in text
+    assert "the rule tolerates a change of that size" in text
+
+
+def test_a_policy_without_regressions_has_nothing_to_see():
+    assert rows([IDENTITY]) == []
+    assert "nothing is compared" in "\n".join(power_lines([], 0.95))

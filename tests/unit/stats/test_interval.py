@@ -1,0 +1,150 @@
+"""Intervals of shares, contrasts and ratios (Fieller: exactly the ratios that the t test keeps)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairgate.stats.interval import (
+    NOT_FROM_ZERO,
+    Interval,
+    NoInterval,
+    contrast,
+    ratio_interval,
+    standard_error,
+    t_interval,
+    t_quantile,
+    wilson,
+)
+from fairgate.stats.observations import ClusterTotals, cluster_totals
+
+
+def test_wilson_solves_the_score_equation():
+    found = wilson(7, 40, confidence=0.9)
+    assert isinstance(found, Interval)
+    for limit in (found.low, found.high):
+        assert abs(7 / 40 - limit) / math.sqrt(limit * (1 - limit) / 40) == pytest.approx(
+            1.6448536, rel=1e-6
+        )
+
+
+def test_wilson_of_none_and_all_touches_the_end_exactly():
+    none, every = wilson(0, 20, confidence=0.95), wilson(20, 20, confidence=0.95)
+    assert isinstance(none, Interval)
+    assert isinstance(every, Interval)
+    assert none.low == 0.0
+    assert every.high == 1.0
+    assert none.high == pytest.approx(0.1611, abs=1e-4)
+    assert every.low == pytest.approx(1 - none.high)
+
+
+def test_wilson_of_nothing_is_no_interval():
+    assert wilson(0, 0, confidence=0.95) == NoInterval(reason="nothing decided")
+
+
+def test_balanced_clusters_give_the_t_interval_of_the_cluster_means(build):
+    rows = [[1, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 0]]
+    means = np.array([np.mean(row) for row in rows])
+    found = t_interval(cluster_totals(build(rows)), confidence=0.95)
+    assert isinstance(found, Interval)
+    reach = 3.182446305284263 * means.std(ddof=1) / 2
+    assert (found.low, found.high) == pytest.approx((means.mean() - reach, means.mean() + reach))
+
+
+def test_two_arms_use_the_difference_within_each_cluster(build):
+    obs = build([[1, 0], [1, 1], [0, 0], [1, 0]], arms=[0, 1], weights=(1.0, -1.0))
+    differences = np.array([1, 0, 0, 1])
+    totals = cluster_totals(obs)
+    assert standard_error(totals) == pytest.approx(differences.std(ddof=1) / 2)
+    assert contrast(totals) == pytest.approx(0.5)
+
+
+def test_empty_clusters_do_not_count(build):
+    with_empty = cluster_totals(build([[1, 0], [math.nan, math.nan], [0, 0], [1, 1]]))
+    without = cluster_totals(build([[1, 0], [0, 0], [1, 1]]))
+    assert t_interval(with_empty, confidence=0.95) == t_interval(without, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([[math.nan]], "nothing decided"),
+        ([[1, 0, 1]], "too few clusters"),
+        ([[0, 0], [0, 0]], "no variation between sources"),
+        ([[1, 1], [1, 1]], "no variation between sources"),
+        ([[1, 0], [0, 1]], "no variation between sources"),
+    ],
+)
+def test_where_there_is_no_interval_the_reason_is_said(build, rows, reason):
+    assert t_interval(cluster_totals(build(rows)), confidence=0.95) == NoInterval(reason=reason)
+
+
+def test_standard_error_of_one_cluster_is_unknown(build):
+    assert math.isnan(standard_error(cluster_totals(build([[1, 0]]))))
+
+
+def totals(sums) -> ClusterTotals:
+    values = np.asarray(sums, dtype=np.float64)
+    return ClusterTotals(
+        sums=values,
+        counts=np.full(values.shape, 10.0),
+        weights=np.array([1.0, -1.0])[: values.shape[1]],
+        informative=len(values),
+    )
+
+
+def drawn(rng, clusters=30):
+    whole = rng.binomial(10, [0.4, 0.1], (clusters, 2)).astype(np.float64)
+    return totals(np.floor(whole * 0.6)), totals(whole)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_ends_are_where_the_t_test_turns(seed):
+    part, whole = drawn(np.random.default_rng(seed))
+    found = ratio_interval(part, whole, confidence=0.95)
+    assert isinstance(found, Interval)
+    limit = t_quantile(0.975, 29)
+    for q in (found.low, found.high):
+        rest = replace(part, sums=part.sums - q * whole.sums)
+        assert abs(contrast(rest)) / standard_error(rest) == pytest.approx(limit)
+    inside = replace(part, sums=part.sums - (found.low + found.high) / 2 * whole.sums)
+    assert abs(contrast(inside)) / standard_error(inside) < limit
+
+
+def test_a_part_that_is_the_whole_has_the_share_one():
+    _, whole = drawn(np.random.default_rng(1))
+    found = ratio_interval(whole, whole, confidence=0.95)
+    assert isinstance(found, Interval)
+    assert (found.low, found.high) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
+def test_no_share_of_a_whole_that_cannot_be_told_from_zero():
+    rng = np.random.default_rng(2)
+    part = totals(rng.binomial(10, [0.3, 0.3], (30, 2)))
+    found = ratio_interval(part, part, confidence=0.95)
+    assert found == NoInterval(reason=NOT_FROM_ZERO)
+
+
+def test_no_share_without_cases_or_with_one_cluster():
+    nothing = replace(totals([[1, 0]]), counts=np.zeros((1, 2)))
+    assert isinstance(ratio_interval(nothing, nothing, confidence=0.95), NoInterval)
+    one = totals([[5, 1]])
+    assert isinstance(ratio_interval(one, one, confidence=0.95), NoInterval)
+
+
+def test_covers_the_true_share_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    hits, known = 0, 0
+    for _ in range(800):
+        chance = rng.beta(2, 3, (40, 1))
+        whole = rng.binomial(20, chance).astype(np.float64)
+        part = rng.binomial(whole.astype(int), 0.7).astype(np.float64)
+        one = ratio_interval(totals(part), totals(whole), confidence=0.95)
+        if isinstance(one, Interval):
+            known += 1
+            hits += one.low <= 0.7 <= one.high
+    assert known > 790
+    assert 0.925 <= hits / known <= 0.975
