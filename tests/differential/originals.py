@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +42,14 @@ def original(family: Family, cache: Path, attention: str | None = None) -> Origi
     facts += [torch.__version__, transformers.__version__]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
     folder = cache / key
-    if not (folder / "answers.npz").is_file():
-        shutil.rmtree(folder, ignore_errors=True)
-        _make(family, folder / "model", attention, folder / "answers.npz")
+    if not folder.is_dir():
+        # Test processes share the cache: a folder appears under its name when it is complete.
+        part = Path(tempfile.mkdtemp(dir=cache))
+        _make(family, part / "model", attention, part / "answers.npz")
+        try:
+            part.rename(folder)
+        except OSError:  # another process was first, with the same model
+            shutil.rmtree(part)
     with np.load(folder / "answers.npz") as found:
         return Original(folder / "model", found["tokens"].tolist(), found["logits"])
 
@@ -75,5 +81,4 @@ def _make(family: Family, folder: Path, attention: str | None, answers: Path) ->
             )
             tokens.append(out.sequences[0, len(prompt) :].tolist())
             logits.append(torch.stack([one[0] for one in out.logits]).float().numpy())
-    np.savez(answers.with_suffix(".part.npz"), tokens=np.array(tokens), logits=np.stack(logits))
-    answers.with_suffix(".part.npz").rename(answers)
+    np.savez(answers, tokens=np.array(tokens), logits=np.stack(logits))
