@@ -13,12 +13,16 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 ELSEWHERE := torch or slow or benchmark or systems or ray or node or browser or gfm
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
 
-.PHONY: demo test test-whole test-export test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
+.PHONY: demo demo-slm test test-whole test-export test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-people.yaml --out .fairgate/demo-people
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
+	@echo "Next: make demo-slm, the gate on a real model of 135 million parameters"
+
+demo-slm: $(VENV)/demo.stamp $(EXPORT)/export.stamp  ## the same on SmolLM2, then on two changes of it
+	$(BIN)/python tools/demo_slm.py
 
 test: $(VENV)/test.stamp lint  ## linters and the test suite, of classes of cases a sample
 	$(TESTS) -m "not (whole or $(ELSEWHERE))"

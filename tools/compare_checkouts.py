@@ -6,7 +6,7 @@ gates, and answers that are readable, unreadable or missing. Both checkouts plan
 again on other answers, judge the stored ones again, test the policy by mutants and write every format. Exit
 codes, what is printed and all files are compared, those of refused policies too. With --data (a folder with
 `bbq`, `kobbq` and `metal`, as published) suites draw published items and seeds as well. Exits 1 where any
-run differs; --ignore leaves out what is meant to differ.
+run differs; --ignore and --skip leave out what is meant to differ.
 """
 
 import argparse
@@ -228,11 +228,12 @@ def same(text: bytes, ignored: list[str]) -> bytes:
     return text
 
 
-def differences(before: Path, after: Path, ignored: list[str]) -> list[str]:
-    """Return the files that differ, by name."""
+def differences(before: Path, after: Path, ignored: list[str], skipped: list[str]) -> list[str]:
+    """Return the files that differ, by name; those of a skipped name are not compared."""
     names = {
         path.relative_to(tree) for tree in (before, after) for path in tree.rglob("*")
         if path.is_file() and not {"cache", "data"} & set(path.parts)
+        and not any(map(path.match, skipped))
     }  # fmt: skip
     found = []
     for name in sorted(names):
@@ -263,6 +264,7 @@ def options_given() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--ignore", action="append", default=[], metavar="REGEX")
+    parser.add_argument("--skip", action="append", default=[], metavar="NAME", help="*.md, say")
     parser.add_argument("--minutes", type=float, default=math.inf)
     return parser.parse_args()
 
@@ -317,7 +319,7 @@ def main() -> int:
             for at in range(len(calls))
         )
         codes[ends] = codes.get(ends, 0) + 1
-        found = differences(before, place / str(number) / "after", options.ignore)
+        found = differences(before, place / str(number) / "after", options.ignore, options.skip)
         if found:
             wrong += 1
             print(f"run {number} ({ends}): {', '.join(found)}", flush=True)

