@@ -1,7 +1,5 @@
 """Fair systems pass, biased ones fail for the right reason, through the whole real line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -4,8 +4,6 @@ The three kinds: optimum's (position_ids), the genai builder's (GroupQueryAttent
 counted by the operator) and one that numbers positions by slot, where no padding is right at all.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

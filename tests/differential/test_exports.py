@@ -1,7 +1,5 @@
 """What `fairgate export` keeps, refuses and says, on tiny random models; what it keeps answers as torch."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -3,8 +3,6 @@
 Compares the table of the reference page; `UPDATE_TABLES=1 make test-export` writes it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Retrieval against a brute-force search in float64, ties included."""
 
-from __future__ import annotations
-
 import faiss
 import numpy as np
 import pytest

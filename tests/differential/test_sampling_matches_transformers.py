@@ -1,7 +1,5 @@
 """The sampler against the warpers of transformers: the same probabilities, the same frequencies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The decoder engine on prompts that are tokens already, and a real builder folder to run it on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

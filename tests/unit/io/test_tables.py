@@ -1,7 +1,5 @@
 """CSV, TSV, JSONL and Parquet as one stream of rows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """What the engine does differently on a CUDA device, run here: only the device's name differs."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is read from a decoder's graph, and what is changed before it runs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What an encoder's files and the policy say about it, and what is refused because they do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

@@ -1,7 +1,5 @@
 """A graph that is read without its weights is the same graph, with the same bits."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 
@@ -271,13 +269,10 @@ GROUP, NESTED = b"\xfb\x07\xfc\x07", b"\xfb\x07\x08\x01\x83\x08\x84\x08\x12\x01x
 @pytest.mark.parametrize(
     ("before", "head"),
     [
-        (b"", b"\xba\x80\x80\x80\x00"),
-        (b"", b"\xba\x80\x80\x80\x10"),
-        (b"", b"\xba\x80\x80\x80\x70"),
-        (GROUP, b"\x3a"),
-        (NESTED, b"\x3a"),
+        (b"", b"\xba\x80\x80\x80\x00"), (b"", b"\xba\x80\x80\x80\x10"),
+        (b"", b"\xba\x80\x80\x80\x70"), (GROUP, b"\x3a"), (NESTED, b"\x3a"),
     ],
-)
+)  # fmt: skip
 def test_whatever_onnx_runtime_opens_is_read(before, head, tmp_path):
     """Else weights that are not hashed could be computed with, and refusals passed by."""
     add = helper.make_node("Add", ["x", "at w"], ["z"])

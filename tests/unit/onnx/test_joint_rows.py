@@ -1,7 +1,5 @@
 """Rows of unlike lengths answer together, and no bit of one depends on the others."""
 
-from __future__ import annotations
-
 import random
 import tomllib
 from dataclasses import replace

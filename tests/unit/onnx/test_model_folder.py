@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -88,14 +86,10 @@ def test_weights_count_whatever_their_file_is_called(folder, name, nested):
 @pytest.mark.parametrize(
     "name",
     [
-        "chat_template.jinja",
-        "additional_chat_templates/default.jinja",
-        "adapter_config.json",
-        "sentencepiece.bpe.model",
-        "vocab.bin",
-        "2_Normalize/config.json",
+        "chat_template.jinja", "additional_chat_templates/default.jinja", "adapter_config.json",
+        "sentencepiece.bpe.model", "vocab.bin", "2_Normalize/config.json",
     ],
-)
+)  # fmt: skip
 def test_every_file_that_somebody_may_open_counts(folder, name):
     before = fingerprint(folder)
     file = written(folder, name, "{}")

@@ -3,8 +3,6 @@
 `make test` runs this beside transformers 5 and `make test-export` beside 4.57.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -116,13 +114,10 @@ def test_a_template_that_wants_a_list_of_parts_gets_one(tmp_path, system):
 @pytest.mark.parametrize(
     "template",
     [
-        "[user][answer]",
-        "{{ messages[0].text }}[answer]",
-        "{{ messages[0].content[:3] }}",
-        "{{ messages[0].content | upper }}",
-        "{{ messages[0].content | list | string }}",
+        "[user][answer]", "{{ messages[0].text }}[answer]", "{{ messages[0].content[:3] }}",
+        "{{ messages[0].content | upper }}", "{{ messages[0].content | list | string }}",
     ],
-)
+)  # fmt: skip
 def test_a_template_that_leaves_out_the_case_is_a_model_error(tmp_path, template):
     prompts = tokenizer(tmp_path, template)
     with pytest.raises(ModelError, match=r"leaves out the message.*'Is it good"):

@@ -1,7 +1,5 @@
 """Sessions: no silent change of device, and advice that fits what ONNX Runtime said."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import sys
@@ -309,14 +307,9 @@ def test_without_onnx_runtime_the_extra_is_named(monkeypatch):
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DYNAMIC = (
-    "DynamicQuantizeLinear",
-    "DynamicQuantizeMatMul",
-    "MatMulInteger",
-    "MatMulIntegerToFloat",
-    "ConvInteger",
-    "DynamicQuantizeLSTM",
-    "QAttention",
-)
+    "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
+    "ConvInteger", "DynamicQuantizeLSTM", "QAttention",
+)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -114,12 +114,8 @@ def test_any_text(pairs, text):
 
 
 LISTED = {
-    "lstrip": True,
-    "rstrip": False,
-    "normalized": False,
-    "single_word": False,
-    "special": True,
-}
+    "lstrip": True, "rstrip": False, "normalized": False, "single_word": False, "special": True,
+}  # fmt: skip
 DECLARED = {
     "a token that is not there": ({"eos_token": "<|gone|>"}, {}),
     "further tokens that are not there": ({"additional_special_tokens": ["<x>", "<y>"], "pad_token": "<z>"}, {}),

@@ -1,7 +1,5 @@
 """Perturbation sets: the shipped ones, and a user's own with all their faults."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import resources
@@ -149,11 +147,8 @@ def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
     names = ["rase", "neutral", "own.yaml", "age", "age"]
     sets, misfits, problems = collect_perturbation_sets(names, "gender", folder=tmp_path)
     assert [place for place, _ in misfits] == [
-        ("perturbations", 0),
-        ("perturbations", 1),
-        ("perturbations", 4),
-        ("control",),
-    ]
+        ("perturbations", 0), ("perturbations", 1), ("perturbations", 4), ("control",),
+    ]  # fmt: skip
     assert [problem.path for problem in problems] == ["own.yaml"]
     assert [group.id for group in sets] == ["age"]
 

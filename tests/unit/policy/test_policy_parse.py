@@ -1,7 +1,5 @@
 """A valid policy keeps its places; an invalid one tells all problems at once, in plain words."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

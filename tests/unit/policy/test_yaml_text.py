@@ -1,7 +1,5 @@
 """YAML 1.2's core schema, exactly: no surprise dates, octals or booleans."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A corpus that changes: what is new is embedded, and the index is that of a build from nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -1,7 +1,5 @@
 """An embedder that never embeds a text twice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from fakes.embedder import HashEmbedder, TableEmbedder

@@ -1,7 +1,5 @@
 """A corpus becomes an index, once."""
 
-from __future__ import annotations
-
 import json
 import sys
 from functools import partial

@@ -1,7 +1,5 @@
 """A raw table of texts becomes a corpus."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

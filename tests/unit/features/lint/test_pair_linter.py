@@ -1,7 +1,5 @@
 """The linter against hand-written pairs, against what the generators make, and against damage."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -25,18 +23,6 @@ from fairgate.relations.frames import Realised, realise
 from fairgate.relations.linter import Linter
 from fairgate.relations.person import PersonRelation
 from fairgate.relations.relation import NotApplicable
-
-
-def test_the_pairs_are_many_and_of_every_kind():
-    pairs = labelled_pairs()
-    assert len(pairs) == len(set(pairs)) >= 300
-    assert {pair.kind for pair in pairs} == set(EditKind)
-    good = sum(not pair.fault for pair in pairs)
-    assert 0.3 < good / len(pairs) < 0.7
-    classes = Counter(pair.fault for pair in pairs if pair.fault)
-    assert len(classes) >= 20
-    for kind in EditKind:
-        assert {bool(pair.fault) for pair in pairs if pair.kind is kind} == {True, False}
 
 
 def test_precision_and_recall_on_the_pairs():
@@ -211,14 +197,6 @@ def test_generated_pairs_that_are_damaged_are_rejected(damage):
             tried += 1
             assert linter().fault(kind, source, broken) is not None, (kind, source, broken)
     assert tried > 40
-
-
-def test_an_edit_of_one_kind_is_rejected_as_another():
-    """One removal is no removal of all, no denial and no permutation, and so on."""
-    for kind, source, follow_up in made_pairs("genfair", 40, seed=3):
-        if kind in (EditKind.REMOVE_ONE, EditKind.PERMUTE):
-            for other in {EditKind.NEGATE_ONE, EditKind.SUBSTITUTE_ALL, EditKind.NEGATE_ALL}:
-                assert linter().fault(other, source, follow_up) is not None
 
 
 @pytest.mark.parametrize(

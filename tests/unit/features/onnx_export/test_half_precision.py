@@ -1,7 +1,5 @@
 """Half precision keeps its hands off positions, in our exports and in graphs that users bring."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np
@@ -76,12 +74,6 @@ def test_means_of_squares_stay_in_float32(halved):
     assert len(squares) >= 3
     assert {types[node.output[0]] for node in squares} == {TensorProto.FLOAT}
     assert sum(one.data_type == TensorProto.FLOAT16 for one in model.graph.initializer) > 10
-
-
-def test_the_cut_is_found_in_a_halved_graph_too(halved):
-    session = DecoderSession(ModelFolder.find(halved), device="cpu", threads=1)
-    assert session.cut
-    assert session.pads
 
 
 HALF_WEIGHTS = numpy_helper.from_array(np.ones(4, dtype=np.float16), "w")

@@ -149,25 +149,11 @@ SAID = [
     ('"No"', "no"),
 ]
 NEITHER = [
-    "",
-    "I know that this is hard.",
-    "Nobody can tell.",
-    "Noted.",
-    "yesterday it was different",
-    "Eyes matter more.",
-    "Norway and Yemen",
-    "Yes and no.",
-    "Yes or no?",
-    "yes/no",
-    "No doubt, they can.",
-    "No idea.",
-    "There is no evidence for either.",
-    "They have no chance.",
-    "I would not say yes.",
-    "Neither yes nor no.",
-    "<think>yes, it is yes",
-    "It depends.",
-]
+    "", "I know that this is hard.", "Nobody can tell.", "Noted.", "yesterday it was different",
+    "Eyes matter more.", "Norway and Yemen", "Yes and no.", "Yes or no?", "yes/no",
+    "No doubt, they can.", "No idea.", "There is no evidence for either.", "They have no chance.",
+    "I would not say yes.", "Neither yes nor no.", "<think>yes, it is yes", "It depends.",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [text for text, _ in SAID] + NEITHER)
