@@ -409,7 +409,7 @@ def test_a_decoder_comes_from_a_gguf_file_with_its_tokenizer(tmp_path):
     assert abs(logits - expected).max() < 1e-4 * abs(expected).max()
 
 
-@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+@pytest.mark.parametrize("kind", [pytest.param("llama", marks=pytest.mark.whole), "qwen2"])
 def test_an_architecture_that_comes_as_gguf_answers_as_torch_does(kind, tmp_path):
     from fakes.llama_cpp import model_gguf
 

@@ -53,6 +53,7 @@ def test_probabilities_are_those_of_the_warpers(decoding):
             assert own == pytest.approx(reference(logits, decoding), abs=1e-12)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("decoding", KNOBS, ids=str)
 def test_frequencies_are_those_of_the_warpers(decoding):
     rng = np.random.default_rng(9)
