@@ -48,17 +48,6 @@ def test_a_builders_graph_tells_its_windows_and_gets_caches_that_grow():
         assert "sliding_window_cache" not in attributes
 
 
-def test_the_embedded_graph_is_left_on_disk_but_for_cut_and_joint_steps():
-    graph = read_decoder_graph(DEMO / "model.onnx", attends_to_all=True, joins=True)
-    joined, cut, whole = graph.contents
-    assert joined is not None
-    assert cut is not None
-    assert whole is None
-    assert graph.facts.windows == {}
-    assert not graph.facts.counts_rows
-    assert graph.facts.switch is None
-
-
 def test_a_damaged_graph_is_left_to_the_session(tmp_path):
     (tmp_path / "model.onnx").write_bytes((DEMO / "model.onnx").read_bytes()[:5000])
     assert read_decoder_graph(tmp_path / "model.onnx", attends_to_all=True) == DecoderGraph()

@@ -40,11 +40,6 @@ def saved(tmp_path, model):
     return file
 
 
-def test_a_session_never_falls_back_to_another_device(tmp_path):
-    session = open_session(saved(tmp_path, model_of(graph_of())), device="cpu")
-    assert session._enable_fallback is False
-
-
 class Placed:
     """A session of a CUDA build whose operators run where the test says."""
 

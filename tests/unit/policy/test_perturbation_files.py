@@ -128,13 +128,6 @@ def test_other_terms_are_refused(tmp_path, terms, reason):
     assert reason in str(caught.value)
 
 
-def test_a_broken_file_is_told_once(tmp_path):
-    (tmp_path / "own.yaml").write_text("id: 'own\n")
-    with pytest.raises(PolicyError) as caught:
-        load_perturbation_set("own.yaml", folder=tmp_path)
-    assert len(caught.value.problems) == 1
-
-
 def test_roles_cannot_be_swapped():
     with pytest.raises(DataError, match="name it under `control`"):
         load_perturbation_sets(["race", "neutral"], "none")

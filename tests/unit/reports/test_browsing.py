@@ -35,12 +35,6 @@ def test_nor_beside_texts_that_most_rows_share(shared):
     assert rows >= 0.7 * (cases.MOST_BYTES - shared) // 20
 
 
-def test_shared_texts_that_do_not_fit_leave_a_few_rows():
-    rows, size = fitted(0, 2_000_000, 20)
-    assert 1 < rows <= 40
-    assert size <= cases.MOST_BYTES
-
-
 def test_a_case_that_alone_is_too_large_is_shown_alone_and_what_fits_is_whole():
     assert fitted(900_000, 0, 10)[0] == 1
     assert fitted(0, 0, 30) == (20_000, 600_008)

@@ -57,10 +57,6 @@ def test_a_failure_loses_one_batch_at_most(store):
     assert len(inner.embedded) == BATCH
 
 
-def test_no_texts_no_vectors(store):
-    assert len(CachedEmbedder(HashEmbedder(), store).embed([])) == 0
-
-
 @pytest.mark.parametrize("vector", [[np.nan, 0.0], [np.inf, 0.0]])
 def test_vectors_that_are_no_numbers_are_not_stored(store, vector):
     with pytest.raises(ModelError, match="not finite"):

@@ -178,12 +178,6 @@ def test_an_output_that_cannot_be_one(tmp_path, output):
         prepare_corpus(spec, tmp_path / output, tokens=Words())
 
 
-@pytest.mark.parametrize("sample", [0.0, 1.5, float("nan")])
-def test_a_sample_is_a_fraction(tmp_path, sample):
-    with pytest.raises(UsageError, match="expected a fraction"):
-        prepared(tmp_path, [{"text": "a text of some length"}], sample=sample)
-
-
 @pytest.mark.parametrize("text", NO_JSON)
 def test_a_manifest_of_something_else_is_made_again(tmp_path, text):
     spec = table(tmp_path, [{"text": f"Some text of document {i}"} for i in range(3)])
