@@ -65,6 +65,7 @@ def test_all_crosses_every_pair_whose_documents_differ():
     assert len(crossed_keys(bench.run(plant))) == 2 * 20 * 15
 
 
+@pytest.mark.walk(6)
 @pytest.mark.parametrize("most", [8, 41, 100, 10_000])
 @pytest.mark.parametrize("bench", [BENCH, SAMPLED], ids=["greedy", "sampled"])
 @pytest.mark.parametrize("attribution", ["sampled", "all"])

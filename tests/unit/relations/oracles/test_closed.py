@@ -69,8 +69,8 @@ def test_a_repeated_question_holds_no_score():
 
 
 def test_endless_answers_give_no_score():
-    assert read_score("5 " * 300_000) is None
-    assert read_score("five " * 300_000) is None
+    assert read_score("5 " * 100_000) is None
+    assert read_score("five " * 100_000) is None
 
 
 ITEMS = ("first aid", "music", "ticket sales")
