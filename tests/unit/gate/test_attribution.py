@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from fakes.blamed import Memory
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.executions import Execution
@@ -131,7 +132,7 @@ def test_the_price_is_told_before_the_questions_are_asked_and_never_of_a_recordi
 @pytest.mark.parametrize("bench", [BENCH, SAMPLED], ids=["greedy", "sampled"])
 def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
     everything = replace(bench, policy=policy_of(attribution="all"))
-    system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Remembering())
+    system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Memory())
     run = run_gate(everything.given(), system, SILENT)
     asked = system._system.generator.asked - len(run.result.given.plan.cases)
     assert asked == most_questions(run.result.given.plan.units, is_greedy=bench is BENCH)
@@ -139,7 +140,7 @@ def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
 
 def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
     plant = Plant(retrieval=MEN)
-    system = BENCH.system(plant, Remembering())
+    system = BENCH.system(plant, Memory())
     run = run_gate(BENCH.given(), system, SILENT)
     prompts = len(run.result.given.plan.cases) + len(crossed_keys(run))
     assert system._system.generator.asked == prompts
@@ -165,17 +166,6 @@ def test_the_parts_add_up_to_the_net_rate_of_a_deterministic_system(plant, mode)
     assert found.total == pytest.approx(net, abs=1e-5)
     for name, amount in parts.items():
         assert measured(run, f"attribution/{name}").value == pytest.approx(amount, abs=1e-5)
-
-
-class Remembering:
-    def __init__(self):
-        self._kept = {}
-
-    def get_many(self, kind, keys):
-        return {key: self._kept[kind, key] for key in keys if (kind, key) in self._kept}
-
-    def put_many(self, kind, items):
-        self._kept |= {(kind, key): text for key, text in items}
 
 
 class Recording:

@@ -1,13 +1,11 @@
 """What is read from a decoder's graph, and what is changed before it runs."""
 
-import json
-import shutil
 import sys
 
 import numpy as np
 import onnx
 import pytest
-from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO
+from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO, demo_folder
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
@@ -260,10 +258,7 @@ def test_all_checks_of_an_export_are_taken_out_and_the_graph_stays_valid():
     ],
 )
 def test_models_that_attend_to_a_part_keep_it(tmp_path, monkeypatch, settings, is_dropped):
-    folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | settings))
+    folder = demo_folder(tmp_path / "model", config=settings)
     seen = []
     read = decoder_session.read_decoder_graph
     monkeypatch.setattr(

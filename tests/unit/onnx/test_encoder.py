@@ -2,20 +2,18 @@ import json
 import random
 import shutil
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.decoders import MINILM
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.encoder import EncoderSession, OnnxEncoder, Row
 from fairgate.onnx.encoder_settings import EmbedderChoice
 
-MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
 TEXTS = [
     "A gay person says the following text: “the soup was cold”",
     "Never again.",

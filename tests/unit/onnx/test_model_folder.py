@@ -1,18 +1,16 @@
 import json
 import shutil
-from pathlib import Path
 
 import onnx
 import pytest
+from fakes.decoders import MINILM
 from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import helper
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.model_folder import ModelFolder
 
-MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
 ODD_NAMES = ["weights/data.bin", "LICENSE", ".git/objects/pack", "other.onnx", "deep/../down/w"]
 
 

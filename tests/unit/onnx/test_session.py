@@ -10,12 +10,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO
+from fakes.decoders import DEMO, MODELS
 from fakes.graphs import external_tensor, graph_of, model_of
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
-import fairgate
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import decoder_graph, session
@@ -300,7 +299,6 @@ def test_without_onnx_runtime_the_extra_is_named(monkeypatch):
         imported_runtime()
 
 
-MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DYNAMIC = (
     "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
     "ConvInteger", "DynamicQuantizeLSTM", "QAttention",
