@@ -153,7 +153,7 @@ def test_answers_controls_and_crossed_cells_are_all_there():
 def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
     with pytest.raises(UsageError, match="did you mean `s00000#gender/man`"):
         told(Plant(), "s00000#gender/men")
-    with pytest.raises(UsageError, match="is a source with 12 follow-ups and changed answers"):
+    with pytest.raises(UsageError, match="it is a source, name a follow-up: "):
         told(Plant(biased=ALL), "s00001")
 
 
