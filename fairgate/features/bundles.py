@@ -38,6 +38,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
+from fairgate.reports.escaping import redacted
 from fairgate.reports.formats import run_record
 from fairgate.systems.catalogue import policy_parts
 from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
@@ -78,7 +79,6 @@ _OF_UNIT = (
 )  # fmt: skip
 """What a row holds of its unit as it is."""
 _TOLERANCE = 2e-6
-_HIDDEN = 16
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -250,7 +250,7 @@ def _rows(done: GateRun, *, redact: bool) -> Iterator[dict[str, Any]]:
 def _reading_to(reading: Reading, redact: bool) -> dict[str, Any]:  # noqa: FBT001 - called once
     value: object = reading.value
     if redact and not isinstance(value, float | None):
-        value = hidden(repr(value))
+        value = redacted(repr(value), "hash")
     return {"value": value, "reason": reading.reason, "shown": reading.shown}
 
 
@@ -322,28 +322,22 @@ def _hashes(lines: Iterable[str]) -> Iterator[str]:
         yield json.dumps({"suite": about["suite"], "key": about["key"], "sha256": digest})
 
 
-def hidden(text: str) -> str:
-    """Return what stands for a redacted text; equal texts, equal stand-ins."""
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"sha256:{digest[:_HIDDEN]}"
-
-
 def _without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the run record without sentences that may quote an answer or a source."""
     evidence = record["evidence"]
     return {
         **record,
-        "notices": [hidden(text) for text in record["notices"]],
+        "notices": [redacted(text, "hash") for text in record["notices"]],
         "evidence": {
             **evidence,
-            "problems": [hidden(text) for text in evidence["problems"]],
+            "problems": [redacted(text, "hash") for text in evidence["problems"]],
             "rejected": _without_reasons(evidence["rejected"]),
         },
     }
 
 
 def _without_reasons(rejected: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{**one, "reason": hidden(one["reason"])} for one in rejected]
+    return [{**one, "reason": redacted(one["reason"], "hash")} for one in rejected]
 
 
 # Its verdict, computed again.
@@ -389,16 +383,18 @@ def check_bundle(path: Path) -> CheckedBundle:
         given, assessed, found = _read(path, members, policy, record, tables)
         result = result_of(given, found, assessed)
         computed = json.loads(json.dumps(run_record(result)))
-        redacted = tables["redacted"]
-        _require_redacted(path, members, redacted)
+        is_redacted = tables["redacted"]
+        _require_redacted(path, members, is_redacted)
     except _NO_RUN as error:
         raise DataError(
             f"{path}: its files are none of a run ({type(error).__name__}: {error!s:.300})"
         ) from error
-    first = next(differences(record, computed, redacted=redacted), None)
+    first = next(differences(record, computed, redacted=is_redacted), None)
     if first is not None:
         raise DataError(f"{path}: its rows do not give the verdict that it records: {first}")
-    return CheckedBundle(result=result, statement=claimed, redacted=redacted, members=len(members))
+    return CheckedBundle(
+        result=result, statement=claimed, redacted=is_redacted, members=len(members)
+    )
 
 
 def _object(place: str, data: bytes) -> dict[str, Any]:

@@ -220,8 +220,8 @@ def render_blocks(blocks: Sequence[Block]) -> str:
 
 
 def length(text: str) -> int:
-    """Return the length that a limit counts: UTF-16 units, never fewer than code points."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    """Return the bytes of a text as UTF-8, never fewer than the characters that GitHub counts."""
+    return len(text.encode("utf-8", "replace"))
 
 
 def _title(view: View) -> str:

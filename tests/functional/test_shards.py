@@ -173,10 +173,10 @@ def test_all_parts_of_one_division_are_needed_once(parts):
     refused(parts, 2, "1 of 3 parts are missing: 2", "fairgate run policy.yaml --shard 2/3")
     for name in ("2", "4"):
         shutil.copytree("second", PARTS / name)
-    refused(parts, 2, "part 2 of 3 is there twice: parts/2 and parts/4")
+    refused(parts, 2, "part 2/3 is there twice: parts/2 and parts/4")
     shutil.rmtree(PARTS / "4")
     assert parts.run("run", "policy.yaml", "--shard", "2/4", "--out", "parts/2", "--quiet") == 0
-    refused(parts, 2, "is part 2 of 4", "parts of different runs")
+    refused(parts, 2, "parts/2: its division is '4', here it is '3'")
     (parts.root / "empty").mkdir()
     refused(parts, 2, "empty: holds no part of a run", arguments=("empty",))
 
@@ -212,7 +212,7 @@ def test_a_part_that_asked_another_system_than_the_others_is_refused(parts):
     rewritten(
         PARTS / "3", "shard.json", lambda text: text.replace('"recorded": "', '"recorded": "x')
     )
-    refused(parts, 2, "parts/3: what was asked is another system: recorded is 'x")
+    refused(parts, 2, "parts/3: its under_test 'recorded' is 'x")
 
 
 def test_rules_may_change_between_asking_and_merging(parts):

@@ -74,7 +74,6 @@ _MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS
 _MOST_DIMENSIONS = 1 << 14
 _MOST_CHARACTERS = 4000
 _MOST_FOLDERS = 4 * MOST_SHARDS
-_NAMED = 5
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
 _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
 """The models under test answer in the parts alone, which name them by fingerprint."""
@@ -136,6 +135,11 @@ class Part(BaseModel):
     environment: Table
     spent: dict[Text, Stated]
     """What ended the part before all was asked, as `BudgetError` says it; else empty."""
+
+    @property
+    def division(self) -> int:
+        """Return of how many parts it is one."""
+        return self.shard.of
 
     @property
     def error(self) -> BudgetError | None:
@@ -553,36 +557,25 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     """
     first = parts[0]
     here = expected(loaded, runtime, first.identity)
+    here |= {"division": first.division, "under_test": first.under_test}
     for one in parts:
         if (wrong := objection(one, here)) is not None:
             raise UsageError(
                 f"{one.folder}: {wrong}; such a part says nothing about this run: leave it out, or "
                 f"run `fairgate run {loaded.parsed.path} --shard {one.shard}` again"
             )
-        if first.shard.of != one.shard.of:
-            raise UsageError(
-                f"{one.folder}: is part {one.shard.number} of {one.shard.of}, {first.folder} is one"
-                f" of {first.shard.of}: they are parts of different runs; name those of one"
-            )
-        for name, then, now in _differing(first.under_test, one.under_test):
-            raise UsageError(
-                f"{one.folder}: what was asked is another system: {name} is {now}, in "
-                f"{first.folder} {then}; run all parts with the same model, corpus and revision"
-            )
-    of = first.shard.of
     for one, other in pairwise(parts):  # in the order of their numbers
         if one.shard == other.shard:
             raise UsageError(
-                f"part {one.shard.number} of {of} is there twice: {one.folder} and {other.folder}; "
-                "leave one out"
+                f"part {one.shard} is there twice: {one.folder} and {other.folder}; leave one out"
             )
+    of = first.division
     missing = sorted(set(range(1, of + 1)) - {one.shard.number for one in parts})
     if missing:
-        named = ", ".join(map(str, missing[:_NAMED]))
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise UsageError(
-            f"{len(missing)} of {of} parts are missing: {named}{more}; run `fairgate run "
-            f"{first.policy_path} --shard {Shard(missing[0], of)}`, and merge them all"
+            f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
+            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge them "
+            "all"
         )
     spent = [(one, error) for one in parts if (error := one.error) is not None]
     if spent:
