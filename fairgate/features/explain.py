@@ -213,32 +213,22 @@ def explain_case(
 
 
 def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
-    assessed = [item for item in run.result.assessed if suite in (None, item.unit.suite)]
-    found = [item for item in assessed if item.unit.key == key]
-    suites = sorted({item.unit.suite for item in found})
-    if len(suites) > 1:
-        raise UsageError(
-            f"{quoted(key)} is a case of {len(suites)} suites; add --suite {suites[0]}"
-        )
-    pairs = [item for item in assessed if FOLLOW_UP in item.unit.asks]
-    if found and found[0] not in pairs:
-        raise UsageError(
-            f"{quoted(key)} is a question item, and only pairs are explained; its answer stands in "
-            "rows.jsonl and executions.jsonl of the run"
-        )
-    if found:
-        return found[0]
-    own = [item for item in pairs if item.unit.asks[SOURCE] == key]
-    if own:
-        changed = [item.unit.key for item in own if is_violated(item)]
-        which = ", ".join((changed or [item.unit.key for item in own])[:5])
-        what = "changed answers" if changed else "no changed answer"
-        raise UsageError(
-            f"{quoted(key)} is a source with {len(own)} follow-ups and {what}; name a follow-up, "
-            f"for example {which}"
-        )
-    keys = [item.unit.key for item in pairs]
-    raise UsageError(f"the run has no case {quoted(key)}; {suggestion(key, keys[:3000])}")
+    pairs = [
+        item
+        for item in run.result.assessed
+        if FOLLOW_UP in item.unit.asks and suite in (None, item.unit.suite)
+    ]
+    found = [item for item in pairs if item.unit.key == key]
+    if len(found) > 1:
+        named = found[0].unit.suite
+        raise UsageError(f"{quoted(key)} is a pair of {len(found)} suites; add --suite {named}")
+    if not found:
+        own = [item for item in pairs if item.unit.asks[SOURCE] == key]
+        names = [item.unit.key for item in sorted(own, key=is_violated, reverse=True)[:5]]
+        keys = [item.unit.key for item in pairs[:3000]]
+        hint = f"it is a source, name a follow-up: {', '.join(names)}" if own else None
+        raise UsageError(f"the run has no pair {quoted(key)}; {hint or suggestion(key, keys)}")
+    return found[0]
 
 
 def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:

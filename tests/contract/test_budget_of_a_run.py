@@ -44,7 +44,6 @@ def app(start):
 @pytest.fixture
 def systems(place, app, chat):
     """Return how a policy asks each kind of system, all of them with a revision."""
-    place.sources(6)
     folder = rag_app.__file__.rpartition("/")[0]
     (place.root / "search.py").write_text(SEARCH.format(folder=folder))
     own = {"revision": "r1"}

@@ -417,16 +417,17 @@ def test_a_gguf_file_that_is_no_whole_decoder_is_refused_with_what_is_wrong_and_
     for damage in DAMAGED.values():
         file.write_bytes(damage(content))
         said = refusal(file, tmp_path)
-        assert said.startswith(f"{str(file)!r} is no GGUF file or only a part of one (")
+        assert said.startswith(
+            f"{str(file)!r} cannot be read as a whole decoder with its tokenizer ("
+        )
         assert said.endswith(f"Fetch it again, or e{ADVICE}")
     for architecture in ("unheard", "bert"):
         said = refusal(model_gguf(model, file, architecture=architecture), tmp_path)
-        assert said.startswith(f"transformers cannot read {str(file)!r} (")
         assert f"architecture {architecture} " in said
-        assert said.endswith(f"E{ADVICE}")
+        assert said.endswith(f"e{ADVICE}")
     said = refusal(model_gguf(model, file, tokenizer=False), tmp_path)
-    assert "model.gguf' has no tokenizer" in said
-    assert said.endswith(f"E{ADVICE}")
+    assert "no tokenizer.ggml.tokens" in said
+    assert said.endswith(f"e{ADVICE}")
     said = refusal(tmp_path, tmp_path, task="feature-extraction")
     assert "of which decoders are exported only" in said
     assert said.endswith(f"E{ADVICE}")

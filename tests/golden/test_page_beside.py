@@ -18,6 +18,7 @@ from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
+from fairgate.reports.sections import cases
 
 RATE = "asr/generation/controlled"
 OPTIONS = ReportOptions(run_path="runs/1", has_explain=True)
@@ -237,6 +238,6 @@ def test_three_thousand_pairs_beside_everything_are_a_small_page(monkeypatch):
     run = many_pairs(monkeypatch)
     text = render_html(view(run, with_history(8), anchor()))
     (data,) = lists(text)
-    assert len(data["rows"]) == len(data["beside"]["anchor"]) == 3040
+    assert len(data["rows"]) == len(data["beside"]["anchor"]) == cases.MOST_ROWS
     assert len(re.findall("<option value", text)) == 7
     assert len(text.encode()) <= 300_000

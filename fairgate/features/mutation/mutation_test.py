@@ -510,22 +510,9 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
     ]
 
 
-def clopper_pearson(count: int, trials: int, *, confidence: float) -> tuple[float, float]:
-    """Return the two-sided interval of `count` of `trials`, which are some, in [0, 1].
-
-    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
-    case of the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are
-    few: it covers at least its confidence for every number of trials.
-    """
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, tail))
-    high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, 1 - tail))
-    return low, high
-
-
 def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
+    from scipy.stats import binomtest
+
     caught = sum(verdict.is_caught for verdict in verdicts)
     failed = [verdict.rules for verdict in verdicts if verdict.code is ExitCode.GATE_FAILED]
     found: dict[tuple[object, ...], list[CatchingRule]] = {}
@@ -533,6 +520,7 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         name = (rule.metric, rule.position, tuple(rule.where.items()), tuple(rule.checks))
         found.setdefault(name, []).append(rule)
     rules = [replace(alike[0], runs=len(alike)) for alike in found.values()]
+    exact = binomtest(caught, len(verdicts)).proportion_ci(0.95, method="exact")
     return Tried(
         strength=strength,
         runs=len(verdicts),
@@ -541,5 +529,5 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         by_identity=sum(any(rule.tells_apart for rule in rules) for rules in failed),
         rules=sorted(rules, key=lambda rule: (-rule.runs, rule.position)),
         values=[verdict.value for verdict in verdicts if verdict.value is not None],
-        interval=clopper_pearson(caught, len(verdicts), confidence=0.95),
+        interval=(float(exact.low), float(exact.high)),
     )

@@ -24,8 +24,6 @@ from fairgate.reports.blocks import (
     Block,
     Chapter,
     Column,
-    Depth,
-    Form,
     Inline,
     Range,
     RangeChart,
@@ -67,7 +65,6 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
-_NOTES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,6 +366,8 @@ def affected_table(material: Material) -> Iterator[Block]:
 
     Nothing where nobody is.
     """
+    if material.result.outcome is Outcome.PASS and not _is_warned_of(material):
+        return
     shown = affected(material)[:_MOST]
     rule = leading(material.result)
     if rule is not None and material.result.outcome is Outcome.FAIL:
@@ -380,14 +379,8 @@ def affected_table(material: Material) -> Iterator[Block]:
         shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
     if not shown:
         return
-    stands_out = rule is not None and differs_from_others(material, rule, shown[0])
-    is_red = rule is not None and material.result.outcome is rule.outcome is Outcome.FAIL
     shown_by = BY_ID[shown[0].metric]
-    first = "lowest" if shown_by.better == "higher" else "highest"
-    if stands_out and is_red:
-        first = "most affected"
-    elif _is_warned_of(material):
-        first = "most different"
+    stands_out = rule is not None and differs_from_others(material, rule, shown[0])
     neutral = material.now.get(shown_by.neutral, shown[0].suite)
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
@@ -397,7 +390,7 @@ def affected_table(material: Material) -> Iterator[Block]:
     heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
     yield Table(
         label="Most affected",
-        columns=columns(first, numbers=heads),
+        columns=columns("most affected" if stands_out else "who", numbers=heads),
         rows=[
             Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
             for (words, _, kind), row in zip(rows, cells, strict=True)
@@ -490,17 +483,6 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
         facts=heads,
         most=_SHORT,
     )
-    few = [m for m in of_terms if m.interval is None]
-    if any(m.value is not None for m in few):
-        line = (
-            "Where too few sources changed for a bootstrap, the range is the score interval "
-            "(Wilson) of a share of the sources."
-        )
-        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
-    notes = list(dict.fromkeys(m.note for m in few if m.note and m.value is None))
-    if notes:
-        line = f"A dash instead of a range: {'; '.join(notes[:_NOTES])}."
-        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
 
 
 def _ranked(measured: list[Measurement]) -> list[Measurement]:

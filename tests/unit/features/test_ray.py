@@ -122,16 +122,9 @@ def test_actors_that_never_begin_are_not_started_for_ever(ray):
     assert ray.started <= 5
 
 
-@pytest.mark.parametrize(
-    ("fingerprint", "says"),
-    [
-        (f"{FINGERPRINT}:other", "has other files of the model than this run has"),
-        ("scripted/2:files", r"has the engine 'scripted/2', this run has 'scripted/1'; .* build"),
-        ("", f"has the engine '', this run has '{FINGERPRINT}'"),
-    ],
-)
-def test_an_actor_with_another_model_or_engine_answers_nothing(ray, fingerprint, says):
-    with pytest.raises(ModelError, match=says):
+@pytest.mark.parametrize("fingerprint", [f"{FINGERPRINT}:other", "scripted/2:files", ""])
+def test_an_actor_with_another_model_or_engine_answers_nothing(ray, fingerprint):
+    with pytest.raises(ModelError, match=f"has the model '{fingerprint}', .*'{FINGERPRINT}'"):
         list(spread(fingerprint=fingerprint)[0].generate(questions([1])))
 
 

@@ -157,7 +157,7 @@ def test_what_is_neither_folder_nor_revision_is_refused(git, tmp_path):
     for named in ("nothing", "--help", "HEAD:file", "a\nb", ""):
         with pytest.raises(UsageError, match="no folder, and no git revision"):
             version_of(named, git.root, "BASE").__enter__()
-    with pytest.raises(UsageError, match="no git checkout"):
+    with pytest.raises(UsageError, match="no git revision of a checkout"):
         version_of("HEAD", tmp_path, "BASE").__enter__()
 
 

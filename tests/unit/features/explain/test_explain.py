@@ -134,7 +134,7 @@ def test_documents_are_matched_and_labelled():
 def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
     with pytest.raises(UsageError, match="did you mean `s00000#gender/man`"):
         told(Plant(), "s00000#gender/men")
-    with pytest.raises(UsageError, match="is a source with 12 follow-ups and changed answers"):
+    with pytest.raises(UsageError, match="it is a source, name a follow-up: "):
         told(Plant(biased=ALL), "s00001")
 
 
