@@ -96,14 +96,15 @@ class ChangeReport:
         """Return what distinguishes its comment from those of other gates."""
         return self.view.policy
 
-    def comment(self, report_url: str, most: int = COMMENT_LIMIT) -> str:
-        """Return the comment without its marker, in at most so many bytes."""
-        return pull_request_comment(self.view, self.notes, report_url=report_url, most=most)
+    def comment(self, report_url: str, most: int | None = None) -> str:
+        """Return the comment without its marker, in at most so many bytes (GitHub's limit)."""
+        room = most or COMMENT_LIMIT
+        return pull_request_comment(self.view, self.notes, report_url=report_url, most=room)
 
-    def summary(self, remarks: Sequence[str] = (), most: int = SUMMARY_BYTES) -> str:
-        """Return the job summary in at most so many bytes; `remarks` came since."""
+    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
+        """Return the job summary, in so many bytes (the runner's limit); `remarks` came since."""
         notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
-        return job_summary(self.view, notes, limit=most)
+        return job_summary(self.view, notes, limit=most or SUMMARY_BYTES)
 
 
 def report_change(

@@ -1,7 +1,5 @@
 """Variants of question items agree with systems that were really executed with the same bias."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

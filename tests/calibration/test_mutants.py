@@ -1,7 +1,5 @@
 """Variants of a recorded run agree with systems that were really executed with the same bias."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -208,11 +206,8 @@ def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
         codes.add(lean.exit_code)
         for mine, other in zip(lean.rules, whole.rules, strict=True):
             assert (mine.outcome, mine.value, mine.failed, mine.change) == (
-                other.outcome,
-                other.value,
-                other.failed,
-                other.change,
-            )
+                other.outcome, other.value, other.failed, other.change,
+            )  # fmt: skip
     assert {ExitCode.PASS, ExitCode.GATE_FAILED} <= codes
     assert has_intervals
 

@@ -1,7 +1,5 @@
 """A graph whose mask hides or weighs anything else than what operators do keeps its own nodes."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

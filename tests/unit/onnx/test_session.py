@@ -1,7 +1,5 @@
 """Sessions: no silent change of device, and advice that fits what ONNX Runtime said."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import sys
@@ -12,12 +10,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO
+from fakes.decoders import DEMO, MODELS
 from fakes.graphs import external_tensor, graph_of, model_of
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
-import fairgate
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import decoder_graph, session
@@ -40,11 +37,6 @@ def saved(tmp_path, model):
     file = tmp_path / "model.onnx"
     file.write_bytes(model.SerializeToString())
     return file
-
-
-def test_a_session_never_falls_back_to_another_device(tmp_path):
-    session = open_session(saved(tmp_path, model_of(graph_of())), device="cpu")
-    assert session._enable_fallback is False
 
 
 class Placed:
@@ -307,16 +299,10 @@ def test_without_onnx_runtime_the_extra_is_named(monkeypatch):
         imported_runtime()
 
 
-MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DYNAMIC = (
-    "DynamicQuantizeLinear",
-    "DynamicQuantizeMatMul",
-    "MatMulInteger",
-    "MatMulIntegerToFloat",
-    "ConvInteger",
-    "DynamicQuantizeLSTM",
-    "QAttention",
-)
+    "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
+    "ConvInteger", "DynamicQuantizeLSTM", "QAttention",
+)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,7 +1,5 @@
 """Frames become correct English, whatever attributes stand in them and in which order."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -60,11 +58,8 @@ def text(frame, *entries):
         (
             "{Plural candidates} are here; {they} brought {their} papers.",
             (
-                "age/young",
-                "gender/female",
-                "family-status/one-child clause",
-                "language/french clause negated",
-                "economic-conditions/low-income clause",
+                "age/young", "gender/female", "family-status/one-child clause",
+                "language/french clause negated", "economic-conditions/low-income clause",
             ),
             (
                 "Young female candidates who have one child, do not speak French and have a low income "
@@ -90,7 +85,7 @@ def text(frame, *entries):
         ),
         ("Meet {the applicant}.", ("ethnicity/asian",), "Meet the Asian applicant."),
     ],
-)
+)  # fmt: skip
 def test_english(frame, entries, expected):
     assert text(frame, *entries) == expected
 

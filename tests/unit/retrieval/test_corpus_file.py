@@ -1,7 +1,5 @@
 """A table as the corpus, and a table as sources."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
