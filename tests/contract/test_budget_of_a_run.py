@@ -128,6 +128,7 @@ def parts_of(place, *options):
         yield code, place.err
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
 def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, systems, name):
     system = {**systems[name], "budget": {"requests": 20}}
