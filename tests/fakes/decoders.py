@@ -1,7 +1,5 @@
 """The decoder engine on prompts that are tokens already, and a real builder folder to run it on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +8,8 @@ import fairgate
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
+MODELS = Path(fairgate.__file__).parent / "data" / "models"
+DEMO, MINILM = MODELS / "demo-slm", MODELS / "minilm"
 BUILDER = Path(__file__).parent.parent / "data" / "builder_windowed"
 BUILDER_WINDOW = 24
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -20,6 +19,15 @@ def builder_folder(folder):
     """Copy the builder's folder, with the demonstrator's tokenizer, to `folder`."""
     shutil.copytree(BUILDER, folder, ignore=shutil.ignore_patterns("README.md", "expected.json"))
     add_tokenizer(folder)
+    return folder
+
+
+def demo_folder(folder, **changed):
+    """Copy the embedded decoder to `folder`; keys of its JSON files, by file, are other ones."""
+    shutil.copytree(DEMO, folder, dirs_exist_ok=True)
+    for name, keys in changed.items():
+        content = json.loads((DEMO / f"{name}.json").read_text()) | keys
+        (folder / f"{name}.json").write_text(json.dumps(content))
     return folder
 
 

@@ -90,14 +90,14 @@ def test_every_loosening_stands_in_the_notes_of_the_report():
     assert "more, in report.md" not in whole
 
 
-@given(st.integers(2, 90), many, SIZES)
-@settings(max_examples=15)
+@given(st.integers(2, 90), st.sampled_from([0, 1, 21, 480]), SIZES)
+@settings(max_examples=8)
 def test_the_comment_of_several_policies_fits(policies, entries, size):
+    notes = notes_of(entries, entries, 0, 0, size)
     reports = [
         ChangeReport(
             view=replace(VIEW, policy=f"p{number}"), outcome=VIEW.outcome, exit_code=1,
-            outputs={}, annotations=[], notes=notes_of(entries, entries, 0, 0, size),
-            edits_rules=True,
+            outputs={}, annotations=[], notes=notes, edits_rules=True,
         )
         for number in range(policies)
     ]  # fmt: skip

@@ -1,20 +1,16 @@
-from __future__ import annotations
-
 import json
 import shutil
-from pathlib import Path
 
 import onnx
 import pytest
+from fakes.decoders import MINILM
 from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import helper
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.model_folder import ModelFolder
 
-MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
 ODD_NAMES = ["weights/data.bin", "LICENSE", ".git/objects/pack", "other.onnx", "deep/../down/w"]
 
 
@@ -88,14 +84,10 @@ def test_weights_count_whatever_their_file_is_called(folder, name, nested):
 @pytest.mark.parametrize(
     "name",
     [
-        "chat_template.jinja",
-        "additional_chat_templates/default.jinja",
-        "adapter_config.json",
-        "sentencepiece.bpe.model",
-        "vocab.bin",
-        "2_Normalize/config.json",
+        "chat_template.jinja", "additional_chat_templates/default.jinja", "adapter_config.json",
+        "sentencepiece.bpe.model", "vocab.bin", "2_Normalize/config.json",
     ],
-)
+)  # fmt: skip
 def test_every_file_that_somebody_may_open_counts(folder, name):
     before = fingerprint(folder)
     file = written(folder, name, "{}")

@@ -1,7 +1,5 @@
 """No bit of an answer depends on which blocks of prompts were shared, kept or computed again."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

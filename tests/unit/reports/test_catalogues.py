@@ -1,7 +1,5 @@
 """A test adds a section and a format through the catalogues, without editing the package."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import pytest

@@ -1,7 +1,5 @@
 """Causes are told in sentences that fit what was found, and nothing where nothing is known."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 

@@ -1,7 +1,5 @@
 """Cases that only one of the runs decided are counted where a reader compares the two values."""
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How numbers are written, and on which scale charts draw them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -15,16 +13,12 @@ from fairgate.reports.charts import scale
 @pytest.mark.parametrize(
     ("number", "metric", "expected"),
     [
-        (0.094, "asr/generation", "9.4 %"),
-        (0.0, "asr/generation", "0.0 %"),
-        (-0.00001, "unreadable/net", "0.0 %"),
-        (-0.02, "unreadable/net", "−2.0 %"),
-        (0.7123, "rrs/mean", "0.712"),
-        (None, "rrs/mean", "–"),
-        (math.nan, "rrs/mean", "–"),
+        (0.094, "asr/generation", "9.4 %"), (0.0, "asr/generation", "0.0 %"),
+        (-0.00001, "unreadable/net", "0.0 %"), (-0.02, "unreadable/net", "−2.0 %"),
+        (0.7123, "rrs/mean", "0.712"), (None, "rrs/mean", "–"), (math.nan, "rrs/mean", "–"),
         (math.inf, "rrs/mean", "–"),
     ],
-)
+)  # fmt: skip
 def test_value(number, metric, expected):
     assert figures.value(number, metric) == expected
 

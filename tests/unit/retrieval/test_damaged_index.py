@@ -1,7 +1,5 @@
 """Whatever was done to an index on disk, it is found and built again, or refused in words."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

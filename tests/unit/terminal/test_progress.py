@@ -1,7 +1,5 @@
 """Progress says how long it will take, a profile where the time went; neither changes a result."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.planted import GATES, Bench, Plant, policy_of
 

@@ -117,8 +117,3 @@ def test_an_edit_keeps_its_id_and_a_hostile_id_does_not_collide():
     found = search.mixture([change]).retrieve(["old new"], 2)[0]
     assert [(d.id, d.text) for d in found] == [("x", "old"), ("x (BASE)", "other")]
     assert search.mixture([]).retrieve(["old new"], 2)[0][0].text == "new"
-
-
-def test_a_label_is_a_part_of_a_document():
-    before, after = ([CorpusDocument(id="x", text="t", label=label)] for label in "ab")
-    assert [each.kind for each in search_of(before, after).union.changed] == ["edited"]

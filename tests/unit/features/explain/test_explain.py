@@ -1,7 +1,5 @@
 """One pair told in full, with a sentence that is true of it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -84,13 +82,6 @@ def test_half_is_no_majority_either_and_without_one_there_is_no_answer():
     assert 'do not agree (4 "negative", 4 "positive"); what counts' in tied
 
 
-def test_five_of_nine_do_agree():
-    labels = ["positive"] * 5 + ["negative"] * 4
-    assert "For 5 of 9 neutral speakers it is" in heard(labels)
-    turned = heard(labels, controlled=False)
-    assert 'So does it for 5 of 9 neutral speakers ("positive")' in turned
-
-
 def test_a_neutral_speaker_is_told_beside_the_others_only():
     text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
     assert text.endswith('For 8 of 8 other neutral speakers it is "positive".')
@@ -138,16 +129,6 @@ def test_documents_are_matched_and_labelled():
     mean = sum(row["distance"] for row in rows) / 4
     assert mean == pytest.approx(found["mean_distance"], abs=1e-5)
     assert {row["distance"] for row in told(Plant())["documents"]} == {0.0}
-
-
-def test_answers_controls_and_crossed_cells_are_all_there():
-    found = told(Plant(retrieval=ALL))
-    assert [said["key"] for said in found["answers"].values()] == ["s00000", "s00000#gender/man"]
-    assert len(found["controls"]) == 9
-    assert [said["key"] for said in found["crossed"]] == [
-        "s00000@documents=s00000#gender/man",
-        "s00000#gender/man@documents=s00000",
-    ]
 
 
 def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():

@@ -1,7 +1,5 @@
 """What is known of a model before it is exported; no torch needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct
@@ -107,18 +105,6 @@ def test_an_adapter_an_encoder_with_decoder_and_an_empty_folder_are_refused(
         checked_source(source(folder), decoder=False)
     with pytest.raises(ModelError, match=r"without a config\.json"):
         checked_source(source(tmp_path_factory.mktemp("empty")), decoder=True)
-
-
-def test_the_small_files_of_all_modules_belong_to_an_export(folder):
-    modules = [
-        {"type": "sentence_transformers.models.Transformer", "path": "0_Transformer"},
-        {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
-        {"type": "sentence_transformers.models.Dense", "path": "2_Dense"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    names = list(source(folder).extras())
-    for name in ("modules.json", "1_Pooling/config.json", "2_Dense/config.json", "config_sentence_transformers.json", "0_Transformer/sentence_bert_config.json"):  # fmt: skip
-        assert name in names
 
 
 def test_all_files_of_a_hubs_model_are_of_one_commit(monkeypatch):

@@ -1,7 +1,5 @@
 """Findings become smaller until nothing can be left out: against brute force over the last step."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 
@@ -175,44 +173,6 @@ def test_any_violated_pair_can_be_shrunk():
     }
     assert found["minimal"]
     assert found["claim"] == "generation"
-
-
-def test_repeats_are_asked_with_every_candidate():
-    source = stated()
-    loaded, start = suite_of("intersectional/pairs", source, repeats=3)
-    system = ByRule(lambda text: not text & {"female", "engineer"})
-    found = shrunk(combination(loaded), source, loaded, start, system, 5000)
-    assert found["minimal"]
-    assert found["questions"] % 12 == 0
-    assert found["texts"]["source"] == "A female engineer."
-
-
-def test_too_few_questions_give_the_best_so_far():
-    source = stated()
-    loaded, start = suite_of("intersectional/pairs", source)
-    unit = combination(loaded)
-
-    def asked(most):
-        rule = ByRule(lambda text: "bank" in text and not text & {"female", "engineer"})
-        return shrunk(unit, source, loaded, start, rule, most)
-
-    whole = asked(2000)
-    for most in (0, 3, 4, 11, 12, 30, whole["questions"] - 1):
-        found = asked(most)
-        assert not found["minimal"]
-        assert found["questions"] <= most
-        assert bool(found["texts"]) == (most >= 4)
-        if found["texts"]:
-            assert (
-                len(whole["texts"]["source"]) <= len(found["texts"]["source"]) <= len(source.text)
-            )
-
-
-def test_a_finding_that_is_not_seen_again_is_not_shrunk():
-    source = stated()
-    loaded, start = suite_of("intersectional/pairs", source)
-    found = shrunk(combination(loaded), source, loaded, start, ByRule(lambda _: False), 2000)
-    assert (found["texts"], found["minimal"], found["questions"]) == ({}, False, 4)
 
 
 @pytest.mark.parametrize(
