@@ -71,11 +71,6 @@ def chunks(model):
     )
 
 
-def prefix(model):
-    size = number(model, "prefix", WINDOW)
-    return narrowed(model, lambda keys, _: [made("Less", [keys, size], ["more"])], operator="Or")
-
-
 def documents(model):
     """Tokens see those of their own document: what ids say, not where they stand."""
     end = number(model, "end", 1)
@@ -126,18 +121,6 @@ def a_window_in_one_layer(model):
     return biased(model, nodes, layers=[2])
 
 
-def a_triangle(model):
-    """A band from a triangle of ones, as masks were cut before they were compared."""
-    shape, by = number(model, "size", [300, 300]), number(model, "by", -WINDOW + 1)
-    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
-    nodes = [
-        made("ConstantOfShape", [shape], ["ones"], value=one),
-        made("Trilu", ["ones", by], ["band"], upper=1),
-        made("Cast", ["band"], ["more"], to=TensorProto.BOOL),
-    ]
-    return narrowed(model, lambda *_: nodes)
-
-
 def a_bias_of_text(model):
     name = "bias"
     model.graph.initializer.append(helper.make_tensor(name, TensorProto.STRING, [1], [b"far"]))
@@ -145,7 +128,7 @@ def a_bias_of_text(model):
 
 
 CHANGES = [
-    sub_less, chunks, prefix, documents, a_stored_band, a_window_in_one_layer, a_triangle,
+    sub_less, chunks, documents, a_stored_band, a_window_in_one_layer,
     a_bias_of_text,
 ]  # fmt: skip
 

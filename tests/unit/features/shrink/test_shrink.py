@@ -175,27 +175,6 @@ def test_any_violated_pair_can_be_shrunk():
     assert found["claim"] == "generation"
 
 
-def test_too_few_questions_give_the_best_so_far():
-    source = stated()
-    loaded, start = suite_of("intersectional/pairs", source)
-    unit = combination(loaded)
-
-    def asked(most):
-        rule = ByRule(lambda text: "bank" in text and not text & {"female", "engineer"})
-        return shrunk(unit, source, loaded, start, rule, most)
-
-    whole = asked(2000)
-    for most in (0, 3, 4, 11, 12, 30, whole["questions"] - 1):
-        found = asked(most)
-        assert not found["minimal"]
-        assert found["questions"] <= most
-        assert bool(found["texts"]) == (most >= 4)
-        if found["texts"]:
-            assert (
-                len(whole["texts"]["source"]) <= len(found["texts"]["source"]) <= len(source.text)
-            )
-
-
 @pytest.mark.parametrize(
     ("text", "kept", "smaller"),
     [
