@@ -6,23 +6,16 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO, TokenDecoder
+from fakes.decoders import DEMO, TokenDecoder, demo_graph
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.onnx.attention import GraphIndex, join_attention
-from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 
 WINDOW = 100
 """More than a trial reads, so that only the nodes show it."""
 made = helper.make_node
-
-
-def demo_graph():
-    model = onnx.load(str(DEMO / "model.onnx"))
-    drop_softmax_guards(model)
-    return model
 
 
 def number(model, name, value):
