@@ -109,7 +109,8 @@ def aligned(
         places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
 
     def shown(one: Document) -> dict[str, Any]:
-        return {"id": one.id, "label": one.label, "text": _redacted(one.text, redact)}
+        text = None if one.text is None else redacted(one.text, redact)
+        return {"id": one.id, "label": one.label, "text": text}
 
     return [
         {
@@ -121,10 +122,6 @@ def aligned(
         }
         for i, j in places
     ]
-
-
-def _redacted(text: str | None, redact: Redaction) -> str | None:
-    return None if text is None else redacted(text, redact)
 
 
 def explain_case(
