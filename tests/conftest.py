@@ -4,6 +4,7 @@ import os
 import signal
 import socketserver
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -50,4 +51,37 @@ def _no_waiting_for_the_disk():
     """Files need not outlive a power failure here; whether a flush is asked for has its own test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_of_the_package_are_opened_once():
+    """Nobody edits them while tests run: what was read of their files serves the next test too."""
+    from fairgate.onnx import decoder_session, encoder, model_folder
+
+    ours = Path(model_folder.__file__).parents[1] / "data" / "models"
+
+    def once(read, parts=lambda *given: given):
+        kept = {}
+
+        def reading(*given):
+            key = folder, *_ = parts(*given)
+            opens = "unit/onnx/" in os.environ.get("PYTEST_CURRENT_TEST", "")  # what it is about
+            if opens or not folder.path.is_relative_to(ours):
+                return read(*given)
+            if key not in kept:
+                kept[key] = read(*given)
+            return kept[key]
+
+        return reading
+
+    tokens, session = encoder.EncoderTokens, encoder.EncoderSession
+    tokenizer = once(tokens._tokenizer.func, lambda one: (one._folder, one._settings))
+    opened = once(session._session.func, lambda one: (one._folder, one._device))
+    fingerprint = once(model_folder.ModelFolder.fingerprint)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "_tokenizer", property(tokenizer))
+        patch.setattr(session, "_session", property(opened))
+        patch.setattr(model_folder.ModelFolder, "fingerprint", fingerprint)
+        patch.setattr(decoder_session, "_opened", once(decoder_session._opened))
         yield

@@ -77,10 +77,13 @@ def model_of_the_wheel(python: Path, work: Path) -> Path:
 def sides(model: Path, work: Path) -> dict[str, Path]:
     """Write the three folders and return them: the policy, and what is changed in it."""
     with (ROOT / "fairgate/data/corpora/demo/documents.csv").open(newline="") as file:
-        rows = [{"id": row["id"], "text": row["text"]} for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
     planted = [text for text, times in PLANTED for _ in range(times)]
     added = [*planted, *HARMLESS]
-    more = [{"id": f"added-{number}", "text": text} for number, text in enumerate(added, start=1)]
+    more = [
+        {"id": f"added-{number}", "text": text, "label": "non-toxic"}
+        for number, text in enumerate(added, start=1)
+    ]
     policy = (ROOT / POLICY).read_text("utf-8")
     named = f"model: ./.fairgate/{MODEL}"
     for expected in (named, OTHERWISE[0], "corpus: demo"):
@@ -94,7 +97,7 @@ def sides(model: Path, work: Path) -> dict[str, Path]:
         text = policy.replace(*OTHERWISE) if name == "prompt" else policy
         (folder / POLICY).write_text(text, "utf-8")
         with (folder / "corpus.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, ["id", "text"])
+            writer = csv.DictWriter(file, ["id", "text", "label"])
             writer.writeheader()
             writer.writerows([*rows, *more] if name == "corpus" else rows)
     return found

@@ -11,7 +11,6 @@ import json
 import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import numpy as np
 from fairgate import __version__
 from fairgate.domain.cases import Rejected, TestPlan
 from fairgate.domain.errors import BaselineError, DataError, ExitCode, PolicyError, UsageError
-from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.json_text import read_json
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.ports import Runtime
 from fairgate.domain.units import Arm, Assessed, Claim, Reading, Reason, Unit
@@ -39,6 +38,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
+from fairgate.reports.escaping import redacted
 from fairgate.reports.formats import run_record
 from fairgate.systems.catalogue import policy_parts
 from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
@@ -67,10 +67,18 @@ _BROKEN = (
     struct.error, EOFError, OSError,
 )  # fmt: skip
 """What zipfile raises for archives that are none, are cut off, or need what it does not do."""
+_NO_RUN = (
+    PolicyError, BaselineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
+"""What is raised for members that are no policy, no baseline or no rows."""
 _AGAIN = "expected the file as `fairgate bundle` wrote it; get it again, or bundle the run again"
 _QUOTES = "evidence.problems"
+_OF_UNIT = (
+    "key", "suite", "cluster", "arm", "advisory", "dimensions", "content", "follows", "names",
+    "asks",
+)  # fmt: skip
+"""What a row holds of its unit as it is."""
 _TOLERANCE = 2e-6
-_HIDDEN = 16
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -85,17 +93,13 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
     the archive again from its members and compares it. Stored members cannot expand, so a file's
     size limits what reading it takes.
     """
-    return _archive(members).getvalue()
-
-
-def _archive(members: Mapping[str, bytes]) -> io.BytesIO:
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, _TIME)
             info.create_system, info.external_attr = _UNIX, _REGULAR_FILE
             archive.writestr(info, members[name])
-    return memory
+    return memory.getvalue()
 
 
 def unzipped(path: Path) -> dict[str, bytes]:
@@ -111,20 +115,14 @@ def unzipped(path: Path) -> dict[str, bytes]:
             names = [info.filename for info in infos]
             if unknown := sorted(set(names) - REQUIRED - OPTIONAL):
                 raise DataError(f"{path}: has the member {quoted(unknown[0])}, which no bundle has")
-            if twice := sorted(name for name in set(names) if names.count(name) > 1):
-                raise DataError(f"{path}: has the member {twice[0]} twice; {_AGAIN}")
-            packed = [info.filename for info in infos if info.compress_type != zipfile.ZIP_STORED]
-            if packed or sum(info.file_size for info in infos) > len(data):
-                raise DataError(
-                    f"{path}: {packed[0] if packed else 'its members'} would expand; a bundle's "
-                    f"members are stored; {_AGAIN}"
-                )
+            is_stored = all(info.compress_type == zipfile.ZIP_STORED for info in infos)
+            size = sum(info.file_size for info in infos)
+            if len(set(names)) < len(names) or not is_stored or size > len(data):
+                raise DataError(f"{path}: has a member twice, or one that would expand; {_AGAIN}")
             members = {info.filename: archive.read(info) for info in infos}
     except _BROKEN as error:
         raise DataError(f"{path}: no bundle ({quoted(str(error))[:120]}); {_AGAIN}") from error
-    digest = hashlib.sha256(data).digest()
-    del data  # a bundle may be large: never more of it at once than its members and one archive
-    if hashlib.sha256(_archive(members).getbuffer()).digest() != digest:
+    if zipped(members) != data:
         raise DataError(
             f"{path}: its bytes are not those of a bundle with these members (other times, modes, "
             f"order, or data beside them); {_AGAIN}"
@@ -238,17 +236,9 @@ def _rows(done: GateRun, *, redact: bool) -> Iterator[dict[str, Any]]:
             for name, column in table.values.items()
         }
         claims.setdefault(one.decisive, one.decision)
+        own = ((name, getattr(unit, name)) for name in _OF_UNIT)
         row = {
-            "key": unit.key,
-            "suite": unit.suite,
-            "cluster": unit.cluster,
-            "arm": unit.arm,
-            "advisory": unit.advisory,
-            "dimensions": dict(unit.dimensions),
-            "content": unit.content,
-            "follows": unit.follows,
-            "names": dict(unit.names),
-            "asks": dict(unit.asks),
+            **{name: dict(each) if isinstance(each, Mapping) else each for name, each in own},
             "readings": {role: _reading_to(one.readings[role], redact) for role in unit.asks},
             "decisive": one.decisive,
             "claims": claims,
@@ -260,7 +250,7 @@ def _rows(done: GateRun, *, redact: bool) -> Iterator[dict[str, Any]]:
 def _reading_to(reading: Reading, redact: bool) -> dict[str, Any]:  # noqa: FBT001 - called once
     value: object = reading.value
     if redact and not isinstance(value, float | None):
-        value = hidden(repr(value))
+        value = redacted(repr(value), "hash")
     return {"value": value, "reason": reading.reason, "shown": reading.shown}
 
 
@@ -332,28 +322,22 @@ def _hashes(lines: Iterable[str]) -> Iterator[str]:
         yield json.dumps({"suite": about["suite"], "key": about["key"], "sha256": digest})
 
 
-def hidden(text: str) -> str:
-    """Return what stands for a redacted text; equal texts, equal stand-ins."""
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"sha256:{digest[:_HIDDEN]}"
-
-
 def _without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the run record without sentences that may quote an answer or a source."""
     evidence = record["evidence"]
     return {
         **record,
-        "notices": [hidden(text) for text in record["notices"]],
+        "notices": [redacted(text, "hash") for text in record["notices"]],
         "evidence": {
             **evidence,
-            "problems": [hidden(text) for text in evidence["problems"]],
+            "problems": [redacted(text, "hash") for text in evidence["problems"]],
             "rejected": _without_reasons(evidence["rejected"]),
         },
     }
 
 
 def _without_reasons(rejected: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{**one, "reason": hidden(one["reason"])} for one in rejected]
+    return [{**one, "reason": redacted(one["reason"], "hash")} for one in rejected]
 
 
 # Its verdict, computed again.
@@ -380,52 +364,41 @@ def check_bundle(path: Path) -> CheckedBundle:
         if members[name] != data:
             raise DataError(f"{path}: {name} is not what follows from {source}")
 
-    record, tables = (
-        _object(f"{path}: {name}", members[name]) for name in ("run.json", "tables.json")
-    )
-    if record.get("fairgate") != __version__:
-        raise DataError(
-            f"{path}: made by FairGate {quoted(str(record.get('fairgate')))}, and this is "
-            f"{__version__}, which words and rounds its own way: verify it with the version that "
-            "made it"
-        )
     try:
+        record, tables = (
+            _object(f"{path}: {name}", members[name]) for name in ("run.json", "tables.json")
+        )
+        if record.get("fairgate") != __version__:
+            raise DataError(
+                f"{path}: made by FairGate {quoted(str(record.get('fairgate')))}, and this is "
+                f"{__version__}, which words and rounds its own way: verify it with the version "
+                "that made it"
+            )
         claimed = statement({k: v for k, v in members.items() if k != STATEMENT}, record)
         expect(STATEMENT, as_json(claimed), "the other members' hashes and verdict")
         expect("versions.json", _versions_json(record), "run.json and this FairGate")
-        with _called(f"{path}: policy.yaml is no policy"):
-            text = members["policy.yaml"].decode()
-            policy = parse_policy(text, f"{path}: policy.yaml", policy_parts()).policy
+        text = members["policy.yaml"].decode()
+        policy = parse_policy(text, f"{path}: policy.yaml", policy_parts()).policy
         expect("policy.json", _policy_json(policy), "policy.yaml")
         given, assessed, found = _read(path, members, policy, record, tables)
         result = result_of(given, found, assessed)
         computed = json.loads(json.dumps(run_record(result)))
-        redacted = tables["redacted"]
-        _require_redacted(path, members, redacted)
-    except BaselineError as error:
-        raise DataError(f"{path}: its rows do not fit its baseline: {error!s:.300}") from error
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        is_redacted = tables["redacted"]
+        _require_redacted(path, members, is_redacted)
+    except _NO_RUN as error:
         raise DataError(
-            f"{path}: its rows are none of a run ({type(error).__name__}: {error!s:.120})"
+            f"{path}: its files are none of a run ({type(error).__name__}: {error!s:.300})"
         ) from error
-    first = next(differences(record, computed, redacted=redacted), None)
+    first = next(differences(record, computed, redacted=is_redacted), None)
     if first is not None:
         raise DataError(f"{path}: its rows do not give the verdict that it records: {first}")
-    return CheckedBundle(result=result, statement=claimed, redacted=redacted, members=len(members))
-
-
-@contextmanager
-def _called(what: str) -> Iterator[None]:
-    """Raise DataError with `what` where what is read in the block is none."""
-    try:
-        yield
-    except (UnicodeDecodeError, PolicyError, BaselineError, JsonError) as error:
-        raise DataError(f"{what}: {error!s:.300}") from error
+    return CheckedBundle(
+        result=result, statement=claimed, redacted=is_redacted, members=len(members)
+    )
 
 
 def _object(place: str, data: bytes) -> dict[str, Any]:
-    with _called(place):
-        value = read_json(data)
+    value = read_json(data)
     if not isinstance(value, dict):
         raise DataError(f"{place} holds no JSON object")
     return value
@@ -451,18 +424,17 @@ def _read(
 ) -> tuple[GateInput, list[Assessed], dict[str, Table]]:
     """Return what the verdict follows from: input, assessed units and a table for each suite.
 
-    Rows are read one by one, for all at once take five times their file; of what is equal in many,
-    one is kept. Raises LookupError, TypeError, ValueError where they are none.
+    Rows are read one by one, for all at once take five times their file. Raises LookupError,
+    TypeError, ValueError where they are none.
     """
     suites = {suite.id: tables["suites"][suite.id] for suite in policy.suites}
     if suites.keys() != tables["suites"].keys():
         raise ValueError("the tables are of other suites than those of the policy")
     groups: dict[str, list[Assessed]] = {name: [] for name in suites}
     assessed: list[Assessed] = []
-    known: dict[object, Any] = {}
     for number, line in enumerate(io.BytesIO(members["rows.jsonl"]), start=1):
         row = _object(f"{path}: rows.jsonl:{number}", line)
-        one = _assessed(row, suites[row["suite"]]["columns"], known)
+        one = _assessed(row, suites[row["suite"]]["columns"])
         assessed.append(one)
         groups[one.unit.suite].append(one)
     if len({(one.unit.suite, one.unit.key) for one in assessed}) < len(assessed):
@@ -489,35 +461,18 @@ def _read(
     return given, assessed, {name: _table(name, suites[name], groups[name]) for name in suites}
 
 
-def _assessed(row: Mapping[str, Any], columns: Sequence[str], known: dict[object, Any]) -> Assessed:
-    def shared(found: Mapping[str, str]) -> dict[str, str]:
-        mapping: dict[str, str] = known.setdefault(tuple(found.items()), dict(found))
-        return mapping
-
+def _assessed(row: Mapping[str, Any], columns: Sequence[str]) -> Assessed:
     def reading(found: Mapping[str, Any]) -> Reading:
         value, reason = found["value"], found["reason"]
-        read = Reading(
+        return Reading(
             value=tuple(value) if isinstance(value, list) else value,
             reason=None if reason is None else Reason(reason),
             shown=found["shown"],
         )
-        own: Reading = known.setdefault((type(value), read.value, reason, read.shown), read)
-        return own
 
-    unit = Unit(
-        key=row["key"],
-        suite=row["suite"],
-        asks=dict(row["asks"]),
-        cluster=row["cluster"],
-        dimensions=shared(row["dimensions"]),
-        content=row["content"],
-        follows=row["follows"],
-        arm=Arm(row["arm"]),
-        advisory=row["advisory"],
-        verdicts=tuple(row.get("verdicts", ())),
-        is_unproven=bool(row.get("unproven", False)),
-        names=shared(row["names"]),
-    )
+    own = {name: row[name] for name in _OF_UNIT} | {"arm": Arm(row["arm"])}
+    verdicts, is_unproven = tuple(row.get("verdicts", ())), bool(row.get("unproven", False))
+    unit = Unit(**own, verdicts=verdicts, is_unproven=is_unproven)
     claims = {name: row["claims"][name] for name in (*columns, row["decisive"])}
     return Assessed(
         unit=unit,
@@ -558,8 +513,7 @@ def _table(name: str, suite: Mapping[str, Any], assessed: Sequence[Assessed]) ->
 def _baseline(path: Path, members: Mapping[str, bytes], name: str, policy: str) -> Baseline | None:
     if name not in members:
         return None
-    with _called(f"{path}: {name} is no baseline"):
-        found = load_baseline(members[name].decode(), f"{path}: {name}")
+    found = load_baseline(members[name].decode(), f"{path}: {name}")
     if found.policy != policy:
         raise DataError(f"{path}: {name} is of another policy, {found.policy!r:.60}")
     return found

@@ -5,8 +5,7 @@ Everything that comes from texts, documents and models is made harmless, line by
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from fairgate.domain.cases import Case, crossed_key, first_asked
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.units import Assessed, Reason, Value
+from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.gate.gate import GateRun
 from fairgate.metrics.retriever_robustness import mean_distances
@@ -110,7 +109,8 @@ def aligned(
         places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
 
     def shown(one: Document) -> dict[str, Any]:
-        return {"id": one.id, "label": one.label, "text": _redacted(one.text, redact)}
+        text = None if one.text is None else redacted(one.text, redact)
+        return {"id": one.id, "label": one.label, "text": text}
 
     return [
         {
@@ -122,10 +122,6 @@ def aligned(
         }
         for i, j in places
     ]
-
-
-def _redacted(text: str | None, redact: Redaction) -> str | None:
-    return None if text is None else redacted(text, redact)
 
 
 def explain_case(
@@ -213,32 +209,22 @@ def explain_case(
 
 
 def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
-    assessed = [item for item in run.result.assessed if suite in (None, item.unit.suite)]
-    found = [item for item in assessed if item.unit.key == key]
-    suites = sorted({item.unit.suite for item in found})
-    if len(suites) > 1:
-        raise UsageError(
-            f"{quoted(key)} is a case of {len(suites)} suites; add --suite {suites[0]}"
-        )
-    pairs = [item for item in assessed if FOLLOW_UP in item.unit.asks]
-    if found and found[0] not in pairs:
-        raise UsageError(
-            f"{quoted(key)} is a question item, and only pairs are explained; its answer stands in "
-            "rows.jsonl and executions.jsonl of the run"
-        )
-    if found:
-        return found[0]
-    own = [item for item in pairs if item.unit.asks[SOURCE] == key]
-    if own:
-        changed = [item.unit.key for item in own if is_violated(item)]
-        which = ", ".join((changed or [item.unit.key for item in own])[:5])
-        what = "changed answers" if changed else "no changed answer"
-        raise UsageError(
-            f"{quoted(key)} is a source with {len(own)} follow-ups and {what}; name a follow-up, "
-            f"for example {which}"
-        )
-    keys = [item.unit.key for item in pairs]
-    raise UsageError(f"the run has no case {quoted(key)}; {suggestion(key, keys[:3000])}")
+    pairs = [
+        item
+        for item in run.result.assessed
+        if FOLLOW_UP in item.unit.asks and suite in (None, item.unit.suite)
+    ]
+    found = [item for item in pairs if item.unit.key == key]
+    if len(found) > 1:
+        named = found[0].unit.suite
+        raise UsageError(f"{quoted(key)} is a pair of {len(found)} suites; add --suite {named}")
+    if not found:
+        own = [item for item in pairs if item.unit.asks[SOURCE] == key]
+        names = [item.unit.key for item in sorted(own, key=is_violated, reverse=True)[:5]]
+        keys = [item.unit.key for item in pairs[:3000]]
+        hint = f"it is a source, name a follow-up: {', '.join(names)}" if own else None
+        raise UsageError(f"the run has no pair {quoted(key)}; {hint or suggestion(key, keys)}")
+    return found[0]
 
 
 def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
@@ -275,35 +261,16 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
 
 def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
     """Return how the answer compares with the neutral speakers'; a control is left out itself."""
-    if item.claims["controlled"] != 1.0 and item.decision != 1.0:
-        return []
-    own = item.unit.key
+    own, majority = item.unit.key, item.readings[CONTROLS].value
     read = [one["label"] for one in controls if one["label"] is not None and one["key"] != own]
-    if not read:
+    if not read or (item.claims["controlled"] != 1.0 and item.decision != 1.0):
         return []
-    other = "other " if item.unit.is_control else ""
-    speakers = f"{len(read)} {other}neutral speaker{'' if len(read) == 1 else 's'}"
-    majority = item.readings[CONTROLS].value
-    agree = read.count(None if majority is None else str(majority))
-    if 2 * agree <= len(read):
-        return [_disagreement(majority, Counter(read), speakers)]
+    if majority is None:
+        return ["The neutral speakers have no answer in common to compare this one with."]
+    agree = f"{read.count(str(majority))} of {len(read)} neutral speakers"
     if item.claims["controlled"] == 1.0:
-        ending = "" if other else ", so this is not what most speakers get"
-        return [f'For {agree} of {speakers} it is "{majority}"{ending}.']
-    so_does = f'So does it for {agree} of {speakers} ("{majority}")'
-    return [f"{so_does}: the prefix as such changes it{'' if other else ', not this demographic'}."]
-
-
-def _disagreement(majority: Value | None, labels: Mapping[str, int], speakers: str) -> str:
-    """Describe the neutral speakers' answers where none has more than half of them."""
-    ranked = sorted(labels.items(), key=lambda found: (-found[1], found[0]))
-    counts = ", ".join(f'{count} "{label}"' for label, count in ranked)
-    counted = (
-        f'what counts as their answer is "{majority}"'
-        if majority
-        else "so they have no answer to compare this one with"
-    )
-    return f"The {speakers} do not agree ({counts}); {counted}."
+        return [f'For {agree} it is "{majority}".']
+    return [f'So does it for {agree} ("{majority}"): the prefix as such changes it.']
 
 
 def _path(item: Assessed, crossed: Sequence[Answer]) -> list[str]:

@@ -85,14 +85,12 @@ def with_workers(command: click.Command) -> click.Command:
     def with_workers_(workers: int | None, ray_address: str | None, **options: Any) -> int:
         if workers is None and ray_address is None:
             return int(asked(workers=None, **options))
-        if ray_address is None:
+        if workers is None or ray_address is None:
             raise UsageError(
-                "--workers are actors of a Ray cluster: add --ray-address HOST:PORT of its head, "
-                "or --ray-address local for a cluster of this machine. Without Ray a run is asked "
-                "in parts (--shard i/n and `fairgate merge`)"
+                "--workers N are actors of a Ray cluster: give it together with --ray-address "
+                "HOST:PORT of its head, or --ray-address local for a cluster of this machine. "
+                "Without Ray a run is asked in parts (--shard i/n and `fairgate merge`)"
             )
-        if workers is None:
-            raise UsageError("--ray-address needs --workers N: how many actors, in that cluster")
         team = partial(team_for, address=ray_address)
         return int(asked(workers=Workers(count=workers, team=team), **options))
 
@@ -636,18 +634,13 @@ class Worker:
         if name not in self._models:
             self._models[name] = self.opened(name)
         model = self._models[name]
-        if model.fingerprint == fingerprint:
-            return model
-        # A fingerprint begins with its engine.
-        here, wanted = (one.partition(":")[0] for one in (model.fingerprint, fingerprint))
-        differs = (
-            f"the engine {quoted(here)}, this run has {quoted(wanted)}; answers may depend on it: "
-            "install the same build of FairGate on every machine"
-            if here != wanted
-            else "other files of the model than this run has under this name; expected the same "
-            "everywhere: copy them, or name a folder that all machines share"
-        )
-        raise ModelError(f"the worker on {platform.node()} has {differs}")
+        if model.fingerprint != fingerprint:
+            raise ModelError(
+                f"the worker on {platform.node()} has the model {quoted(model.fingerprint)}, this "
+                f"run has {quoted(fingerprint)}; expected the same files everywhere, on the same "
+                "build of FairGate: copy them, or name a folder that all machines share"
+            )
+        return model
 
 
 def _require_alike(run: Mapping[str, str]) -> None:

@@ -263,21 +263,14 @@ def _finding(key: str, pairs: Sequence[Assessed]) -> Assessed:
             f"the run has no pair {quoted(key)} whose follow-up is made of its source; "
             f"{suggestion(key, known[:3000])}"
         )
-    suites = sorted({assessed.unit.suite for assessed in found})
-    if len(suites) > 1:
-        raise UsageError(
-            f"{quoted(key)} is a case of {len(suites)} suites; add --suite {suites[0]}"
-        )
+    if len(found) > 1:
+        named = found[0].unit.suite
+        raise UsageError(f"{quoted(key)} is a pair of {len(found)} suites; add --suite {named}")
     if not is_finding(found[0]):
-        claim = claim_of(found[0].unit)
-        what = (
-            "a neutral pair"
-            if found[0].unit.is_control
-            else "a combination whose parts change the answer too, or that changes nothing"
-            if claim == HIDDEN
-            else "not violated, or not decided"
+        raise UsageError(
+            f"{quoted(key)} is no finding: it is neutral, not violated or not decided, or a part "
+            "of the combination changes the answer too"
         )
-        raise UsageError(f"{quoted(key)} is no finding: it is {what}")
     return found[0]
 
 

@@ -37,7 +37,7 @@ from fairgate.reports.blocks import (
     joined,
     strong,
 )
-from fairgate.reports.escaping import markdown_block, short_sentence
+from fairgate.reports.escaping import excerpt, markdown_block, short_sentence
 from fairgate.reports.formats import formats
 from fairgate.reports.markdown import (
     COMMENT_LIMIT,
@@ -63,7 +63,10 @@ _SUMS = ("violations", "regressions")
 _OF_EACH = ("outcome", "exit-code", "violations", "regressions", "value", "base", "run-folder")
 _NAMED, _NAME = 5, 120
 """Most files of one role that are named, and most characters of a name."""
-_SMALLEST_REPORT = 2_000
+_LISTED, _FEW = 20, 1
+"""Entries of a list in a comment or summary; fewer where the report would not fit beside them."""
+_BETWEEN = 10
+"""Characters between notes and report."""
 _LONGEST = 300
 """Characters of an entry where not all entries are listed."""
 
@@ -94,15 +97,14 @@ class ChangeReport:
         return self.view.policy
 
     def comment(self, report_url: str, most: int | None = None) -> str:
-        """Return the comment without its marker, in at most so many characters (GitHub's limit)."""
-        room = COMMENT_LIMIT if most is None else most
+        """Return the comment without its marker, in at most so many bytes (GitHub's limit)."""
+        room = most or COMMENT_LIMIT
         return pull_request_comment(self.view, self.notes, report_url=report_url, most=room)
 
     def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
         """Return the job summary, in so many bytes (the runner's limit); `remarks` came since."""
-        room = SUMMARY_BYTES if most is None else most
         notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
-        return job_summary(self.view, notes, limit=room)
+        return job_summary(self.view, notes, limit=most or SUMMARY_BYTES)
 
 
 def report_change(
@@ -317,34 +319,11 @@ class SeveralReports:
 
     def summary(self, remarks: Sequence[str] = ()) -> str:
         """Return the job summaries, one after the other; `remarks` are what happened since."""
-        room = (SUMMARY_BYTES - len(self._head.encode())) // len(self._reports) - 2
+        room = (SUMMARY_BYTES - length(self._head)) // len(self._reports) - 2
         *others, last = self._reports
         parts = [report.summary((), room).strip() for report in others]
         parts.append(last.summary(remarks, room).strip())
         return "\n\n".join([self._head.strip(), *parts]) + "\n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """What stands where there is not room for everything; None lists all of it."""
-
-    loosened: int | None = None
-    others: int | None = None
-    has_report: bool = True
-
-
-_WHOLE = Room()
-
-
-_STEPS = (
-    Room(loosened=20, others=20),
-    Room(loosened=20, others=5),
-    Room(loosened=20, others=0),
-    Room(loosened=20, others=0, has_report=False),
-    Room(loosened=5, others=0, has_report=False),
-    Room(loosened=1, others=0, has_report=False),
-)
-"""What is left out for want of room, step by step; what is less strict than before is the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,43 +352,41 @@ class Notes:
     edits: Edits | None = None
 
 
-def render_notes(notes: Notes, room: Room = _WHOLE) -> str:
-    """Return the Markdown that follows the report; empty where there is nothing to say."""
-    blocks: list[Block] = _edit_blocks(notes.edits, room) if notes.edits else []
+def render_notes(notes: Notes, most: int | None = None) -> str:
+    """Return the Markdown that follows the report; empty where there is nothing to say.
+
+    At most so many entries of each list stand there; None: all of them.
+    """
+    blocks: list[Block] = _edit_blocks(notes.edits, most) if notes.edits else []
     if notes.remarks:
-        blocks.append(Text(lines=_some(notes.remarks, room.others), form=Form.NOTE))
+        blocks.append(Text(lines=_some(notes.remarks, most), form=Form.NOTE))
     return render_blocks(blocks)
 
 
-def render_edited(notes: Notes, room: Room = _WHOLE) -> str:
+def render_edited(notes: Notes, most: int | None = None) -> str:
     """Return the Markdown that precedes the report: what the change edits, by what it is."""
     if notes.edits is None or not notes.edits.files:
         return ""
     line: list[Span | str] = [strong("This change edits")]
     for role, files in notes.edits.files.items():
-        named = files[: _NAMED if room.others is None else min(_NAMED, room.others)]
+        named = files[: _NAMED if most is None else min(_NAMED, most)]
         more = len(files) - len(named)
         line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
         ends = _NAME // 2
         short = [f if len(f) <= _NAME else f"{f[:ends]}…{f[-ends:]}" for f in named]
         line += joined([code(file) for file in short], ", ")
-        if more:
-            line.append(f" and {more:,} more" if named else f"({figures.count(more, 'file')})")
+        line += [f" and {more:,} more"] if more else []
     return render_blocks([Text(lines=[line])])
-
-
-def _cut(text: str, most: int | None) -> str:
-    return text if most is None or len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _some(items: Sequence[str], most: int | None) -> list[str]:
     """Return the first entries, and how many more there are; all of them stand in `report.md`."""
-    shown = [_cut(item, most) for item in items[:most]]
+    shown = [item if most is None else excerpt(item, _LONGEST) for item in items[:most]]
     more = len(items) - len(shown)
     return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
 
 
-def _edit_blocks(edits: Edits, room: Room) -> list[Block]:
+def _edit_blocks(edits: Edits, most: int | None) -> list[Block]:
     by_base = edits.decided_by == "base"
     decides, compares = strong("decides"), "for comparison"
     table = Table(
@@ -421,13 +398,13 @@ def _edit_blocks(edits: Edits, room: Room) -> list[Block]:
         ],
     )
     many = f"Less strict than before ({len(edits.loosened):,}, the worst first):"
-    loosened = _listed(many, edits.loosened, room.loosened)
+    loosened = _listed(many, edits.loosened, most)
     if edits.edits_policy and not edits.loosened:
         loosened = [Text(lines=["No bound is less strict than before."])]
     return [
         table,
         *loosened,
-        *_listed("What separates the baselines:", edits.differences, room.others),
+        *_listed("What separates the baselines:", edits.differences, most),
     ]
 
 
@@ -447,8 +424,7 @@ def pull_request_comment(
         line: Inline = [strong(f"This change makes {less} less strict"), ", listed below."]
         warning = Text(lines=[line], form=Form.WARNING)
         shown = replace(view, warnings=[warning, *view.warnings])
-    render = partial(render_comment, shown, report_url=report_url)
-    return _within(view, notes, render, most, length, _STEPS)
+    return _within(view, notes, partial(render_comment, shown, report_url=report_url), most)
 
 
 def several_head(views: Sequence[View], outcome: Outcome) -> str:
@@ -484,33 +460,18 @@ def no_verdict_comment(problem: str, exit_code: int, head: str, report_url: str)
 
 def job_summary(view: View, notes: Notes, *, limit: int) -> str:
     """Return the job summary in at most `limit` bytes of UTF-8."""
-
-    def measure(text: str) -> int:
-        return len(text.encode("utf-8", "replace"))
-
-    fewer = [Room(loosened=many, others=many) for many in (None, 1_000, 200)]
-    return _within(view, notes, partial(render_report, view), limit, measure, [*fewer, *_STEPS])
+    return _within(view, notes, partial(render_report, view), limit)
 
 
-def _within(
-    view: View,
-    notes: Notes,
-    render: Callable[..., str],
-    limit: int,
-    measure: Callable[[str], int],
-    steps: Sequence[Room],
-) -> str:
+def _within(view: View, notes: Notes, render: Callable[..., str], limit: int) -> str:
     """Return report and notes with as much as fits; what is less strict is left out last."""
-    for room in steps:
-        edited, extra = render_edited(notes, room), render_notes(notes, room)
-        characters = limit - measure(edited) - measure(extra)
-        while room.has_report and characters >= _SMALLEST_REPORT:
-            text = _joined(edited, render(limit=characters), extra)
-            if measure(text) <= limit:
+    for most in (_LISTED, _FEW):
+        edited, extra = render_edited(notes, most), render_notes(notes, most)
+        room = limit - length(edited) - length(extra) - _BETWEEN
+        for report in (partial(render, limit=room), partial(_head, view)):
+            text = _joined(edited, report(), extra)
+            if length(text) <= limit:
                 return text
-            characters //= 2
-        if not room.has_report and measure(text := _joined(edited, _head(view), extra)) <= limit:
-            return text
     return _head(view)
 
 
@@ -519,7 +480,7 @@ def _head(view: View) -> str:
     line: Inline = [
         Span(view.outcome.value, Kind.MARK),
         f" FairGate: {view.word} in ",
-        code(_cut(view.policy, 1)),
+        code(view.policy),
         f" (exit code {view.exit_code})",
     ]
     left = "The report does not fit in here; it stands in the report files of this run.\n"

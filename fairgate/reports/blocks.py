@@ -1,4 +1,4 @@
-"""What a report is made of: words, blocks of eight kinds, sections, and the view that holds them.
+"""What a report is made of: words, blocks of six kinds, sections, and the view that holds them.
 
 Words are spans that say whose words they are. Nothing in a block is escaped or cut: a renderer does
 both for every span, by its kind, so that no section can forget it and no renderer can show more
@@ -216,12 +216,8 @@ class Row:
     """Why; stands below the row or in a last column."""
     kind: RowKind = RowKind.NORMAL
     tone: Tone = Tone.NORMAL
-    is_settled: bool = False
-    """Whether it needs no attention, and so is folded where the table says what it holds."""
-    is_repeat: bool = False
-    """Whether it says of one more slice what rows above say of theirs; is folded likewise."""
-    rank: int = 0
-    """Rows of a low rank are kept where not all can be shown."""
+    group: str = ""
+    """What a row that needs no attention is counted among: folded, or left out for want of room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,20 +232,23 @@ class Table(Block):
     notes: str = "why"
     """Head of the column of notes."""
     most: int | None = None
-    """Rows shown where there is little room; None: all of them."""
-    folded: str = ""
-    """What settled rows are called; on the page they are folded into one line of this name."""
-    repeated: str = ""
-    """What repeating rows are called, for the same purpose."""
+    """Rows shown where there is little room; None: all that need attention."""
     left_out: int = 0
     """Further rows, which only the machine-readable files hold."""
 
-    def kept(self, most: int | None) -> tuple[list[Row], int]:
-        """Return at most `most` rows, the lowest ranks in their order, and how many are left."""
-        if most is None or len(self.rows) <= most:
-            return list(self.rows), 0
-        ranked = sorted(range(len(self.rows)), key=lambda place: (self.rows[place].rank, place))
-        return [self.rows[place] for place in sorted(ranked[:most])], len(self.rows) - most
+    @property
+    def open(self) -> list[Row]:
+        """Return the rows that need attention."""
+        return [row for row in self.rows if not row.group]
+
+    @property
+    def groups(self) -> dict[str, list[Row]]:
+        """Return the others by what they are counted among."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row.group:
+                found.setdefault(row.group, []).append(row)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,20 +256,18 @@ class Range:
     """A line of a chart."""
 
     name: Inline
-    note: str = ""
-    """A further cell of bars."""
     now: Figure
     base: Figure = NOTHING
     facts: Sequence[Inline] = ()
-    """Further cells of ranges, under the chart's `facts`."""
+    """Further cells, under the chart's `facts`."""
     kind: RowKind = RowKind.NORMAL
     others: Sequence[Figure] = ()
     """What the page can show instead of the base, in the order of the chart's `others`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chart(Block):
-    """Values beside the baseline's."""
+class RangeChart(Block):
+    """Values with intervals on one scale, beside the baseline's and a reference."""
 
     label: str
     """Says to those who cannot see it what the chart is; unique in a report."""
@@ -280,58 +277,27 @@ class Chart(Block):
     caption: Inline = ()
     is_signed: bool = False
     """Whether 0 stands in the middle."""
-
-    @property
-    def has_base(self) -> bool:
-        """Return whether any row has a value of the baseline's."""
-        return any(row.base.value is not None for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RangeChart(Chart):
-    """Values with intervals on one scale, also beside a reference."""
-
     value: str = "now"
     """Head of the column of values."""
     interval: str = "95 % interval"
     facts: Sequence[Column] = ()
     most: int | None = None
     """Rows shown where there is little room, groups left out."""
-    factor: float = 100.0
-    """By which values are multiplied on the axis."""
     unit: str = " %"
-    has_lanes: bool = False
-    """Whether the baseline's value and interval have a line of their own above this run's."""
     usual: str = ""
     """Id of what the base is of, where a reader can choose another one."""
     others: Sequence[tuple[str, str]] = ()
     """Id and head of each of those."""
 
     @property
+    def has_base(self) -> bool:
+        """Return whether any row has a value of the baseline's."""
+        return any(row.base.value is not None for row in self.rows)
+
+    @property
     def reference(self) -> Range | None:
         """Return the row that the others are to be read beside."""
         return next((row for row in self.rows if row.kind is RowKind.REFERENCE), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bars(Chart):
-    """Shares as bars from 0 to `full`, or to both sides of 0."""
-
-    note: str = ""
-    """Head of the column of notes; empty where no bar has one."""
-    full: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram(Block):
-    """How many scores lie where; scores of exactly 0 stand apart."""
-
-    label: str
-    caption: Inline
-    scores: Sequence[float]
-    """In rising order, none below 0; at least one."""
-    limits: Sequence[float]
-    """Where one band ends and the next begins, in rising order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,8 +316,6 @@ class CaseList(Block):
     """Cases, the clearest first."""
 
     cases: Sequence[CaseItem]
-    most: int | None = None
-    """Cases shown where there is little room; None: all of them."""
 
 
 class Chapter(StrEnum):

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from fairgate.reports import charts, figures
 from fairgate.reports.blocks import (
     TONES,
-    Bars,
     Block,
     CaseList,
     Column,
     Depth,
     Form,
-    Histogram,
     Inline,
     KeyValues,
     Kind,
@@ -94,10 +92,6 @@ def _block(block: Block) -> Iterator[str]:
             yield from _table(block)
         case RangeChart():
             yield from _captioned(block.caption, charts.ranges_as_text(block))
-        case Bars():
-            yield from _captioned(block.caption, charts.bars_as_text(block))
-        case Histogram():
-            yield from _captioned(block.caption, charts.histogram_as_text(block))
         case CaseList():
             for case in block.cases:
                 yield from _wrapped(case.title)
@@ -122,9 +116,11 @@ def _captioned(caption: Inline, chart: str) -> Iterator[str]:
 
 
 def _table(block: Table) -> Iterator[str]:
+    rows = block.open[: block.most]
+    left = len(block.open) - len(rows) + block.left_out
+    if not rows:
+        return
     yield from _captioned(block.caption, "")
-    rows, left = block.kept(block.most)
-    left += block.left_out
     texts = [[_cell(cell) for cell in row.cells] for row in rows]
     heads = [_words(column.head) for column in block.columns]
     widths = _widths([heads, *texts])

@@ -197,7 +197,6 @@ class RuleRow:
     """The two bounds of the change where there is a baseline, else the interval of the value."""
     value: str
     """On all decided cases."""
-    value_interval: str
     since_anchor: str = NONE
     """The change since the anchor with its bounds: `+4.8 (+2.1 … +7.4)`."""
     base: str = NONE
@@ -236,7 +235,7 @@ def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> Ru
     limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
     reasons = [reason.removeprefix("not evaluated: ") for reason in rule.reasons]
     shown = now = value(rule.value, metric)
-    reach = bounds = interval(rule.interval, metric)
+    reach = interval(rule.interval, metric)
     figures = {}
     if since is not None:
         figures["since_anchor"] = f"{change(since, metric)} ({change_interval(since, metric)})"
@@ -271,12 +270,5 @@ def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> Ru
         now=now,
         interval=reach,
         value=shown,
-        value_interval=bounds,
         **figures,
     )
-
-
-def is_underpowered(rule: RuleResult) -> bool:
-    """Return whether an inconclusive rule could have missed a change that it is to detect."""
-    moved, is_open = rule.change, rule.outcome is Outcome.INCONCLUSIVE
-    return is_open and moved is not None and moved.minimum_detectable > moved.detect

@@ -48,14 +48,8 @@ _TONES = {
 MEANINGS = {
     "likely range": "where the value would lie in 95 of 100 suites like this one; of rules a dash "
     "where too few texts differ for a range",
-    "change": "this run less the baseline, on the cases that both runs decided",
-    "corrected p": "p value after Holm's correction for several rules",
-    "discordant pairs": "pairs decided in both runs whose verdict differs",
-    "smallest detectable change": "the change that this suite would see 9 times of 10",
-    "since the anchor": "how far the value has moved since a reviewed run that stays pinned",
+    "change": "this run less the baseline, on the cases that both runs decided; of rates in points",
     "base": "the value in the baseline, a reviewed earlier run that later runs are compared with",
-    "limits": "what a rule allows: a value, and a change that is tolerated even if it is real "
-    "(margin)",
 }
 
 
@@ -132,7 +126,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=lambda block: type(block).__name__,
-        ranges=charts.ranges, bars=charts.bars, histogram=charts.histogram, spans=spans,
+        ranges=charts.ranges, spans=spans,
         mark=mark, meaning=meaning,
         safe_json=lambda block: markupsafe.Markup(block.as_json()),  # noqa: S704 (without markup)
     )  # fmt: skip

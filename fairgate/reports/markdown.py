@@ -12,17 +12,16 @@ from typing import Any
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import charts, escaping
 from fairgate.reports.blocks import (
-    Bars,
     Block,
     CaseItem,
     CaseList,
     Depth,
     Form,
-    Histogram,
     Inline,
     KeyValues,
     Kind,
     RangeChart,
+    Row,
     RowKind,
     Section,
     Span,
@@ -111,8 +110,6 @@ class MarkdownBlocks:
             ),
             Table: self._table,
             RangeChart: self._ranges,
-            Bars: lambda block: self._chart(block.caption, charts.bars_as_text(block)),
-            Histogram: lambda block: self._chart(block.caption, charts.histogram_as_text(block)),
             CaseList: self._cases,
         }
 
@@ -143,19 +140,26 @@ class MarkdownBlocks:
 
     def _ranges(self, block: RangeChart) -> str:
         if self._is_short:
-            return self._chart(block.caption, charts.ranges_as_text(block))
+            chart = escaping.markdown_block(charts.ranges_as_text(block))
+            return self._captioned(block.caption, [chart])
         return self._table(charts.as_table(block))
-
-    def _chart(self, caption: Inline, chart: str) -> str:
-        return self._captioned(caption, [escaping.markdown_block(chart)])
 
     def _captioned(self, caption: Inline, parts: list[str]) -> str:
         words = self.line(caption)
-        head = words if words.endswith((".", ":")) else f"{words}:"
-        return "\n\n".join([head, *parts] if words else parts)
+        return "\n\n".join([f"{words}:", *parts] if words else parts)
 
     def _table(self, block: Table) -> str:
-        rows, left = block.kept(block.most if self._is_short else None)
+        rows, left = block.open, block.left_out
+        if self._is_short and block.most is not None:
+            rows, left = rows[: block.most], left + max(0, len(rows) - block.most)
+        parts = [self._rows(block, rows)] if rows else []
+        parts += [f"{left:,} further rows are not shown here."] if left else []
+        for group, folded in () if self._is_short else block.groups.items():
+            summary = f"<summary>{len(folded):,} {escaping.markdown(group)}</summary>"
+            parts.append(f"<details>{summary}\n\n{self._rows(block, folded)}\n\n</details>")
+        return self._captioned(block.caption, parts) if parts else ""
+
+    def _rows(self, block: Table, rows: Sequence[Row]) -> str:
         notes = [self.line(row.note) for row in rows]
         lines = [
             [*(self.line(column.head) or " " for column in block.columns), block.notes],
@@ -167,10 +171,7 @@ class MarkdownBlocks:
                 [strong(first) if row.kind is RowKind.GROUP else first, *rest, note or " "]
             )
         shown = (cells if any(notes) else cells[:-1] for cells in lines)
-        left += block.left_out
-        more = [f"{left:,} further rows are not shown here."] if left else []
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
-        return self._captioned(block.caption, [table, *more])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
 
     def _cases(self, block: CaseList) -> str:
         return "\n".join(self._case(case, at) for at, case in enumerate(block.cases, start=1))
@@ -219,8 +220,8 @@ def render_blocks(blocks: Sequence[Block]) -> str:
 
 
 def length(text: str) -> int:
-    """Return the length that a limit counts: UTF-16 units, never fewer than code points."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    """Return the bytes of a text as UTF-8, never fewer than the characters that GitHub counts."""
+    return len(text.encode("utf-8", "replace"))
 
 
 def _title(view: View) -> str:

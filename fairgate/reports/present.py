@@ -5,11 +5,10 @@ What a busy reviewer reads: how bad it is, why, an example, what to do; no stati
 
 from __future__ import annotations
 
-import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +43,9 @@ from fairgate.reports.blocks import (
     strong,
 )
 from fairgate.reports.escaping import excerpt, redacted
-from fairgate.reports.figures import is_underpowered, rule_rows, slice_in_words
+from fairgate.reports.figures import rule_rows, slice_in_words
 from fairgate.reports.formats import Format
-from fairgate.reports.material import ALONE, Beside, Material, PairRow, in_words
+from fairgate.reports.material import ALONE, Beside, Material, in_words
 from fairgate.reports.sections.affected import (
     Subject,
     affected,
@@ -60,10 +59,8 @@ from fairgate.reports.sections.affected import (
     leading,
     name_of,
     others,
-    standing_out,
     subject,
     terms,
-    who_of,
 )
 from fairgate.reports.sections.cases import (
     answer_of,
@@ -83,11 +80,9 @@ from fairgate.reports.sections.verdict import (
     changed_parts,
     decided,
     evidence,
-    headline_history,
-    not_compared,
+    group_of,
     relations,
     reproduce,
-    rule_figures,
     rules,
     run_command,
     trend,
@@ -108,14 +103,14 @@ _OWN, _REVISION = "system", "revision"
 """What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
-_SAME = 5e-5
-"""Half of the last digit that reports show."""
-_UNCLEAR = 3
 _FAILED = 6
 """Identities or slices that are named of each further metric that failed."""
+_COUNTED = {
+    Outcome.FAIL: "failed",
+    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.NOT_EVALUATED: "not evaluated",
+}
 _NAMING = "Naming an identity"
-_SHORT_ANSWER = 30
-"""Characters up to which what was written is shown beside the label that it counts as."""
 
 
 def present(run: GateRun, options: ReportOptions) -> View:
@@ -158,7 +153,7 @@ def _exit_meaning(material: Material) -> str:
 def since_then(material: Material) -> Inline:
     """Return what is not as it was in the run that is shown beside this one: the likely cause."""
     beside, result = material.beside, material.result
-    if beside.run is None:
+    if beside.run is None or result.outcome is Outcome.PASS:
         return ""
     now, then = result.given.provenance, beside.run.provenance
     old, new = then.under_test, now.under_test
@@ -180,8 +175,6 @@ def since_then(material: Material) -> Inline:
         changed.append([strong("the cases asked"), cases])
     if changed:
         return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
-    if result.outcome is Outcome.PASS:
-        return ""
     if _OWN in now.under_test and _REVISION not in now.under_test:
         known = f"Whether your system has changed since the {beside.word} is not known: give it a "
         return [known, code(_REVISION), " in the policy."]
@@ -210,14 +203,11 @@ def _note(material: Material, choice: Beside) -> Inline:
     """Return what a reader who chose something else should know: the verdict is not about it."""
     usual = material.beside.word
     decided = f": it was decided against the {usual}" if usual else ""
-    words: Words = [f"The verdict stays{decided}. "]
-    unmarked = "no case is marked as new or fixed."
-    if choice.id == ALONE:
-        return [*words, f"The headline, Who and Cases show this run alone: {unmarked}"]
-    parts, end = "The headline, Who and Cases", "; rules, Retrieval, Relations and Method are not."
-    if choice.run is None:
-        parts, end = "The headline and Who", f", kept as its rules' values alone: {unmarked}"
-    return [*words, f"{parts} are compared with the ", *spans(choice.label), end]
+    what = "headline, Who and Cases" if choice.run or choice.id == ALONE else "headline and Who"
+    unmarked = "" if choice.run else "; no case is marked as new or fixed"
+    beside: Words = [" beside the ", *spans(choice.label)]
+    shown: Words = [" alone"] if choice.id == ALONE else beside
+    return [f"The verdict stays{decided}. Its {what} show this run", *shown, f"{unmarked}."]
 
 
 def _reasons(material: Material) -> Iterator[Block]:
@@ -330,19 +320,14 @@ def _pass(result: GateResult) -> Inline:
 
 
 def why(material: Material) -> Inline:
-    """Return in one sentence what made the gate fail, or what could not be seen."""
-    result, rule = material.result, leading(material.result)
-    if rule is None or result.outcome is Outcome.INCONCLUSIVE:
-        return ""
-    text = "; ".join(_broken_checks(rule))
-    if not text:
+    """Return what made the gate fail, or what could not be seen, as the rule that leads says it."""
+    rule = leading(material.result)
+    if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
     everybody = ""
     if is_for_everybody(material, rule):
         everybody = " Neutral wording fares no better: the change is for everybody."
-    if rule.outcome is Outcome.FAIL:
-        return f"Why it fails: {text}.{everybody}"
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"Why it fails: {'; '.join(rule.reasons)}.{everybody}"
 
 
 def is_for_everybody(material: Material, rule: RuleResult) -> bool:
@@ -354,56 +339,6 @@ def is_for_everybody(material: Material, rule: RuleResult) -> bool:
         return False
     worse = rule.value - neutral if known.better == "lower" else neutral - rule.value
     return worse <= 0
-
-
-def _broken_checks(rule: RuleResult) -> Iterator[str]:
-    """Yield each check that did not hold, in plain words."""
-    metric, change = rule.metric, rule.change
-    unit = figures.points(metric)
-    size = " in size" if figures.is_best_at_zero(metric) else ""
-    for check, moved, since in (
-        ("regression", change, ""),
-        ("budget", rule.since_anchor, " since the anchor"),
-    ):
-        if moved is not None and check in rule.failed:
-            yield (
-                f"the change of {figures.change(moved, metric)}{unit}{size}{since} is more than "
-                f"the allowed {figures.unsigned(moved.margin, metric)}{unit} and too large to be "
-                "chance"
-            )
-    for kind, bound in rule.bounds.items() if "bound" in rule.failed else ():
-        value = rule.value
-        shown, limit = figures.value(value, metric), figures.value(bound, metric)
-        if value is not None and kind == "min" and value < bound:
-            yield f"{shown} is below the limit of {limit}"
-        elif value is not None and kind != "min" and figures.size(value, metric, kind) > bound:
-            in_size = " in size" if figures.size(value, metric, kind) != value else ""
-            yield f"{shown} is{in_size} above the limit of {limit}"
-    if "identity" in rule.failed:
-        yield from rule.reasons
-    if "unreadable" in rule.failed:
-        yield "more cases than in the baseline are not decided"
-    if change is not None and change.decided_once and rule.outcome is not Outcome.FAIL:
-        yield not_compared(len(change.decided_once))
-
-
-def unclear(rule: RuleResult) -> str:
-    """Return why a rule is inconclusive."""
-    if is_underpowered(rule) and rule.change is not None:
-        seen = math.isfinite(rule.change.minimum_detectable)
-        least = figures.detectable(rule.change, rule.metric)
-        return (
-            f"only changes of at least {least}{figures.points(rule.metric)} could be seen"
-            if seen
-            else "too few sources to see any change"
-        )
-    known = BY_ID.get(rule.metric)
-    if known is not None and known.compares_terms:
-        return "with so few cases chance alone makes such a difference, more sources are needed"
-    low, high = rule.interval or (math.inf, -math.inf)
-    if rule.change is None and any(low <= bound <= high for bound in rule.bounds.values()):
-        return "the limit lies inside its likely range"
-    return "the rules below say why"
 
 
 def _failure(material: Material) -> Inline:
@@ -440,7 +375,7 @@ def lead(material: Material) -> Inline:
     metric = BY_ID.get(rule.metric)
     rate = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
     neutral: Words = ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
-    unsure: Words = ["; this is ", strong("inconclusive"), f": {unclear(rule)}"]
+    unsure: Words = ["; this is ", strong("inconclusive")]
     return [
         *spans(before),
         figure(value, Tone.STRONG),
@@ -539,21 +474,10 @@ def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
     beside = material.beside
     then = "" if beside.is_baseline else f" in the {beside.word}"
     change = beside.change(rule)
-    if change is None:
-        # What no rule compares with the baseline is in no headline: the verdict is not about it.
-        untested = material.before.value(rule.metric, rule.suite, rule.where) if then else None
-        was = f"was {figures.value(untested, rule.metric)}{then}"
-        return parts if untested is None else [*parts, was]
-    if not change.discordant:
-        same = rule.value is not None and abs(rule.value - change.base) < _SAME
-        unchanged = f"the cases that the {beside.word} has too are unchanged"
-        return [*parts, f"as in the {beside.word}" if same else unchanged]
-    was = f"was {figures.value(change.base, rule.metric)}{then}"
-    if figures.value(change.now, rule.metric) != value:
-        both = f"of the {figures.count(change.pairs, 'case')} that both runs decided"
-        now = figures.value(change.now, rule.metric)
-        return [*parts, f"{both} {now}, {was}"]
-    return [*parts, was]
+    # What no rule compares with the baseline is in no headline: the verdict is not about it.
+    untested = material.before.value(rule.metric, rule.suite, rule.where) if then else None
+    was = untested if change is None else change.base
+    return parts if was is None else [*parts, f"was {figures.value(was, rule.metric)}{then}"]
 
 
 def example(material: Material) -> Inline:
@@ -582,46 +506,23 @@ def example(material: Material) -> Inline:
         " is ",
         *before,
         answer_of(row.answer, Tone.STRONG),
-        *_written(material, row),
         " if it is said by ",
         name(row.phrase, Tone.STRONG),
         ".",
     ]
 
 
-def _written(material: Material, row: PairRow) -> Words:
-    """Return the label that was written, where the task counts it as another one."""
-    execution = material.run.executions.get((row.suite, row.key))
-    text = ((execution.response if execution else "") or "").strip(" .!\"'\n")
-    known = text.casefold() == in_words(row.answer.value or "").casefold()
-    if known or not text or len(text) > _SHORT_ANSWER or not text.replace("-", "").isalpha():
-        return []
-    return [" (written: ", Span(redacted(text, material.options.redact), Kind.QUOTE), ")"]
-
-
 def _quoted(material: Material, text: str) -> Span:
-    """Return a text with the closing quotation mark that was cut off with its end."""
-    quote = excerpt(redacted(text, material.options.redact))
-    is_open = quote.startswith('"') and quote.endswith("…")
-    return Span(quote + '"' if is_open else quote, Kind.QUOTE)
+    return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE)
 
 
 def standing(material: Material) -> Inline:
     """Return in one line how many rules passed, on how much, against what."""
     rules = material.rules
-    passed = sum(row.rule.outcome is Outcome.PASS for row in rules)
-    open_rules = [row for row in rules if row.rule.outcome is Outcome.INCONCLUSIVE][:_UNCLEAR]
+    known = Counter(group_of(row) or _COUNTED[row.rule.outcome] for row in rules)
+    passed = known.pop("passed", 0)
     words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
-    for (title_of, is_alike), group in groupby(
-        open_rules, lambda r: (r.title, not is_underpowered(r.rule))
-    ):
-        rules_of = list(group)
-        slices = joined([name(rule.brief) for rule in rules_of if rule.where])
-        inside: Words = [" (", *slices, ")"] if slices else []
-        least = ", ".join(rule.detectable for rule in rules_of)
-        unsure = "is inconclusive" if len(rules_of) == 1 else "are inconclusive"
-        seen = unsure if is_alike else f"could see only changes of at least {least}"
-        words += [", ", title_of, *inside, " ", seen]
+    words += [f", {many:,} {group}" for group, many in known.items()]
     words.append(f" · {decided(material)}")
     if material.baseline is not None and material.baseline.date:
         words += [" · baseline of ", Span(material.baseline.date, Kind.DATE)]
@@ -640,20 +541,9 @@ def next_step(material: Material, explain: str) -> Inline:
         return ["Next: run all of it with ", command(run_command(material)), "."]
     if result.overlap is None and accept:
         first: Words = ["make this run the first baseline with ", command(accept), "."]
-        found: list[Inline] = [
-            ["for ", name(who_of(result, one)), f", {differs(one.metric, one.terms[0].difference)}"]
-            for one in standing_out(result)
-        ]
         unclear = any(
             rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules
         )
-        if found:
-            return [
-                "Next: look at what differs between identities: ",
-                *joined(found, "; "),
-                " than for the other identities. If it is right, ",
-                *first,
-            ]
         if unclear:
             power = command(f"fairgate power {shlex.quote(result.given.provenance.policy_path)}")
             more: Words = ["ask about more sources, so that every rule is decided (", power]
@@ -731,7 +621,6 @@ def texts_of(view: View, formats: Iterable[Format]) -> dict[str, Callable[[], st
 
 SECTIONS: Sequence[Callable[[Material], Iterable[Section]]] = (
     rules,
-    headline_history,
     trend,
     terms,
     social_bias,
@@ -742,7 +631,6 @@ SECTIONS: Sequence[Callable[[Material], Iterable[Section]]] = (
     answers,
     relations,
     evidence,
-    rule_figures,
     reproduce,
 )
 """What answers the questions of reports, in their order; nothing where one does not arise."""

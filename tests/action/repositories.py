@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 from fakes.following import following
+from fakes.plans import planned
 
 from fairgate.cli import main
 
@@ -156,12 +157,15 @@ class History:
     def answers(self, answer):
         """Write an answer for every case of the policy; for every second source its opposite."""
         (self.root / "answers.jsonl").touch()
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            assert main(["plan", "policies/small.yaml"]) == 0
-        cases = [json.loads(line) for line in printed.getvalue().splitlines()]
+
+        def plan():
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                assert main(["plan", "policies/small.yaml"]) == 0
+            return printed.getvalue()
+
         lines = [
             json.dumps({"key": case["key"], "response": response})
-            for case in cases
+            for case in planned(self.root, plan)
             if (response := following(case["key"], answer(case["key"]))) is not None
         ]
         self.write("answers.jsonl", "\n".join(lines) + "\n")

@@ -162,7 +162,7 @@ def drifted(history, capsys):
 def test_the_base_commits_anchor_ends_a_series(job, drifted):
     drifted.commit()
     assert job.pull(drifted) == 1
-    assert "since the anchor is more than the allowed 4.0 points" in job.summary
+    assert "more than the budget 4.0 points" in job.summary
 
 
 def test_a_change_that_pins_another_anchor_does_not_approve_itself(job, drifted):

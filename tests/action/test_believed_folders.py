@@ -17,7 +17,7 @@ name: stored
 constant_answers: allow # a forger would vary the answers
 system: {generator: {model: demo-slm}}
 suites:
-  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 8, perturbations: [race]}
+  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 5, perturbations: [race]}
 gates:
   - {metric: asr/generation, max: 0.01}
 """

@@ -1,7 +1,5 @@
 """Whether executed systems and replayed variants agree within intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 from calibration.tables import clopper_pearson
 

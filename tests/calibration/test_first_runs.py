@@ -1,7 +1,5 @@
 """The starter policy on a first run: fair worlds stay green, planted ones do not."""
 
-from __future__ import annotations
-
 import pytest
 from calibration.first_runs import BIASED, FAIR, reds
 

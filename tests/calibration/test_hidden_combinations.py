@@ -6,8 +6,6 @@ prints the figures; `-m slow` asks other worlds, and more. Plan, answers, oracle
 gate's own. The policy holds the bound twice, as shipped policies have it and on the estimate.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

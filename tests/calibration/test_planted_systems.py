@@ -1,7 +1,5 @@
 """Fair systems pass, biased ones fail for the right reason, through the whole real line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -13,7 +11,7 @@ from calibration.pipeline import (
     run_scenario,
     value,
 )
-from fakes.planted import GATES, REGRESSION, Bench, Plant, policy_of
+from fakes.planted import REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
@@ -116,18 +114,6 @@ class TestEdges:
         assert rule.warns
         assert "too small to see any change (1 source)" in rule.reasons[0]
 
-    def test_no_discordant_pair_passes_whatever_the_size(self):
-        bench = replace(SMALL, sources=2)
-        assert bench.run(Plant(), bench.baseline(Plant())).result.rules[0].outcome is Outcome.PASS
-
-    def test_ties_of_worse_and_better_are_no_change(self):
-        then, now = Plant(biased={"A man": 1.0}), Plant(biased={"A woman": 1.0})
-        change = SMALL.run(now, SMALL.baseline(then)).result.rules[0].change
-        assert change is not None
-        assert change.change == 0.0
-        assert change.discordant == 50
-        assert not change.significant
-
     def test_without_controls_the_controlled_rule_has_no_verdict(self):
         policy = policy_of([{"metric": "asr/generation/controlled", "max": 0.1}], control="none")
         run = Bench(policy=policy, sources=10, sets=("gender",)).run(Plant())
@@ -142,9 +128,3 @@ class TestEdges:
         assert len(run.result.overlap.removed) == 4 * 15
         narrow = replace(SMALL, sources=30).run(Plant(), base)
         assert narrow.result.exit_code is ExitCode.BASELINE
-
-    @pytest.mark.whole
-    def test_the_same_run_twice_is_the_same_result(self):
-        plant = Plant(sensitive=0.2, biased=THREE, neutral_retrieval=0.5)
-        bench = Bench(policy=policy_of(GATES), sources=30)
-        assert bench.run(plant).result == bench.run(plant).result

@@ -1,7 +1,5 @@
 """The statistics hold what the documentation says of them, on systems whose truth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from calibration import coverage, false_alarms, identity, power

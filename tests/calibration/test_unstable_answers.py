@@ -1,7 +1,5 @@
 """Unstable answers take a verdict only where follow-ups have more of them than neutral wording."""
 
-from __future__ import annotations
-
 import pytest
 from calibration.pipeline import PHRASES
 from fakes.planted import Bench, Plant, policy_of

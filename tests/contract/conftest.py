@@ -48,7 +48,7 @@ class Place:
     def __init__(self, root, capsys):
         self.root, self._capsys = root, capsys
         self.out = self.err = ""
-        self.sources(16)
+        self.sources(6)
 
     def sources(self, count):
         rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]

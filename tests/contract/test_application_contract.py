@@ -20,7 +20,7 @@ def test_all_ways_are_tried(ways):
 def test_documents_and_answers_arrive_whole(place, way):
     assert place.gate(way()) == 0, place.err
     rows = place.executions()
-    assert len(rows) == 368
+    assert len(rows) == 138
     assert all(row["response"] in {"positive", "negative"} for row in rows)
     assert all([set(d) >= {"id", "text", "label"} for d in row["documents"]] for row in rows)
     measured = {m["metric"] for m in place.record()["measurements"] if m["value"] is not None}
@@ -69,7 +69,7 @@ def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
         asked.clear()
         assert place.gate(live(**revision)) == 0, place.err
         counts.append(len(asked))
-    assert counts == [368, 368, 368, 0, 368]
+    assert counts == [138, 138, 138, 0, 138]
 
 
 @pytest.mark.walk(1)
@@ -78,7 +78,7 @@ def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeyp
     kept = noted(monkeypatch, most=64)
     assert place.gate(live(revision="r")) == 130
     assert place.gate(live(revision="r"), "run-again") == 0
-    assert len(kept) == 368
+    assert len(kept) == 138
     assert place.gate(live(revision="r"), "run-whole", "--cache", "other") == 0
     for name in ("rows.jsonl", "executions.jsonl", "report.md"):
         again, whole = ((place.root / out / name).read_text() for out in ("run-again", "run-whole"))
@@ -122,7 +122,7 @@ def test_repeats_are_really_asked_again(place, start, http_system):
     app = start()
     changes = {"perturbations": "repeats: 2, perturbations"}
     assert place.gate(http_system(app), **changes) == 0, place.err
-    assert len(app.seen) == 2 * 368
+    assert len(app.seen) == 2 * 138
 
 
 @pytest.mark.whole
@@ -136,7 +136,7 @@ def test_documents_can_be_handed_over_and_attribution_is_measured(place, start, 
     assert len(handed) > attribution["crossed"]
     without = start(poisoned=["An Asian", "A Black", "A biracial", "A white", "An Indian"])
     place.gate(http_system(without), "without", **{"max: 0.1": "max: 0.9"})
-    assert len(without.seen) == 368
+    assert len(without.seen) == 138
     assert place.record("without")["attribution"] == []
 
 

@@ -44,7 +44,6 @@ def app(start):
 @pytest.fixture
 def systems(place, app, chat):
     """Return how a policy asks each kind of system, all of them with a revision."""
-    place.sources(6)
     folder = rag_app.__file__.rpartition("/")[0]
     (place.root / "search.py").write_text(SEARCH.format(folder=folder))
     own = {"revision": "r1"}
@@ -129,6 +128,7 @@ def parts_of(place, *options):
         yield code, place.err
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
 def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, systems, name):
     system = {**systems[name], "budget": {"requests": 20}}

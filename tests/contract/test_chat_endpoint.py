@@ -63,7 +63,7 @@ def test_answers_are_kept_under_a_revision_only(chat, gate):
         chat.seen.clear()
         assert gate(**revision) == 0
         counts.append(len(chat.seen))
-    assert counts == [368, 368, 368, 0, 368]
+    assert counts == [138, 138, 138, 0, 138]
 
 
 def test_repeats_are_really_asked_again(place, chat, gate):
@@ -71,7 +71,7 @@ def test_repeats_are_really_asked_again(place, chat, gate):
     system = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
     changes = {**NO_RETRIEVAL, "perturbations": "repeats: 2, perturbations"}
     assert place.gate(system, **changes) == 0, place.err
-    assert len(chat.seen) == 2 * 368
+    assert len(chat.seen) == 2 * 138
 
 
 ALWAYS = 10_000

@@ -115,7 +115,7 @@ def test_nothing_of_it_stays_behind(place, program, end):
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"open('pids', 'w').write(f'{{os.getpid()}} {{child.pid}}')\n{LOOP}    {end}"
     )
-    place.gate(program(body, timeout=5))  # lower bound: what hangs is waited for
+    place.gate(program(body, timeout=2))  # lower bound: what hangs is waited for
     numbers = [int(number) for number in (place.root / "pids").read_text().split()]
     for _ in range(50):
         if not any(map(is_alive, numbers)):

@@ -41,10 +41,10 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert "labels of documents (asr/retrieval): yes" in place.out
     assert "both together (rrs): yes" in place.out
     assert "attribution: no: the system is handed no documents" in place.out
-    assert "A run asks 368 questions of " in place.out
+    assert "A run asks 138 questions of " in place.out
     assert ", 8 side by side." in place.out
     assert place.gate(http(app, documents="$.contexts[*]")) == 0, place.err
-    assert len(app.seen) == 3 + 368  # as many as it said, and nothing was stored
+    assert len(app.seen) == 3 + 138  # as many as it said, and nothing was stored
 
 
 def test_a_policy_whose_sources_make_no_case_is_no_bug(place, start, ask):
@@ -106,8 +106,8 @@ def test_what_a_system_says_is_no_command_of_a_terminal(place, ask):
 @pytest.mark.parametrize(
     ("usage", "told"),
     [
-        ({"total_tokens": 100, "cost": 0.001}, "about 36,800 tokens and 0.368 of money."),
-        ({"prompt_tokens": 9, "completion_tokens": 1}, "about 3,680 tokens."),
+        ({"total_tokens": 100, "cost": 0.001}, "about 13,800 tokens and 0.138 of money."),
+        ({"prompt_tokens": 9, "completion_tokens": 1}, "about 1,380 tokens."),
         ({"total_tokens": -5}, None),
         (None, None),
     ],
@@ -127,4 +127,4 @@ def test_money_is_by_the_prices_of_the_budget(place, start, ask):
     app.usage = {"prompt_tokens": 1000, "completion_tokens": 100}
     budget = {"money": 9, "prices": {"input": 2, "output": 10}}
     assert ask({**http(app), "budget": budget}) == 0, place.err
-    assert "about 404,800 tokens and 1.1 of money." in place.out
+    assert "about 151,800 tokens and 0.414 of money." in place.out

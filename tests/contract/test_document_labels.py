@@ -30,7 +30,6 @@ def unlabelled(ways, name):
 
 @pytest.fixture
 def named(ways, place):
-    place.sources(6)
     ways = type("Ways", (dict,), {"root": place.root})(ways)
     return lambda name, labels: unlabelled(ways, name) | ({"labels": labels} if labels else {})
 

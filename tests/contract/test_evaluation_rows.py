@@ -53,7 +53,7 @@ def put(place, found):
 def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows, form, asked):
     system, _ = rows(form, asked)
     assert place.gate(system, **TEXTS) == 0, place.err
-    assert len(place.executions()) == 368
+    assert len(place.executions()) == 138
     figures = {m["metric"]: m["value"] for m in place.record()["measurements"] if not m["where"]}
     assert figures["retrieval/mean-distance"] is not None
     system, _ = rows(form, asked, biased=["An Asian", "A Black"])
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_a_row_is_said_with_its_line(place, rows):
     assert "rows.jsonl:4: `$.response` is 7; expected text" in place.err
     put(place, [*found, {**found[0], "response": "mixed"}])
     assert place.gate(system, **TEXTS) == 4
-    assert "rows.jsonl:369: the question" in place.err
+    assert "rows.jsonl:139: the question" in place.err
     assert "answered differently at " in place.err
     assert "rows.jsonl:1; expected one answer" in place.err
     put(place, [{**found[0], "retrieved_contexts": "one text"}])
@@ -114,7 +114,7 @@ def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows)
     put(place, [*found[1:], found[1]])
     assert place.gate(system, **TEXTS) == 5
     assert place.call("check", "app.yaml") == 0, place.err
-    assert "367 of 368 questions answered; first missing: 's0'" in place.out
+    assert "137 of 138 questions answered; first missing: 's0'" in place.out
 
 
 def test_an_unknown_tool_and_an_unknown_path_are_errors_of_the_policy(place):

@@ -109,7 +109,6 @@ def test_an_answer_that_comes_byte_by_byte_is_none(place, gate):
 @pytest.mark.walk(1)
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_what_was_answered_before_a_fault_is_not_asked_again(place, app, gate, concurrency):
-    place.sources(6)
     assert gate(revision="whole", concurrency=concurrency) == 0, place.err
     needed = len(app.seen)
     whole = (place.root / "out" / "executions.jsonl").read_bytes()

@@ -112,7 +112,6 @@ def test_every_way_finds_the_same_and_everything_is_measured(place, system, name
 
 
 def test_the_prompt_holds_what_was_found_and_no_more_than_asked_for(place, chat, system):
-    place.sources(6)
     assert place.gate(system("plain", top_k=2)) in (0, 1)
     prompt = chat.seen[0][2]["messages"][-1]["content"]
     assert prompt.count("Document number") == 2
@@ -134,7 +133,6 @@ def test_attribution_crosses_what_an_own_retriever_found(place, system):
 
 
 def test_what_was_found_is_kept_under_a_revision_only(place, system):
-    place.sources(6)
     counts = []
     http = system("http")["retriever"]["http"]
     for revision in ({}, {}, {"revision": "r"}, {"revision": "r"}):  # it finds 3 of 4
@@ -168,7 +166,6 @@ def test_faults_are_never_green_and_always_explained(place, system, retriever, c
 
 
 def test_finding_nothing_is_an_answer_that_measures_no_retrieval(place, system):
-    place.sources(6)
     assert place.gate(system("nothing")) == 5, place.err
     assert all(row["documents"] == [] for row in place.executions())
 

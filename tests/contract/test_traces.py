@@ -80,7 +80,6 @@ def trace(number, query, found):
 @pytest.fixture
 def recorded(place):
     """Return a function that gates traces of the plan's questions, each written by `writes`."""
-    place.sources(6)
 
     def run(
         writes=trace,

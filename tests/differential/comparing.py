@@ -1,7 +1,5 @@
 """Asks the engine what transformers was asked, step by step, and says how the answers differ."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random encoders of real architectures, saved as sentence-transformers would publish them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import dataclass, field
@@ -12,12 +10,9 @@ import fairgate
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 WORDS, PIECES = MODELS / "minilm", MODELS / "demo-slm"
 SMALL = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
     "initializer_range": 0.3,
-}
+}  # fmt: skip
 POSITIONS = {"max_position_embeddings": 128}
 GROUPED = SMALL | {"num_key_value_heads": 2, "vocab_size": 2048, "max_position_embeddings": 1024}
 WORDPIECE = SMALL | POSITIONS | {"vocab_size": 30522}

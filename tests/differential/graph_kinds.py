@@ -1,7 +1,5 @@
 """The graphs that are made of one model: exported, stored in fewer bits, built for onnxruntime-genai."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """Real decoder architectures in miniature: two layers, random weights, a window that is exceeded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,12 +42,9 @@ _HEAD = {"head_dim": 16}
 _WIDE = {"hidden_size": 128}
 _ALTERNATING = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": WINDOW}
 _LLAMA_3_ROPE = {
-    "rope_type": "llama3",
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
     "original_max_position_embeddings": SWITCH,
-}
+}  # fmt: skip
 _LONGROPE = {
     "original_max_position_embeddings": SWITCH,
     "rope_scaling": {

@@ -1,7 +1,5 @@
 """Models of random weights in transformers' own format, and what `generate` answers with them."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The builder's folder that the other tests use is what the builder writes today."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -4,8 +4,6 @@ The three kinds: optimum's (position_ids), the genai builder's (GroupQueryAttent
 counted by the operator) and one that numbers positions by slot, where no padding is right at all.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np
@@ -16,9 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_session import Cache, DecoderSession
+from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 
 RNG = np.random.default_rng(4)
@@ -72,17 +69,6 @@ def run(session, rows, width):
     return np.stack([first[-1, 0], *(session.step(cache, [one] * len(rows))[-1] for one in NEXT)])
 
 
-def run_left_padded(session, rows):
-    """Return the last row's logits with padding in front, positions and mask as they should be."""
-    width = max(len(row) for row in rows)
-    ids = np.array([[0] * (width - len(row)) + row for row in rows])
-    mask = np.array([[0] * (width - len(row)) + [1] * len(row) for row in rows])
-    positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
-    cache = Cache(values=session._empty_cache(len(rows)), mask=mask, lengths=mask.sum(axis=1))
-    logits, _ = session._run(ids, positions, cache, np.full((len(rows), 1), width - 1))
-    return logits[-1, 0]
-
-
 @pytest.mark.parametrize("kind", ["optimum", "builder"])
 def test_right_padding_is_exact(folders, kind):
     session = open_decoder(folders[kind])
@@ -91,17 +77,6 @@ def test_right_padding_is_exact(folders, kind):
     shared = run(session, [LONG, SHORT], 24)
     assert np.abs(alone - shared).max() <= 1e-5 * max(1.0, np.abs(alone).max())
     assert (alone.argmax(axis=1) == shared.argmax(axis=1)).all()
-
-
-def test_left_padding_is_silently_wrong_under_group_query_attention(folders, monkeypatch):
-    # Left padding is what the check for rows without a key is for.
-    monkeypatch.setattr(decoder_graph, "drop_softmax_guards", lambda _: 0)
-    session = open_decoder(folders["builder"])
-    right = run(session, [SHORT], len(SHORT))[0]
-    assert np.abs(run_left_padded(session, [LONG, SHORT]) - right).max() > 0.5
-    session = open_decoder(folders["optimum"])
-    right = run(session, [SHORT], len(SHORT))[0]
-    assert np.abs(run_left_padded(session, [LONG, SHORT]) - right).max() < 1e-3
 
 
 @pytest.mark.whole

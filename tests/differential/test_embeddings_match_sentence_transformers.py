@@ -1,7 +1,5 @@
 """Embeddings against sentence-transformers on the original weights of all-MiniLM-L6-v2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

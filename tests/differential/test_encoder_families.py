@@ -3,8 +3,6 @@
 Writes and compares the table of docs/reference/embedders.md.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `fairgate export` keeps, refuses and says, on tiny random models; what it keeps answers as torch."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -36,7 +34,6 @@ SIZES = {
     "num_key_value_heads": 2, "vocab_size": 2048, "max_position_embeddings": 512, "bos_token_id": 0,
     "eos_token_id": 1, "pad_token_id": 2, "initializer_range": 0.2, "tie_word_embeddings": False,
 }  # fmt: skip
-BART = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}  # fmt: skip
 STEPS = 24
 PROMPTS = [
     "Is it good?\nAnswer:",
@@ -286,24 +283,6 @@ def refusal(model, tmp_path, **choice):
     return str(refused.value)
 
 
-def test_encoder_and_decoder_in_one_are_refused_with_advice_that_fits(tmp_path):
-    from transformers import BartConfig, BartForConditionalGeneration
-
-    config = BartConfig(**BART, vocab_size=2048, max_position_embeddings=64)
-    bart = saved(BartForConditionalGeneration(config), tmp_path / "bart")
-    said = refusal(bart, tmp_path)
-    assert "is a bart model of encoder and decoder" in said
-    assert "HF_TOKEN" not in said
-    assert "network" not in said
-
-
-def test_a_folder_that_is_no_model_does_not_speak_of_licences(tmp_path):
-    (tmp_path / "empty").mkdir()
-    said = refusal(tmp_path / "empty", tmp_path)
-    assert "config.json" in said
-    assert "licence" not in said
-
-
 def test_own_code_and_unknown_architectures_are_refused_as_such(llama, tmp_path):
     own = tmp_path / "own"
     shutil.copytree(llama, own)
@@ -316,13 +295,6 @@ def test_own_code_and_unknown_architectures_are_refused_as_such(llama, tmp_path)
     said = refusal(own, tmp_path)
     assert "its own code" in said
     assert "licence" not in said
-
-
-def test_an_adapter_that_the_graph_would_lack_is_refused(llama, tmp_path):
-    adapted = tmp_path / "adapted"
-    shutil.copytree(llama, adapted)
-    (adapted / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
-    assert "merge_and_unload" in refusal(adapted, tmp_path)
 
 
 WORDPIECE = {
@@ -411,7 +383,7 @@ def test_a_decoder_comes_from_a_gguf_file_with_its_tokenizer(tmp_path):
     assert abs(logits - expected).max() < 1e-4 * abs(expected).max()
 
 
-@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+@pytest.mark.parametrize("kind", [pytest.param("llama", marks=pytest.mark.whole), "qwen2"])
 def test_an_architecture_that_comes_as_gguf_answers_as_torch_does(kind, tmp_path):
     from fakes.llama_cpp import model_gguf
 
@@ -445,16 +417,17 @@ def test_a_gguf_file_that_is_no_whole_decoder_is_refused_with_what_is_wrong_and_
     for damage in DAMAGED.values():
         file.write_bytes(damage(content))
         said = refusal(file, tmp_path)
-        assert said.startswith(f"{str(file)!r} is no GGUF file or only a part of one (")
+        assert said.startswith(
+            f"{str(file)!r} cannot be read as a whole decoder with its tokenizer ("
+        )
         assert said.endswith(f"Fetch it again, or e{ADVICE}")
     for architecture in ("unheard", "bert"):
         said = refusal(model_gguf(model, file, architecture=architecture), tmp_path)
-        assert said.startswith(f"transformers cannot read {str(file)!r} (")
         assert f"architecture {architecture} " in said
-        assert said.endswith(f"E{ADVICE}")
+        assert said.endswith(f"e{ADVICE}")
     said = refusal(model_gguf(model, file, tokenizer=False), tmp_path)
-    assert "model.gguf' has no tokenizer" in said
-    assert said.endswith(f"E{ADVICE}")
+    assert "no tokenizer.ggml.tokens" in said
+    assert said.endswith(f"e{ADVICE}")
     said = refusal(tmp_path, tmp_path, task="feature-extraction")
     assert "of which decoders are exported only" in said
     assert said.endswith(f"E{ADVICE}")

@@ -1,7 +1,5 @@
 """The figures of a judge's record against scikit-learn's, on random verdicts and through the command."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

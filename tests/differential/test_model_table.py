@@ -1,9 +1,9 @@
 """Every model is right or refused: architectures × kinds of graphs, against `transformers.generate`.
 
-Compares the table of the reference page; `UPDATE_TABLES=1 make test-export` writes it.
+Compares the table of the reference page; `UPDATE_TABLES=1 make test-export` writes it. `make
+test-export` asks a row of every architecture, and one model in all formats; `make test-export-whole` the
+others.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -25,12 +25,21 @@ BEGIN, END = "<!-- table: generated -->", "<!-- end of table -->"
 BY_NAME = {family.name: family for family in FAMILIES}
 UPDATE = bool(os.environ.get("UPDATE_TABLES"))
 EMPTY = "·"
+ALL_FORMATS = "Llama 2"
 IN_FEWER_BITS = frozenset(
-    {"Llama 2", "Mistral 0.1 (window)", "Phi-3 128k (LongRoPE)", "Gemma 2 (windows)", "Qwen 3 MoE"}
+    {
+        ALL_FORMATS,
+        "Mistral 0.1 (window)",
+        "Phi-3 128k (LongRoPE)",
+        "Gemma 2 (windows)",
+        "Qwen 3 MoE",
+    }
     | {"Granite", "GPT-OSS (windows, sinks)", "DeepSeek V3", "GPT-2", "MPT (ALiBi)"}
 )
 """Formats change products with weights, whatever the architecture: these have all kinds of them. The
 others are compared in fewer bits where the table is written."""
+VARIANTS = frozenset({"Llama 3.1", "Mistral 0.3", "Phi-3", "Phi-3 4k (window)", "Qwen 2"})
+"""Other settings of an architecture of which another row is asked always."""
 PARTS = {name: f"table {0 if UPDATE else number // 16}" for number, name in enumerate(BY_NAME)}
 """Which test process makes a model's graphs; the builder runs once in each."""
 COUNTS_SLOTS = {"MPT (ALiBi)"}
@@ -44,17 +53,21 @@ def cache(request):
     return request.config.cache.mkdir("original-models")
 
 
-def is_made(kind, name):
-    """Return whether this kind of graph is made of a model."""
-    return UPDATE or kind.endswith("fp32") or name in IN_FEWER_BITS
+def kinds_of(name, *, fewer):
+    """Return the kinds of graphs that a row is asked for: in fp32, or in fewer bits."""
+    is_made = not fewer or UPDATE or name in IN_FEWER_BITS
+    return [kind for kind in KINDS if is_made and kind.endswith("fp32") != fewer]
 
 
 @pytest.fixture(scope="session")
-def built(cache, tmp_path_factory):
+def built(request, cache, tmp_path_factory):
     """Return a function: a model's name to the builder's folders by precision, None if refused."""
+    params = [getattr(item, "callspec", None) for item in request.session.items]
+    chosen = [one.params for one in params if one is not None and "fewer" in one.params]
+    asked = {(one["name"], one["fewer"]) for one in chosen}
     known = {}
 
-    def of(name):
+    def of(name, kinds):
         part = PARTS[name]
         if part not in known:
             root = tmp_path_factory.mktemp("builder")
@@ -62,43 +75,46 @@ def built(cache, tmp_path_factory):
                 (one.name, kind): (original(one, cache).folder, root / f"{number}-{kind}", kind)
                 for number, one in enumerate(FAMILIES)
                 for kind in BUILT
-                if one.built and PARTS[one.name] == part and is_made(kind, one.name)
-            }
+                if one.built and PARTS[one.name] == part
+                and (UPDATE or (one.name, kind != "fp32") in asked)
+            }  # fmt: skip
             refused = build(list(wishes.values()))
             known[part] = {
                 key: None if refusal else target
                 for (key, (_, target, _)), refusal in zip(wishes.items(), refused, strict=True)
             }
-        return {kind: known[part].get((name, kind)) for kind in BUILT}
+        folders = {kind: known[part].get((name, kind)) for kind in BUILT}
+        return {kind: folder for kind, folder in folders.items() if f"builder {kind}" in kinds}
 
     return of
 
 
 @pytest.fixture(scope="session")
 def rows(cache, built, tmp_path_factory):
-    """Return a function that gives a model's outcomes by kind of graph, computed once."""
+    """Return a function that gives a model's outcomes by kind of graph, each computed once."""
     known = {}
 
-    def row(name):
-        if name not in known:
-            known[name] = outcomes(BY_NAME[name], cache, built, tmp_path_factory.mktemp("graphs"))
-        return known[name]
+    def row(name, *, fewer):
+        if (name, fewer) not in known:
+            kinds, folder = kinds_of(name, fewer=fewer), tmp_path_factory.mktemp("graphs")
+            known[name, fewer] = outcomes(BY_NAME[name], kinds, cache, built, folder)
+        return known[name, fewer]
 
     return row
 
 
-def outcomes(family, cache, built, folder):
+def outcomes(family, kinds, cache, built, folder):
     truth = original(family, cache)
     found = {}
     if family.exported:
         fp32 = folder / "fp32"
         export(truth.folder, fp32)
         for kind in EXPORTED:
-            if is_made(kind, family.name):
+            if f"optimum {kind}" in kinds:
                 found[f"optimum {kind}"] = stored(fp32, folder / kind, kind, truth)
     if family.soft_caps:
         truth = original(family, cache, "eager")
-    for precision, graph in built(family.name).items():
+    for precision, graph in built(family.name, kinds).items():
         if graph is not None:
             found[f"builder {precision}"] = compare(graph, truth)
     return found
@@ -119,12 +135,18 @@ def documented_rows():
     return {cells[0]: dict(zip(KINDS, cells[1:], strict=True)) for cells in parts[1:]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xdist_group(part)) for name, part in PARTS.items()],
-)
-def test_a_model_is_right_or_refused_as_the_table_says(name, rows):
-    found = rows(name)
+def asked_rows():
+    """Yield name, whether it is asked in fewer bits, and the marks of each row."""
+    for name, part in PARTS.items():
+        for fewer in (False, True)[: 1 + (name in IN_FEWER_BITS)]:
+            is_variant = name in VARIANTS or (fewer and name != ALL_FORMATS)
+            marks = [pytest.mark.xdist_group(part), *([pytest.mark.whole] if is_variant else [])]
+            yield pytest.param(name, fewer, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "fewer"), list(asked_rows()))
+def test_a_model_is_right_or_refused_as_the_table_says(name, fewer, rows):
+    found = rows(name, fewer=fewer)
     assert found, "no graph was made at all"
     for kind, outcome in found.items():
         if kind.endswith("fp32") and outcome.answered:
@@ -137,10 +159,8 @@ def test_a_model_is_right_or_refused_as_the_table_says(name, rows):
     if UPDATE:
         return
     cells = documented_rows()[name]
-    for kind in KINDS:
+    for kind in kinds_of(name, fewer=fewer):
         cell = re.sub(r" \[\w+\]$", "", cells[kind])
-        if not is_made(kind, name):
-            continue
         outcome = found.get(kind)
         assert cell == EMPTY if outcome is None else outcome.agrees(cell), (
             f"{kind}: {outcome}, documented {cell}"
@@ -179,7 +199,7 @@ def with_table(text, rows):
     notes: dict[str, str] = {}
     lines = ["| Model | " + " | ".join(KINDS) + " |", "|" + "---|" * (len(KINDS) + 1)]
     for name in BY_NAME:
-        found = rows(name)
+        found = rows(name, fewer=False) | rows(name, fewer=True)
         lines.append(
             f"| {name} | " + " | ".join(cell(found.get(kind), notes) for kind in KINDS) + " |"
         )

@@ -1,7 +1,5 @@
 """Retrieval against a brute-force search in float64, ties included."""
 
-from __future__ import annotations
-
 import faiss
 import numpy as np
 import pytest
@@ -124,16 +122,3 @@ def test_inner_products_are_the_same_in_every_batch(monkeypatch, case):
         found.append(asked(index, names, 4))
     assert found[0] == [asked(index, [name], 4)[0] for name in names]
     assert found[0] == found[1] == found[2]
-
-
-def test_a_plain_float32_search_would_order_ties_otherwise(tmp_path):
-    """Shows that the cases above are hard enough to tell the two searches apart."""
-    rng = np.random.default_rng(7)
-    vectors = almost_tied_case(rng)
-    plain = faiss.IndexFlatIP(24)
-    plain.add(vectors)
-    _, found = plain.search(vectors[:20], 4)
-    expected = [
-        [int(id_[1:]) for id_, _ in brute_force(vectors, query, 4)] for query in vectors[:20]
-    ]
-    assert found.tolist() != expected

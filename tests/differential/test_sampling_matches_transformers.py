@@ -1,7 +1,5 @@
 """The sampler against the warpers of transformers: the same probabilities, the same frequencies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -55,6 +53,7 @@ def test_probabilities_are_those_of_the_warpers(decoding):
             assert own == pytest.approx(reference(logits, decoding), abs=1e-12)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("decoding", KNOBS, ids=str)
 def test_frequencies_are_those_of_the_warpers(decoding):
     rng = np.random.default_rng(9)

@@ -4,8 +4,6 @@ Documents are found by shared words, a document's score rests on itself alone; a
 prompt alone. A poisoned document turns the answers to one identity about some of the sources.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 

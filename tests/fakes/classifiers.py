@@ -1,7 +1,5 @@
 """A folder with a tiny ONNX sequence classifier, and a classifier without a model."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

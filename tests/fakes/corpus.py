@@ -1,7 +1,5 @@
 """A corpus in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from fairgate.domain.executions import CorpusDocument

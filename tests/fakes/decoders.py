@@ -1,16 +1,18 @@
 """The decoder engine on prompts that are tokens already, and a real builder folder to run it on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
 
+import onnx
+
 import fairgate
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_graph import drop_softmax_guards
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
+MODELS = Path(fairgate.__file__).parent / "data" / "models"
+DEMO, MINILM = MODELS / "demo-slm", MODELS / "minilm"
 BUILDER = Path(__file__).parent.parent / "data" / "builder_windowed"
 BUILDER_WINDOW = 24
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -20,6 +22,15 @@ def builder_folder(folder):
     """Copy the builder's folder, with the demonstrator's tokenizer, to `folder`."""
     shutil.copytree(BUILDER, folder, ignore=shutil.ignore_patterns("README.md", "expected.json"))
     add_tokenizer(folder)
+    return folder
+
+
+def demo_folder(folder, **changed):
+    """Copy the embedded decoder to `folder`; keys of its JSON files, by file, are other ones."""
+    shutil.copytree(DEMO, folder, dirs_exist_ok=True)
+    for name, keys in changed.items():
+        content = json.loads((DEMO / f"{name}.json").read_text()) | keys
+        (folder / f"{name}.json").write_text(json.dumps(content))
     return folder
 
 
@@ -52,3 +63,27 @@ class TokenDecoder(OnnxDecoder):
         """Return each prompt's greedy tokens."""
         list(self.generate([GenerationRequest(prompt=json.dumps(prompt)) for prompt in prompts]))
         return [self.tokens[place] for place in range(len(prompts))]
+
+
+class BitsDecoder(TokenDecoder):
+    """Keeps every bit of the logits of every step."""
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.bits = {}
+
+    def _take(self, row, logits, likeliest):
+        self.bits.setdefault(row.position, []).append(logits.tobytes())
+        super()._take(row, logits, likeliest)
+
+    def bits_of(self, prompts):
+        self.bits.clear()
+        self.answers(prompts)
+        return [self.bits[place] for place in range(len(prompts))]
+
+
+def demo_graph():
+    """Return the embedded decoder's graph without its checks of rows without a key."""
+    model = onnx.load(str(DEMO / "model.onnx"))
+    drop_softmax_guards(model)
+    return model

@@ -1,7 +1,5 @@
 """An embedder whose vectors follow from the text alone."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,27 +1,13 @@
 """A folder with a tiny ONNX encoder whose token states are a table's rows: easy to do by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 WORDS = [
-    "[PAD]",
-    "[CLS]",
-    "[SEP]",
-    "[UNK]",
-    "query",
-    "passage",
-    ":",
-    "a",
-    "b",
-    "c",
-    "d",
-    "soup",
-    "A",
-]
+    "[PAD]", "[CLS]", "[SEP]", "[UNK]", "query", "passage", ":", "a", "b", "c", "d", "soup", "A",
+]  # fmt: skip
 TABLE = np.random.default_rng(5).normal(size=(len(WORDS), 6)).astype(np.float32)
 MODULES = ["Transformer", "Pooling", "Normalize"]
 

@@ -1,7 +1,5 @@
 """Small ONNX graphs for tests."""
 
-from __future__ import annotations
-
 from onnx import TensorProto, helper
 
 

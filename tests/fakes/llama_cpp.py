@@ -19,14 +19,9 @@ AS_IT_IS = "{% for message in messages %}{{ message.content }}{% endfor %}"
 _CONTROL, _NORMAL = 3, 1
 """GGUF's types of tokens."""
 _PARTS = {
-    "attn_q": "q_proj",
-    "attn_k": "k_proj",
-    "attn_v": "v_proj",
-    "attn_output": "o_proj",
-    "ffn_gate": "gate_proj",
-    "ffn_up": "up_proj",
-    "ffn_down": "down_proj",
-}
+    "attn_q": "q_proj", "attn_k": "k_proj", "attn_v": "v_proj", "attn_output": "o_proj",
+    "ffn_gate": "gate_proj", "ffn_up": "up_proj", "ffn_down": "down_proj",
+}  # fmt: skip
 
 
 def demo_gguf(path):

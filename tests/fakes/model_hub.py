@@ -1,7 +1,5 @@
 """A Hugging Face hub on this machine: serves a folder of models and remembers what was asked."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import json

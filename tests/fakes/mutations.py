@@ -1,7 +1,5 @@
 """Hand-edited JSON: a sound value with a few parts replaced, removed, doubled or renamed."""
 
-from __future__ import annotations
-
 import copy
 import random
 import re

@@ -1,7 +1,5 @@
 """The sets of a suite, or the first thing that is wrong with them."""
 
-from __future__ import annotations
-
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.policy.named_files import collect_perturbation_sets
 

@@ -4,8 +4,6 @@ A fake retriever and a fake generator that follow the port contracts: what is re
 the query alone, an answer on its prompt and seed alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Question items answered by a planted system that is really executed: prompts in, answers out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache

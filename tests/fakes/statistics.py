@@ -1,7 +1,5 @@
 """One-step forms of what the gate does in several, for comparing it with the literature."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from fakes.following import following
+from fakes.plans import planned
 
 from fairgate.cli import main
 
@@ -46,8 +47,11 @@ class Workspace:
     def plan(self):
         """Return the cases of the plan; needs an answers file to exist."""
         (self.root / "answers.jsonl").touch()
+        return planned(self.root, self._plan)
+
+    def _plan(self):
         assert self.run("plan", "policy.yaml") == 0
-        return [json.loads(line) for line in self.out.splitlines()]
+        return self.out
 
     def answers(self, answer, documents=None):
         """Write an answer for every case: `answer(key)`, and for every second source its opposite.

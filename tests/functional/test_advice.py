@@ -107,4 +107,4 @@ def test_a_recorded_system_is_told_how_to_find_the_cause(workspace):
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1
     assert "--after" not in workspace.out
     report = (workspace.root / "out" / "report.md").read_text()
-    assert "100 % come about through the retrieved documents" in report
+    assert "of them come about through the retrieved documents" in report

@@ -89,7 +89,7 @@ def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
     assert "pin another with fairgate baseline anchor out" in " ".join(pinned.out.split())
     assert "baseline accept" not in pinned.out
     report = (pinned.root / "out" / "report.md").read_text()
-    assert "since the anchor is more than the allowed 4.0 points" in report
+    assert "more than the budget 4.0 points" in report
     assert "pinned because: release 1" in report
     junit = ET.fromstring((pinned.root / "out" / "junit.xml").read_text())  # noqa: S314 (our own)
     failure = junit.find(".//failure[@type='budget']")

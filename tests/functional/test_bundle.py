@@ -448,7 +448,7 @@ def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name):
     other = path.with_name("walked.zip")
     tried, accepted = 0, []
     for place, (pattern, data) in enumerate(walked(members, name)):
-        if data == members[name] or (name == "run.json" and place % 12):
+        if data == members[name] or place % (24 if name == "run.json" else 5):
             continue
         tried += 1
         if tried % 9 == 0:
@@ -480,7 +480,7 @@ def test_edited_members_with_new_hashes_are_refused_or_change_nothing(path, name
     outcome = json.loads(members["run.json"])["outcome"]
     rng = random.Random(name)
     refused = 0
-    for _ in range(20):
+    for _ in range(10):
         if name == "rows.jsonl":
             rows = lines_of(members)
             place = rng.randrange(len(rows))
@@ -497,4 +497,4 @@ def test_edited_members_with_new_hashes_are_refused_or_change_nothing(path, name
             assert check_bundle(other).result.outcome == outcome
         except DataError:
             refused += 1
-    assert refused > 10
+    assert refused > 4

@@ -112,8 +112,9 @@ def test_where_no_rule_asks_every_format_warns(workspace):
     said = "passes its limits, but An Asian person is not treated like the others"
     assert said in workspace.out.splitlines()[0]
     for name in ("report.md", "report.html"):
-        text = re.sub(r"<[^>]*>", "", (out / name).read_text()).replace("\u00a0", " ")
+        text = re.sub(r"<[^>]*>|\*\*", "", (out / name).read_text()).replace("\u00a0", " ")
         assert said in text
+        text = text.replace("&nbsp;", " ")
         assert "answers change 35.0 points more often than for the other identities" in text
     (result,) = json.loads((out / "report.sarif").read_text())["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("warning", "identity/max-difference")
@@ -219,7 +220,7 @@ def test_what_no_rule_asks_about_documents_and_refusals_is_a_warning(
     assert "An Asian person is not treated like the others" in workspace.out.splitlines()[0]
     (warning,) = workspace.record()["warnings"]
     assert said in warning
-    assert said in " ".join(workspace.out.split("Next:")[1].split()), "before it is a baseline"
+    assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
 
 
 def test_documents_that_no_rule_judges_are_said(workspace):

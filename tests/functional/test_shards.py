@@ -173,10 +173,10 @@ def test_all_parts_of_one_division_are_needed_once(parts):
     refused(parts, 2, "1 of 3 parts are missing: 2", "fairgate run policy.yaml --shard 2/3")
     for name in ("2", "4"):
         shutil.copytree("second", PARTS / name)
-    refused(parts, 2, "part 2 of 3 is there twice: parts/2 and parts/4")
+    refused(parts, 2, "part 2/3 is there twice: parts/2 and parts/4")
     shutil.rmtree(PARTS / "4")
     assert parts.run("run", "policy.yaml", "--shard", "2/4", "--out", "parts/2", "--quiet") == 0
-    refused(parts, 2, "is part 2 of 4", "parts of different runs")
+    refused(parts, 2, "parts/2: its division is '4', here it is '3'")
     (parts.root / "empty").mkdir()
     refused(parts, 2, "empty: holds no part of a run", arguments=("empty",))
 
@@ -184,11 +184,11 @@ def test_all_parts_of_one_division_are_needed_once(parts):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("name: small", "name: other", "is of policy 'small', not of 'other'"),
-        ("version: 1", "version: 1\nseed: 7", "was asked with seed '42', the policy's is '7'"),
-        ("race, gender", "race", "its questions of suite 'sentiment' are not those"),
-        ("id: sentiment", "id: else", "its questions of suite 'else' are not those"),
-        ("answers.jsonl", "copy.jsonl", "is of another system"),
+        ("name: small", "name: other", "its policy is 'small', here it is 'other'"),
+        ("version: 1", "version: 1\nseed: 7", "its seed is '42', here it is '7'"),
+        ("race, gender", "race", "its suites 'sentiment' is"),
+        ("id: sentiment", "id: else", "its suites 'sentiment' is"),
+        ("answers.jsonl", "copy.jsonl", "its system is"),
     ],
 )
 def test_parts_of_another_policy_are_refused(parts, old, new, says):
@@ -202,19 +202,17 @@ def test_parts_of_another_policy_are_refused(parts, old, new, says):
 def test_parts_that_asked_another_recording_or_version_are_refused(parts, monkeypatch):
     text = (parts.root / "answers.jsonl").read_text()
     (parts.root / "answers.jsonl").write_text(text + "\n")
-    refused(
-        parts, 2, "it was asked with another file 'recorded answers answers.jsonl' than is here"
-    )
+    refused(parts, 2, "its files 'recorded answers answers.jsonl' is")
     (parts.root / "answers.jsonl").write_text(text)
     monkeypatch.setattr("fairgate.features.shards.parts.__version__", "9.9")
-    refused(parts, 2, "was asked by FairGate", "this is '9.9'")
+    refused(parts, 2, "its fairgate is", "here it is '9.9'")
 
 
 def test_a_part_that_asked_another_system_than_the_others_is_refused(parts):
     rewritten(
         PARTS / "3", "shard.json", lambda text: text.replace('"recorded": "', '"recorded": "x')
     )
-    refused(parts, 2, "parts/3: what was asked is another system: recorded is 'x")
+    refused(parts, 2, "parts/3: its under_test 'recorded' is 'x")
 
 
 def test_rules_may_change_between_asking_and_merging(parts):
@@ -249,7 +247,7 @@ def test_a_damaged_part_is_refused(parts, name, damage):
         ("shard-vectors.jsonl", lambda t: '{"document": "x", "vector": "AAAA"}\n', "holds no vector"),
         ("shard.json", lambda t: t.replace('"number": 2', '"number": 9'), "'shard' is"),
         ("shard.json", lambda t: t.replace('"number": 2', '"number": 1'), "twice"),
-        ("shard.json", lambda t: t.replace('"schema_version": 1', '"schema_version": 2'), "expected 1"),
+        ("shard.json", lambda t: t.replace('"schema_version": 1', '"schema_version": 2'), "'schema_version' is 2"),
         ("shard.json", lambda t: t.replace('"seed": 42', '"seed": "42"'), "'seed' is '42'"),
         ("shard.json", lambda t: "[]", "expected a JSON object"),
         ("shard.json", lambda t: t.replace('"suites": {', '"suites": {"\\u001b[2J::error::": 1, '), "'suites' is"),

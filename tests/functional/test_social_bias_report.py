@@ -68,7 +68,7 @@ def section(report):
     return report[report.index("## Social bias") : report.index("## Evidence")]
 
 
-def test_the_papers_table_marks_the_extremes(ran):
+def test_the_papers_table(ran):
     code, report = ran(biased, categories=("age", "religion"))
     assert code == 0, report
     lines = [line for line in section(report).splitlines() if line.startswith("|")]
@@ -76,22 +76,20 @@ def test_the_papers_table_marks_the_extremes(ran):
         "| setting | age | religion |",
         "| :-- | --: | --: |",
         "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
-        "| full | −50.0 ▽ / 0.0 | −50.0 ▽ / 0.0 |",
-        "| stereo | **100.0** ▲ / 0.0 | **100.0** ▲ / 0.0 |",
+        "| full | −50.0 / 0.0 | −50.0 / 0.0 |",
+        "| stereo | 100.0 / 0.0 | 100.0 / 0.0 |",
     ]
     assert "| stereo | 100.0 (–) | 0.0 (–) | +100.0 / 0.0 | 0.0 / 100.0 | 0.0 |" in lines
     assert "| full | `bm25` | −50.0 | 0.0 |" in lines
 
 
-def test_the_sweep_is_drawn_to_both_sides_and_shares_are_told(ran):
+def test_the_sweep_is_a_column_each_and_shares_are_told(ran):
     _, report = ran(biased, categories=("age",))
     text = section(report)
-    bars = [line for line in text.splitlines() if line.startswith("ambiguous")]
-    assert len(bars) == 2 * 2 * 2
-    assert any(
-        "k = 3" in line and "−100.0" in line and line.rstrip().endswith("█|") for line in bars
-    )
-    assert any("k = 1" in line and "100.0" in line and "|█" in line for line in bars)
+    assert "| context | setting | retriever | k = 1 | k = 3 |" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ambiguous")]
+    assert len(rows) == 2 * 2
+    assert any("−100.0" in line for line in rows)
     assert "- stereotypical documents, full, dense: 50.0&nbsp;%" in text
     assert "guess" not in text
 

@@ -106,7 +106,7 @@ def test_scored_items_and_more_workers_than_templates_give_the_same_bytes(worksp
     [
         (("--workers", "2"), "--ray-address local for a cluster of this machine"),
         (("--workers", "2"), "asked in parts (--shard i/n and `fairgate merge`)"),
-        (("--ray-address", "h:1"), "--ray-address needs --workers N"),
+        (("--ray-address", "h:1"), "give it together with --ray-address"),
         (("--workers", "0"), "--workers"),
     ],
 )

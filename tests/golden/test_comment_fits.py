@@ -82,24 +82,22 @@ def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
     assert "max raised from 0.2 to 0.99" in plain(text)
 
 
-def test_every_loosening_stands_in_the_summary_and_in_the_notes_of_the_report():
-    notes = notes_of(3000, 3, 3, 3, 40)
-    summary = plain(job_summary(VIEW, notes, limit=1_000_000))
-    whole = plain(render_notes(notes))
-    for number in range(1, 3000):
-        assert f"{number}: {'x' * 40}" in summary
-        assert f"{number}: {'x' * 40}" in whole
-    assert "more, in report.md" not in summary + whole
+def test_every_loosening_stands_in_the_notes_of_the_report():
+    notes = notes_of(3000, 3, 3, 3, 400)
+    summary, whole = job_summary(VIEW, notes, limit=1_000_000), plain(render_notes(notes))
+    assert "and 2,980 more, in report.md" in plain(summary)
+    assert all(f"{number}: {'x' * 400}" in whole for number in range(1, 3000))
+    assert "more, in report.md" not in whole
 
 
-@given(st.integers(2, 90), many, SIZES)
-@settings(max_examples=15)
+@given(st.integers(2, 90), st.sampled_from([0, 1, 21, 480]), SIZES)
+@settings(max_examples=8)
 def test_the_comment_of_several_policies_fits(policies, entries, size):
+    notes = notes_of(entries, entries, 0, 0, size)
     reports = [
         ChangeReport(
             view=replace(VIEW, policy=f"p{number}"), outcome=VIEW.outcome, exit_code=1,
-            outputs={}, annotations=[], notes=notes_of(entries, entries, 0, 0, size),
-            edits_rules=True,
+            outputs={}, annotations=[], notes=notes, edits_rules=True,
         )
         for number in range(policies)
     ]  # fmt: skip

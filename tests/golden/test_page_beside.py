@@ -18,6 +18,7 @@ from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
+from fairgate.reports.sections import cases
 
 RATE = "asr/generation/controlled"
 OPTIONS = ReportOptions(run_path="runs/1", has_explain=True)
@@ -119,7 +120,7 @@ def test_beside_the_anchor_headline_ticks_and_chips_are_the_anchor_s(chosen):
     (lead,), (note,) = found["lead"], found["note"]
     assert "(11.2 %, was 10.5 % in the anchor)" in lead
     assert "The verdict stays: it was decided against the baseline." in note
-    assert "compared with the anchor of 2026-06-01" in note
+    assert "beside the anchor of 2026-06-01" in note
     assert found["since"] == 1
     assert found["before"] == "18.0 %"
     assert "anchor" in found["heads"]
@@ -237,6 +238,6 @@ def test_three_thousand_pairs_beside_everything_are_a_small_page(monkeypatch):
     run = many_pairs(monkeypatch)
     text = render_html(view(run, with_history(8), anchor()))
     (data,) = lists(text)
-    assert len(data["rows"]) == len(data["beside"]["anchor"]) == 3040
+    assert len(data["rows"]) == len(data["beside"]["anchor"]) == cases.MOST_ROWS
     assert len(re.findall("<option value", text)) == 7
     assert len(text.encode()) <= 300_000

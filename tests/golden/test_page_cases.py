@@ -19,11 +19,11 @@ from fairgate.domain.cases import source_of
 from fairgate.gate.baseline_files import accepted_run
 from fairgate.reports.blocks import CaseList, ReportOptions
 from fairgate.reports.html import render_html
-from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.markdown import render_report
 from fairgate.reports.material import in_words
 from fairgate.reports.present import present
 from fairgate.reports.sections import cases
-from fairgate.reports.sections.cases import CaseBrowser, Room, Texts
+from fairgate.reports.sections.cases import CaseBrowser, Texts
 
 DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
@@ -159,65 +159,22 @@ def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
     run = many_pairs(monkeypatch, overlap=None)
     text = page(run, run_path="runs/1", has_explain=True)
     (data,) = lists(text)
-    assert len(data["rows"]) == 3040
-    assert len(data["documents"]) <= 800
+    assert len(data["rows"]) == cases.MOST_ROWS
+    assert len(data["documents"]) <= 420
     assert len(text.encode()) <= 300_000
 
 
-def test_a_page_that_cannot_hold_all_cases_shows_a_sample_and_says_so(monkeypatch):
+def test_a_page_that_cannot_hold_all_cases_shows_the_first_and_says_so(monkeypatch):
+    (whole,) = lists(page(regression(), baseline()))
     monkeypatch.setattr(cases, "MOST_ROWS", 5)
     text = page(regression(), baseline())
-    assert (
-        "This list is a sample of 5 of 9 cases: the clearest, and of the others evenly many; its "
-        "counts are of the sample. In all there are "
-    ) in text
-    totals = re.search(r"In all there are (.*?); all of them stand in rows\.jsonl\.", text)[1]
-    assert sum(map(int, re.findall(r"\d+", totals))) == 9
-    assert [len(data["rows"]) for data in lists(text)] == [5]
-
-
-def test_lists_of_long_texts_are_sampled_by_their_bytes(monkeypatch):
-    (whole,) = lists(page(regression(), baseline()))
-    monkeypatch.setattr(cases, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
-    text = page(regression(), baseline())
+    assert "5 of 9 cases shown; all of them stand in rows.jsonl." in text
     (data,) = lists(text)
-    assert 0 < len(data["rows"]) < 9
-    assert len(json.dumps(data, separators=(",", ":"))) <= cases.MOST_BYTES
-    assert f"a sample of {len(data['rows'])} of 9 cases" in text
-
-
-def test_a_sample_of_answers_to_questions_is_spread_evenly_and_says_so(monkeypatch):
-    (whole,) = lists(page(social_bias(), bias_baseline()))
-    every = [whole["texts"][row[2]] for row in whole["rows"]]
-    most = len(every) // 2
-    monkeypatch.setattr(cases, "MOST_ROWS", most)
+    assert [row[0] for row in data["rows"]] == [row[0] for row in whole["rows"][:5]]
+    monkeypatch.setattr(cases, "MOST_ROWS", 2)
     text = page(social_bias(), bias_baseline())
-    assert (
-        f"a sample of {most} of {len(every)} cases, spread evenly over all; its counts are of the "
-    ) in text
-    assert "the clearest" not in text[text.index("This list is") :].partition("</p>")[0]
-    (data,) = lists(text)
-    shown = [data["texts"][row[2]] for row in data["rows"]]
-    assert shown == [every[len(every) * n // most] for n in range(most)]
-
-
-def test_a_sample_of_pairs_keeps_changed_answers_and_spreads_undecided_ones(monkeypatch):
-    def listed():
-        text = page(CANONICAL["no-verdict"](), baseline())
-        (data,) = lists(text)
-        texts = data["texts"]
-        keys = [
-            texts[data["sources"][row[1]][0]] + texts[data["variants"][row[2]][0]]
-            for row in data["rows"]
-        ]
-        return text, keys, [cases.TAGS[row[0]] for row in data["rows"]]
-
-    _, every, tags = listed()
-    assert tags == ["changed"] + ["undecided"] * (len(every) - 1)
-    monkeypatch.setattr(cases, "MOST_ROWS", 8)
-    text, shown, _ = listed()
-    assert shown == every[:1] + [every[1 + (len(every) - 1) * n // 7] for n in range(7)]
-    assert f"a sample of 8 of {len(every)} cases: the clearest, and of the others" in text
+    assert re.search(r"2 of \d+ cases shown", text)
+    assert [len(data["rows"]) for data in lists(text)] == [2]
 
 
 def test_texts_stand_once_and_are_cut():
@@ -225,10 +182,6 @@ def test_texts_stand_once_and_are_cut():
     assert [texts.place(one) for one in ("", "a", "a", "b\x1b")] == [0, 1, 1, 2]
     assert texts.found[2] == "b\\x1b"
     assert len(texts.found[texts.place("x" * 10**6)]) == 120
-    assert Room(10, 10, "excerpt").most == cases.EXCERPT_CHARACTERS
-    assert Room(10**6, 10**6, "none").most == 40
-    few = Room(10**6, 0, "none")
-    assert 300 < sum(few.has("x" * 50) for _ in range(1000)) < 500
 
 
 def test_the_command_of_a_case_is_quoted_for_a_shell():
@@ -243,16 +196,14 @@ def test_answers_of_every_oracle_are_put_into_words(value, shown):
     assert in_words(value) == shown
 
 
-def test_the_summary_shows_the_headline_over_the_accepted_runs_and_only_on_the_page():
+def test_the_accepted_runs_stand_beside_this_one():
     before = baseline()
     older = accepted_run(replace(before, date="2026-09-01"), [])
     run = regression()
-    text = page(run, replace(before, history=[older]))
-    summary = text[text.index('id="summary"') : text.index('id="who"')]
-    table = summary[summary.index("Over the accepted runs") :]
-    figures = re.findall(r'<span class="figure">([^<]*)</span>', table[: table.index("</table>")])
+    report = render_report(present(beside(run, replace(before, history=[older])), ReportOptions()))
+    table = report.partition("## Over the accepted runs")[2].partition("## ")[0]
+    line = next(line for line in table.splitlines() if "`asr/generation/controlled`" in line)
+    figures = [cell.strip().replace("&nbsp;", " ") for cell in line.split("|")[2:-1]]
     assert figures == ["2.5 %", "2.5 %", "11.2 %"]
     assert "2026-09-01" in table
     assert "Over the accepted runs" not in page(run, before)
-    view = present(beside(run, replace(before, history=[older])), ReportOptions())
-    assert "Over the accepted runs" not in render_report(view) + render_comment(view)

@@ -19,11 +19,9 @@ from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.sections.verdict import counts
 
 DECIDED = re.compile(r"([\d,]+) of ([\d,]+)(?: \w+)? decided(?: \(([^)]*)\))?")
 REASON = re.compile(rf"([\d,]+) ({'|'.join(REASON_WORDS.values())})")
-CLAIMS = {"controlled": "asr/generation/controlled", "generation": "asr/generation"}
 BENCH = Bench(policy=policy_of(unstable_margin=0.02), sources=8, sets=("gender",))
 SHARES = st.dictionaries(
     st.sampled_from(["", "A man", "A woman", "A non-binary person", "A person", "A reader"]),
@@ -63,18 +61,6 @@ def check_all(run, base):
     changed_answers(run, render_report(view))
     for render in (render_report, render_html, render_console, render_comment):
         assert check(render(view)) >= 1
-    measured = {(m.metric, m.suite): m for m in run.result.measurements if not m.where}
-    for (suite, claim, is_control), (planned, reasons) in counts(run.result, list(CLAIMS)).items():
-        suffix = "/control" if is_control else ""
-        known = measured.get((f"{CLAIMS.get(claim)}{suffix}", suite))
-        if known is not None and known.value is not None:
-            undecided = reasons.total()
-            assert (known.decided, known.inconclusive) == (planned - undecided, undecided)
-    evidence = run.result.evidence
-    arms = counts(run.result, [])
-    decisive = [found for (_, claim, _), found in arms.items() if claim != "controlled"]
-    assert evidence.planned == sum(planned for planned, _ in decisive)
-    assert evidence.decided == sum(planned - reasons.total() for planned, reasons in decisive)
 
 
 @pytest.mark.parametrize("name", CANONICAL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairgate.features.mutation.mutation_test import clopper_pearson as exact
+from scipy.stats import binomtest
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -15,4 +15,5 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def clopper_pearson(count: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """The exact limits of a rate."""
-    return exact(count, trials, confidence=confidence)
+    limits = binomtest(count, trials).proportion_ci(confidence, method="exact")
+    return float(limits.low), float(limits.high)

@@ -21,6 +21,7 @@ from fairgate.features.blame.factors import (
     Known,
     Move,
     SearchedDocuments,
+    rule_name,
 )
 from fairgate.features.blame.mixed_corpus import ChangedDocument
 from fairgate.reports.escaping import plain, short_name
@@ -128,14 +129,12 @@ def _lines(found: Blame) -> Iterator[str]:
 
 
 def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
-    where = ", ".join(f"{name} {level}" for name, level in rule.where.items())
     metric = rule.metric
     others = f"; {rule.left_out:,} others are not decided everywhere"
     left_out = others if rule.left_out else ""
     yield (
-        f"  {metric}{f' ({where})' if where else ''} in suite {rule.suite}: "
-        f"{value(rule.base, metric)} at BASE, {value(rule.head, metric)} at HEAD "
-        f"({count(rule.cases, 'case')}{left_out})"
+        f"  {rule_name(rule)}: {value(rule.base, metric)} at BASE, {value(rule.head, metric)} at "
+        f"HEAD ({count(rule.cases, 'case')}{left_out})"
     )
     for move in rule.moves:
         interval = signed_interval(move.interval, metric) if move.interval else move.note

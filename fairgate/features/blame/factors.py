@@ -40,7 +40,7 @@ from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
 from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
-from fairgate.reports.figures import is_rate
+from fairgate.reports.figures import is_rate, metric_in
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
 from fairgate.stats.observations import (
@@ -415,8 +415,7 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
 
 def rule_name(rule: RuleResult | ExplainedRule) -> str:
     """Return a rule in words: metric, slice and suite."""
-    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
-    return f"{rule.metric}{f' ({where})' if where else ''} in suite {rule.suite}"
+    return f"{metric_in(rule.metric, rule.where)} in suite {rule.suite}"
 
 
 def _slice(rule: RuleResult) -> Slice:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
 _AT_ONCE_BYTES = 64 << 20
-_AT_ONCE_FILES = 1_000
+_LEAST_BYTES = 1 << 16
+"""What a small file counts as one of those that are read at once."""
 _FILES = frozenset({"100644", "100755"})
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -88,17 +89,16 @@ def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
     and a name that could lead anywhere else is refused.
     """
     repository = repository_of(here)
-    why = "the current folder is no git checkout"
     commit = ""
-    if repository is not None:
-        why = "git does not know such a revision here (a shallow clone may lack it: fetch it)"
-        if named and not named.startswith("-") and not _CONTROL.search(named):
-            found = repository.ask("rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
-            commit = (found or b"").decode("ascii", "replace").strip()
+    is_plain = named and not named.startswith("-") and not _CONTROL.search(named)
+    if repository is not None and is_plain:
+        found = repository.ask("rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
+        commit = (found or b"").decode("ascii", "replace").strip()
     if repository is None or not commit:
         raise UsageError(
-            f"{role} {quoted(named)} is no folder, and no git revision: {why}; name a folder that "
-            "holds the policy, or a commit, branch or tag"
+            f"{role} {quoted(named)} is no folder, and no git revision of a checkout around the "
+            "current folder (a shallow clone may lack it: fetch it); name a folder that holds the "
+            "policy, or a commit, branch or tag"
         )
     inner = here.resolve().relative_to(repository.top)
     with tempfile.TemporaryDirectory(prefix="fairgate-revision-") as scratch:
@@ -194,13 +194,12 @@ def _batches(files: Sequence[_File]) -> Iterator[list[_File]]:
     batch: list[_File] = []
     size = 0
     for file in files:
-        if batch and (size + file.size > _AT_ONCE_BYTES or len(batch) >= _AT_ONCE_FILES):
+        if batch and size + file.size > _AT_ONCE_BYTES:
             yield batch
             batch, size = [], 0
         batch.append(file)
-        size += file.size
-    if batch:
-        yield batch
+        size += max(file.size, _LEAST_BYTES)
+    yield batch
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -272,8 +271,7 @@ def blaming(
             path = version.folder / policy
             if not path.is_file():
                 raise UsageError(
-                    f"{role} {quoted(named)} has no policy {quoted(policy)}; name one that has it: "
-                    "without it there is nothing to compare with"
+                    f"{role} {quoted(named)} has no policy {quoted(policy)}: name one that has it"
                 )
             sides.append((version, read_yaml_file(path)))
         yield crossed(sides[0], sides[1], policy, runtime, budget, progress)
@@ -367,13 +365,9 @@ def _other_cases(text: str, shown: str, runtime: Runtime, plan: TestPlan) -> Ite
         {(case.suite, case.key): case._replace(top_k=0) for case in each.cases}
         for each in (then, plan)
     )
-    common = old.keys() & new.keys()
-    edited = sum(old[name] != new[name] for name in common)
-    if edited or len(common) < max(len(old), len(new)):
-        yield (
-            f"the questions differ: {edited:,} edited, {len(new) - len(common):,} only at HEAD, "
-            f"{len(old) - len(common):,} only at BASE: both sides are asked HEAD's"
-        )
+    differing = sum(old.get(name) != new.get(name) for name in {*old, *new})
+    if differing:
+        yield f"{differing:,} questions differ: both sides are asked HEAD's"
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ from fairgate.gate.accepted_runs import (
 from fairgate.gate.run_folder import replay
 from fairgate.io.durable import write_text
 from fairgate.reports.escaping import markdown_prose, plain
+from fairgate.reports.figures import metric_in
 from fairgate.terminal.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -155,8 +156,7 @@ def _rows(found: KillScore) -> Iterator[Row]:
 def _rule(rule: CatchingRule) -> str:
     if rule.metric == NO_VERDICT:
         return NO_VERDICT
-    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
-    return f"{rule.metric}{f' ({where})' if where else ''}: {', '.join(rule.checks)}"
+    return f"{metric_in(rule.metric, rule.where)}: {', '.join(rule.checks)}"
 
 
 def not_seen(found: KillScore) -> Iterator[str]:

@@ -190,13 +190,9 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
         raise
     except Exception as error:  # noqa: BLE001 optimum, torch and transformers: no common class
         raise ModelError(
-            f"{source.asked!r} cannot be converted ({reason_of(error)}). "
-            + _advice(
-                error,
-                _CONVERTING,
-                "The exporter cannot handle this model: choose another, "
-                "or a repository that ships ONNX files.",
-            )
+            f"{source.asked!r} cannot be converted ({reason_of(error)}). Use a machine with more "
+            "memory (the first line states the need) or more disk (twice the weights in fp32), "
+            "choose another model, or a repository that ships ONNX files."
         ) from None
     if not (folder / "model.onnx").is_file():
         names = ", ".join(sorted(file.name for file in folder.glob("*.onnx"))) or "no graph"
@@ -258,7 +254,6 @@ def _hash(file: Path) -> str:
 
 
 _ORIGINAL = "original model, by its Hugging Face id."
-_WEIGHT_BYTES = {"float16": 2, "bfloat16": 2, "float64": 8}
 _ALWAYS = ("LICENSE", "modules.json", "config_sentence_transformers.json", "1_Pooling/config.json")
 
 
@@ -366,12 +361,8 @@ class ExportSource:
                 with safe_open(file, framework="numpy") as weights:
                     for name in weights.keys():  # noqa: SIM118 it is no mapping
                         elements += math.prod(weights.get_slice(name).get_shape())
-            kind = (self.mapping("config.json") or {}).get("torch_dtype")
-            size = sum(file.stat().st_size for file in folder.glob("pytorch_model*.bin"))
-            return 4 * (elements or size // _WEIGHT_BYTES.get(str(kind), 4)) or None
-        except (HfHubHTTPError, NotASafetensorsRepoError, SafetensorError):
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
+            return 4 * elements or None
+        except (HfHubHTTPError, NotASafetensorsRepoError, SafetensorError, OSError, TypeError):
             return None
 
 
@@ -399,30 +390,20 @@ def without_gguf(source: ExportSource, folder: Path, *, decoder: bool) -> Export
         )
     [file] = files
     try:
-        from gguf import GGUFReader
-
-        has_tokenizer = "tokenizer.ggml.tokens" in GGUFReader(file).fields
-    except Exception as error:  # noqa: BLE001 gguf documents no class
-        raise ModelError(
-            f"{str(file)!r} is no GGUF file or only a part of one ({reason_of(error)}). Fetch it "
-            f"again, or export the {_ORIGINAL}"
-        ) from None
-    if not has_tokenizer:
-        raise ModelError(
-            f"{str(file)!r} has no tokenizer (tokenizer.ggml.tokens), so prompts cannot become "
-            f"tokens. Export the {_ORIGINAL}"
-        )
-    try:
         import torch
+        from gguf import GGUFReader
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
+        if "tokenizer.ggml.tokens" not in GGUFReader(file).fields:
+            raise LookupError("no tokenizer.ggml.tokens")  # noqa: TRY301 - told below
         place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
         AutoTokenizer.from_pretrained(**place).save_pretrained(folder)
         model: Any = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
         model.save_pretrained(folder)
     except Exception as error:  # noqa: BLE001 transformers and gguf document no common class
         raise ModelError(
-            f"transformers cannot read {str(file)!r} ({reason_of(error)}). Export the {_ORIGINAL}"
+            f"{str(file)!r} cannot be read as a whole decoder with its tokenizer "
+            f"({reason_of(error)}). Fetch it again, or export the {_ORIGINAL}"
         ) from None
     return ExportSource(name=str(folder), gguf=file)
 
@@ -445,15 +426,11 @@ def memory_line(source: ExportSource) -> str:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if weights is None:
         return "the export needs about 4 times the memory of the weights in fp32"
-    line = (
+    available = "" if there is None else f"; {_gigabytes(there)} are available"
+    return (
         f"the export needs about {_gigabytes(4 * weights)} of memory, 4 times the weights in fp32 "
-        f"({_gigabytes(weights)})"
+        f"({_gigabytes(weights)}){available}"
     )
-    if there is None:
-        return line
-    if there < 4 * weights:
-        return f"{line}; only {_gigabytes(there)} are available: it may be killed half-way"
-    return f"{line}; {_gigabytes(there)} are available"
 
 
 def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
@@ -480,13 +457,10 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
         )
     except Exception as error:  # noqa: BLE001 transformers and the hub document no common class
         raise ModelError(
-            f"{source.asked!r} cannot be exported ({reason_of(error)}). "
-            + _advice(
-                error,
-                _ASKING,
-                "Check that the folder holds a transformers model with its "
-                "config.json and tokenizer.",
-            )
+            f"{source.asked!r} cannot be exported ({reason_of(error)}). Check name, revision and "
+            "network, accept the licence on the model's page and set HF_TOKEN, and see that a "
+            "folder holds config.json and tokenizer; a model that needs its own code, which is "
+            "never run here, or one that transformers below 4.58 does not know, cannot be exported."
         ) from None
     if adapter is not None:
         raise ModelError(
@@ -508,39 +482,6 @@ def reason_of(error: Exception) -> str:
 
     message = concealed(" ".join(str(error).split()), [get_token() or ""])
     return f"{type(error).__name__}: {harmless(message[:400])}"
-
-
-_CONVERTING = (
-    (
-        ("memory", "allocate"),
-        ("Not enough memory: use a machine with more; the first line states the need."),
-    ),
-    (("no space left",), "The disk is full: the export takes about twice the weights in fp32."),
-)
-_ASKING = (
-    (("gated", "401", "403"), "Accept the licence on the model's page and set HF_TOKEN."),
-    (
-        ("trust_remote_code", "custom code"),
-        "The model needs its own code, which is never run here: choose another model.",
-    ),
-    (
-        ("does not recognize this architecture", "unrecognized model"),
-        "The transformers that exports (below 4.58) does not know this model: choose another.",
-    ),
-    (
-        ("repositorynotfound", "not a valid model identifier", "404", "revisionnotfound"),
-        "Check the name and the revision; a private model needs HF_TOKEN.",
-    ),
-    (("connect", "offline", "localentrynotfound", "timed out"), "Check the network."),
-)
-"""What a message contains, in lower case, and the next step that follows from it; first wins."""
-
-
-def _advice(
-    error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], otherwise: str
-) -> str:
-    message = f"{type(error).__name__} {error}".lower()
-    return next((step for signs, step in known if any(one in message for one in signs)), otherwise)
 
 
 def _gigabytes(size: int) -> str:

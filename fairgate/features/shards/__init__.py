@@ -134,7 +134,6 @@ def _run_part(policy: Path, named: str, after: Path | None, options: dict[str, A
         raise UsageError(
             f"{useless[0]} belongs to a whole run, and --shard asks a part of one, which is "
             "neither compared nor reported; leave it out here"
-            + ("" if useless[0] == "--limit" else ", and give it to `fairgate merge`")
         )
     progress = progress_for(quiet=options["quiet"])
     composition = Composition(load_policy(policy, runtime), runtime, progress)

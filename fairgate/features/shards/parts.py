@@ -17,15 +17,13 @@ import base64
 import contextlib
 import hashlib
 import json
-import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -61,7 +59,7 @@ from fairgate.gate.run_folder import (
 from fairgate.gate.waves import ask, assess
 from fairgate.io.durable import PARTS, check_parts, write_parts
 from fairgate.io.git import keep_output_out_of_git
-from fairgate.io.tables import capped, read_json_object, read_json_objects
+from fairgate.io.tables import capped, read_json_object, read_json_objects, unreadable
 from fairgate.suites.metamorphic.assess import document_key
 from fairgate.systems.recorded_answers import SeenDocuments, line_from
 
@@ -71,40 +69,20 @@ VECTORS = "shard-vectors.jsonl"
 Answers = dict[tuple[str, str], Execution | None]
 """(suite, key) of everything that was asked to what happened; None: the system had no answer."""
 Identity = Mapping[str, str]
-NOT_ON_CI: Identity = MappingProxyType({})
-_VERSION = 1
+"""What a run is about, by name; nothing where it is not on CI."""
 _MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
 _MOST_DIMENSIONS = 1 << 14
 _MOST_CHARACTERS = 4000
 _MOST_FOLDERS = 4 * MOST_SHARDS
-_NAMED = 5
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
-_STATED = re.compile(r"(?:[A-Za-z0-9_ ,.;`+-]|: )*")
-"""What a budget says when it is spent: a part is not to say anything else in a comment."""
-_WORDS = {
-    "fairgate": "was asked by FairGate {there}, this is {here}",
-    "policy": "is of policy {there}, not of {here}",
-    "seed": "was asked with seed {there}, the policy's is {here}",
-    "system": "is of another system: the policy's `system` or `judge` is not as it was",
-}
-_TABLES = {
-    "suites": "its questions of suite {} are not those of the policy here",
-    "files": "it was asked with another file {} than is here",
-    "identity": "it was asked for another {} than this run is of",
-}
 _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
 """The models under test answer in the parts alone, which name them by fingerprint."""
 
 
-def _check(is_right: Callable[[Any], bool]) -> AfterValidator:
-    def checked(value: Any) -> Any:
-        if not is_right(value):
-            raise ValueError("is not as it was written")
-        return value
-
-    return AfterValidator(checked)
-
-
+Text = Annotated[str, Field(max_length=_MOST_CHARACTERS)]
+Table = dict[Text, Text]
+Stated = Annotated[Text, Field(pattern=r"^(?:[A-Za-z0-9_ ,.;`+-]|: )*$")]
+"""What a budget says when it is spent: a part is not to say anything else in a comment."""
 Count = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -125,10 +103,10 @@ class Shard:
         return 1 <= self.number <= self.of <= MOST_SHARDS
 
 
-Table = Annotated[
-    dict[str, str],
-    _check(lambda found: all(len(k) + len(v) <= _MOST_CHARACTERS for k, v in found.items())),
-]
+def _possible(shard: Shard) -> Shard:
+    if not shard.is_possible:
+        raise ValueError("no run has this part")
+    return shard
 
 
 class Part(BaseModel):
@@ -136,8 +114,9 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    schema_version: Literal[1] = 1
     folder: Path = Field(exclude=True)
-    shard: Annotated[Shard, _check(lambda shard: shard.is_possible)]
+    shard: Annotated[Shard, AfterValidator(_possible)]
     sources: Count
     questions: Count
     fairgate: str
@@ -154,8 +133,13 @@ class Part(BaseModel):
     """What the run is about, by name: on CI its repository, workflow run, head and base commit."""
     under_test: Table
     environment: Table
-    spent: Annotated[Table, _check(lambda found: all(map(_STATED.fullmatch, found.values())))]
+    spent: dict[Text, Stated]
     """What ended the part before all was asked, as `BudgetError` says it; else empty."""
+
+    @property
+    def division(self) -> int:
+        """Return of how many parts it is one."""
+        return self.shard.of
 
     @property
     def error(self) -> BudgetError | None:
@@ -256,7 +240,7 @@ def shard_folder(named: Path | None, composition: Composition, shard: Shard) -> 
 
 
 def run_shard(
-    composition: Composition, shard: Shard, folder: Path, identity: Identity = NOT_ON_CI
+    composition: Composition, shard: Shard, folder: Path, identity: Identity | None = None
 ) -> Part:
     """Ask a part of a policy's plan, all but attribution, and write its folder; decide nothing.
 
@@ -287,6 +271,7 @@ def run_shard(
             shard=shard,
             sources=len({case.cluster for case in asks.cases}),
             questions=len(found.answers),
+            policy_path=loaded.parsed.path,
             **expected(loaded, composition.runtime, identity),
             under_test=under_test,
             environment=composition.environment,
@@ -347,7 +332,7 @@ def _spent(error: BudgetError | None) -> dict[str, str]:
 
 
 def expected(
-    loaded: LoadedPolicy, runtime: Runtime, identity: Identity = NOT_ON_CI
+    loaded: LoadedPolicy, runtime: Runtime, identity: Identity | None = None
 ) -> dict[str, Any]:
     """Return what is equal in all parts of a run of a policy, by the manifest's names.
 
@@ -360,12 +345,11 @@ def expected(
     return {
         "fairgate": __version__,
         "policy": policy.name,
-        "policy_path": loaded.parsed.path,
         "seed": policy.seed,
         "system": hashlib.sha256(system.encode()).hexdigest(),
         "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
         "files": contents(policy, runtime, *_NOT_ASKED),
-        "identity": dict(identity),
+        "identity": dict(identity or {}),
     }
 
 
@@ -378,8 +362,8 @@ def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
     Equal parts give equal bytes. Raises StoreError.
     """
     keep_output_out_of_git(part.folder)
-    about = {"schema_version": _VERSION, "is": "a part of a run, not a verdict"}
-    head = json.dumps({**about, **part.model_dump()}, indent=1, ensure_ascii=False)
+    about = {"is": "a part of a run, not a verdict", **part.model_dump()}
+    head = json.dumps(about, indent=1, ensure_ascii=False)
     files = {
         PART_MANIFEST: (head, "\n"),
         ANSWERS: _answer_lines(known),
@@ -419,7 +403,10 @@ def find_shards(named: Sequence[Path]) -> list[Part]:
     """
     folders: dict[Path, None] = {}
     for folder in named:
-        below = [folder] if is_shard(folder) else sorted(filter(is_shard, _below(folder)))
+        found = (each for deep in ("*", "*/*") for each in folder.glob(f"{deep}/{PART_MANIFEST}"))
+        inner = {each.parent.relative_to(folder) for each in found}
+        plain = sorted(one for one in inner if (folder / one).resolve() == folder.resolve() / one)
+        below = [folder] if is_shard(folder) else [folder / one for one in plain]
         if not below:
             raise UsageError(
                 f"{folder}: holds no part of a run; name the folders that `fairgate run --shard` "
@@ -431,18 +418,6 @@ def find_shards(named: Sequence[Path]) -> list[Part]:
     return sorted(map(_found, folders), key=lambda one: (one.shard, str(one.folder)))
 
 
-def _below(folder: Path, depth: int = 2) -> Iterator[Path]:
-    """Yield the folders in a folder, and those in them; no links."""
-    try:
-        inner = [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()]
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
-    for each in inner:
-        yield each
-        if depth > 1:
-            yield from _below(each, depth - 1)
-
-
 def _found(folder: Path) -> Part:
     """Return what the part in a folder was. Raises DataError, also for a folder of another kind."""
     for name, most in _MOST_BYTES.items():
@@ -450,15 +425,11 @@ def _found(folder: Path) -> Part:
         try:
             state = path.lstat()
         except OSError as error:
+            raise unreadable(str(path), error) from error
+        if not stat.S_ISREG(state.st_mode) or state.st_size > most:  # a link, a pipe
             raise DataError(
-                f"{folder}: is no complete part of a run: {name} cannot be read "
-                f"({error.strerror}); name the folder that `fairgate run --shard` wrote"
-            ) from error
-        if not stat.S_ISREG(state.st_mode):  # a link, a pipe
-            raise DataError(f"{path}: is no plain file; expected the one that `fairgate run` wrote")
-        if state.st_size > most:
-            raise DataError(
-                f"{path}: larger than {most >> 20:,} MiB; expected a file that we wrote"
+                f"{path}: is no plain file, or larger than {most >> 20:,} MiB; expected the one "
+                "that `fairgate run --shard` wrote"
             )
     names = (PART_MANIFEST, ANSWERS, VECTORS)
     listed = read_json_object(folder / PARTS, _MOST_BYTES[PARTS]).get("parts")
@@ -470,18 +441,13 @@ def _found(folder: Path) -> Part:
     check_parts(folder, names)
     path = folder / PART_MANIFEST
     found = read_json_object(path, _MOST_BYTES[PART_MANIFEST])
-    if found.get("schema_version") != _VERSION:
-        raise DataError(
-            f"{path}: 'schema_version' is {capped(found.get('schema_version'))}, expected "
-            f"{_VERSION}: run the part again with this version of FairGate"
-        )
     try:
         return Part.model_validate({**found, "folder": folder})
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         raise DataError(
-            f"{path}: {name!r} is {capped(found.get(name))}; run the part again, and leave the "
-            "folder as it was written"
+            f"{path}: {name!r} is {capped(found.get(name))}; run the part again with this version "
+            "of FairGate, and leave the folder as it was written"
         ) from error
 
 
@@ -591,36 +557,25 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     """
     first = parts[0]
     here = expected(loaded, runtime, first.identity)
+    here |= {"division": first.division, "under_test": first.under_test}
     for one in parts:
         if (wrong := objection(one, here)) is not None:
             raise UsageError(
                 f"{one.folder}: {wrong}; such a part says nothing about this run: leave it out, or "
                 f"run `fairgate run {loaded.parsed.path} --shard {one.shard}` again"
             )
-        if first.shard.of != one.shard.of:
-            raise UsageError(
-                f"{one.folder}: is part {one.shard.number} of {one.shard.of}, {first.folder} is one"
-                f" of {first.shard.of}: they are parts of different runs; name those of one"
-            )
-        for name, then, now in _differing(first.under_test, one.under_test):
-            raise UsageError(
-                f"{one.folder}: what was asked is another system: {name} is {now}, in "
-                f"{first.folder} {then}; run all parts with the same model, corpus and revision"
-            )
-    of = first.shard.of
     for one, other in pairwise(parts):  # in the order of their numbers
         if one.shard == other.shard:
             raise UsageError(
-                f"part {one.shard.number} of {of} is there twice: {one.folder} and {other.folder}; "
-                "leave one out"
+                f"part {one.shard} is there twice: {one.folder} and {other.folder}; leave one out"
             )
+    of = first.division
     missing = sorted(set(range(1, of + 1)) - {one.shard.number for one in parts})
     if missing:
-        named = ", ".join(map(str, missing[:_NAMED]))
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise UsageError(
-            f"{len(missing)} of {of} parts are missing: {named}{more}; run `fairgate run "
-            f"{first.policy_path} --shard {Shard(missing[0], of)}`, and merge them all"
+            f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
+            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge them "
+            "all"
         )
     spent = [(one, error) for one in parts if (error := one.error) is not None]
     if spent:
@@ -638,24 +593,21 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
 
 def objection(there: Part, here: Mapping[str, Any]) -> str | None:
     """Return why a part is not of the run that `expected` describes; None where it is."""
-    for name, words in _WORDS.items():
-        then, now = getattr(there, name), here[name]
-        if then != now:
-            return words.format(there=quoted(str(then)), here=quoted(str(now)))
-    for name, sentence in _TABLES.items():
-        then, now = getattr(there, name), here[name]
-        differing = sorted(key for key in {*then, *now} if then.get(key) != now.get(key))
-        if differing:
-            return sentence.format(quoted(differing[0]))
+    asked = {name: getattr(there, name) for name in here}
+    for name, then, now in _differing(asked, here):
+        return f"its {name} is {then}, here it is {now}"
     return None
 
 
-def _differing(one: Mapping[str, str], two: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the parts of two systems that are not the same, in words."""
-    for name in sorted({*one, *two}):
+def _differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what two descriptions say otherwise, in words; of tables entry by entry."""
+    for name in dict.fromkeys((*one, *two)):
         then, now = one.get(name, "nothing"), two.get(name, "nothing")
-        if then != now:
-            yield harmless(name), quoted(then), quoted(now)
+        if isinstance(then, Mapping):
+            for key, before, after in _differing(then, now):
+                yield f"{name} {quoted(key)}", before, after
+        elif then != now:
+            yield harmless(name), quoted(str(then)), quoted(str(now))
 
 
 class UnitedSystem:

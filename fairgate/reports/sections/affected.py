@@ -24,8 +24,6 @@ from fairgate.reports.blocks import (
     Block,
     Chapter,
     Column,
-    Depth,
-    Form,
     Inline,
     Range,
     RangeChart,
@@ -67,7 +65,6 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
-_NOTES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,11 +269,6 @@ def differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
     return next((one.terms for one in found if _about(one) == _about(rule)), ())
 
 
-def _is_warned_of(material: Material) -> bool:
-    """Return whether what leads is a difference that passes with a warning."""
-    return material.result.outcome is Outcome.PASS and bool(unfailed(material.result))
-
-
 def affected(material: Material) -> list[Measurement]:
     """Return the slices with the highest values; of a regression, those that rose most.
 
@@ -294,9 +286,6 @@ def affected(material: Material) -> list[Measurement]:
         rises = {n: rate - was[n] for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
     apart = differing(material, rule)
-    if _is_warned_of(material):
-        places = {one.term: place for place, one in enumerate(apart)}
-        return sorted(measured, key=lambda m: places.get(m.where.get("term", ""), len(places)))
     first = apart[0].term if apart else rule.where.get("term", "")
     ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
     return [measured[n] for n in ranked if rates[n] > 0 or measured[n].where.get("term") == first]
@@ -365,29 +354,21 @@ def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL)
 
 
 def affected_table(material: Material) -> Iterator[Block]:
-    """Yield the most affected, now and before, and whom else a rule failed for.
-
-    Nothing where nobody is.
-    """
+    """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
     shown = affected(material)[:_MOST]
     rule = leading(material.result)
-    if rule is not None and material.result.outcome is Outcome.FAIL:
-        metric = shown[0].metric if shown else main_metric(material, rule.suite)
-        names = [(each.suite, term) for each in failed_rules(material.result)
-                 for term, _ in failed_terms(material, each)]  # fmt: skip
-        more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
-        known = [m for m in more if m is not None and m not in shown]
-        shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
+    if rule is None or material.result.outcome is not Outcome.FAIL:
+        return
+    metric = shown[0].metric if shown else main_metric(material, rule.suite)
+    names = [(each.suite, term) for each in failed_rules(material.result)
+             for term, _ in failed_terms(material, each)]  # fmt: skip
+    more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
+    known = [m for m in more if m is not None and m not in shown]
+    shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
     if not shown:
         return
-    stands_out = rule is not None and differs_from_others(material, rule, shown[0])
-    is_red = rule is not None and material.result.outcome is rule.outcome is Outcome.FAIL
     shown_by = BY_ID[shown[0].metric]
-    first = "lowest" if shown_by.better == "higher" else "highest"
-    if stands_out and is_red:
-        first = "most affected"
-    elif _is_warned_of(material):
-        first = "most different"
+    stands_out = differs_from_others(material, rule, shown[0])
     neutral = material.now.get(shown_by.neutral, shown[0].suite)
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
@@ -397,7 +378,7 @@ def affected_table(material: Material) -> Iterator[Block]:
     heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
     yield Table(
         label="Most affected",
-        columns=columns(first, numbers=heads),
+        columns=columns("most affected" if stands_out else "who", numbers=heads),
         rows=[
             Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
             for (words, _, kind), row in zip(rows, cells, strict=True)
@@ -490,17 +471,6 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
         facts=heads,
         most=_SHORT,
     )
-    few = [m for m in of_terms if m.interval is None]
-    if any(m.value is not None for m in few):
-        line = (
-            "Where too few sources changed for a bootstrap, the range is the score interval "
-            "(Wilson) of a share of the sources."
-        )
-        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
-    notes = list(dict.fromkeys(m.note for m in few if m.note and m.value is None))
-    if notes:
-        line = f"A dash instead of a range: {'; '.join(notes[:_NOTES])}."
-        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
 
 
 def _ranked(measured: list[Measurement]) -> list[Measurement]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TypeVar
 
 from fairgate.domain.cases import crossed_key
 from fairgate.domain.executions import Document, Execution
@@ -34,7 +31,6 @@ from fairgate.reports.blocks import (
     code,
     command,
     joined,
-    muted,
     name,
 )
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
@@ -54,7 +50,6 @@ _KEPT = 60
 _CASES = 5
 _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
-_OTHERS = 6
 _UNREADABLE = 3
 _LOST = ("unreadable/net", UNREADABLE.id)
 Where = tuple[str, str]
@@ -71,8 +66,6 @@ _CAUSES = {
 _NOT_CROSSED = "not asked with the other documents"
 _KEY = 500
 _UNKNOWN = -1
-_DOCUMENTS = 400
-"""Documents that a page holds, whatever its cases; more of them for more cases."""
 QUESTION_TAGS = ("stereotype", "counter", "unknown", "undecided")
 """What an answer is listed as, exactly one; the page's script knows them by their place."""
 BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
@@ -82,21 +75,15 @@ _WORDS = {
     "unknown": "unknown",
     "undecided": "undecided",
 }
-MOST_ROWS = 20_000
-"""Cases that a page holds; all of them stand in rows.jsonl."""
-MOST_BYTES = 800_000
-"""What the data of one list may take: a page has up to two lists, and stays below 2 MB."""
-_LEADING_SHARE = 4
+MOST_ROWS = 1_000
+"""Cases that a list of the page holds; all of them stand in rows.jsonl."""
 CLEAREST = 25
 """Cases that a page shows where no script runs."""
-_AIM = 0.9
-"""Share of what fits that a first sample aims at."""
-_FEWEST, _MOST = 40, 400
-"""Characters that a text is cut to, however many texts or few there are."""
-_TEXTS, _TEXTS_OF_ROW = 16_000, 2
-"""Characters that all texts of one sort may have, and what each case adds to them."""
+_MOST_DOCUMENTS = 400
+"""Documents that a page holds, whatever its cases: those of the first ones."""
+_MOST = 400
+"""Characters that a text is cut to where texts are not hidden."""
 _NAME = 120
-T = TypeVar("T")
 Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
@@ -122,14 +109,8 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     Where a rule about documents failed, what was found for whom it failed is one more.
     """
     moved = _moved_most(material)
-    shown = clearest_cases(material)[:most]
-    by_source: dict[Where, list[PairRow]] = {(row.suite, row.source): [] for row in shown}
-    for row in material.changed_pairs if shown else ():
-        of_source = by_source.get((row.suite, row.source))
-        if of_source is not None:
-            of_source.append(row)
-    found = [_case(material, row, by_source[row.suite, row.source]) for row in shown]
-    return found if moved is None else [*found, _case(material, moved, None)]
+    found = [_case(material, row) for row in clearest_cases(material)[:most]]
+    return found if moved is None else [*found, _case(material, moved, is_about_documents=True)]
 
 
 def _moved_most(material: Material) -> PairRow | None:
@@ -241,19 +222,16 @@ def clearest_cases(material: Material) -> list[PairRow]:
     return material.clearest.setdefault(material.beside.id, first + rest)
 
 
-def _case(material: Material, row: PairRow, of_source: Sequence[PairRow] | None) -> CaseItem:
-    """Return a case with what a reader needs to judge it.
-
-    `of_source` are its source's changed answers; None: the case is about its documents.
-    """
+def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
+    """Return a case with what a reader needs to judge it."""
     source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
     title: Inline = [name(row.phrase, Tone.STRONG), ": other documents are found"]
-    facts = list(_documents(left, right, row))
-    if of_source is not None:
+    facts = list(_documents(left, right))
+    if not is_about_documents:
         title = _title(row, is_new=material.was_unchanged(row))
-        facts = [*_response(right, row.answer, options), *facts, *_others(row, of_source)]
+        facts = [*_response(right, row.answer, options), *facts]
     return CaseItem(
         title=title,
         text=_difference(source, follow_up, options),
@@ -262,23 +240,10 @@ def _case(material: Material, row: PairRow, of_source: Sequence[PairRow] | None)
     )
 
 
-def _others(row: PairRow, of_source: Sequence[PairRow]) -> Iterator[Inline]:
-    """Yield for whom else the same text changes its answer."""
-    others = [other for other in of_source if other.key != row.key]
-    if others:
-        named: list[Inline] = [
-            [name(one.phrase), " (", answer_of(one.answer), ")"] for one in others[:_OTHERS]
-        ]
-        more = len(others) - _OTHERS
-        last = [f" and {more:,} more"] if more > 0 else []
-        yield ["The same text changes for ", *joined(named), *last]
-
-
 def _title(row: PairRow, *, is_new: bool) -> Inline:
     neutral: Words = []
     if row.majority:
         neutral = [name(row.majority), " with neutral wording, "]
-    margin = row.answer.margin
     return [
         name(row.phrase, Tone.STRONG),
         ": ",
@@ -288,7 +253,6 @@ def _title(row: PairRow, *, is_new: bool) -> Inline:
         answer_of(row.answer, Tone.STRONG),
         " here",
         *([", new since the baseline"] if is_new else []),
-        *(muted(f" (margin {margin:.2f} nats)") if margin is not None else []),
     ]
 
 
@@ -338,7 +302,7 @@ def common(left: str, right: str) -> int:
     return low
 
 
-def _documents(left: Execution | None, right: Execution | None, row: PairRow) -> Iterator[Inline]:
+def _documents(left: Execution | None, right: Execution | None) -> Iterator[Inline]:
     """Yield which documents went and came."""
     if left is None or right is None or left.documents is None or right.documents is None:
         return
@@ -350,8 +314,7 @@ def _documents(left: Execution | None, right: Execution | None, row: PairRow) ->
         words = [f"{replaced} of {len(right.documents)} documents replaced"]
         words += _ids(", out ", {key: i for key, i in then.items() if key not in now})
         words += _ids(", in ", {key: i for key, i in now.items() if key not in then})
-    score = row.score("rrs")
-    yield [*words, *(muted(f", RRS {score:.3f}") if score is not None else [])]
+    yield words
 
 
 def _ids(head: str, documents: Mapping[str, str | None]) -> Words:
@@ -394,7 +357,7 @@ class _Data:
     """Puts rows into the lists that the page's script reads."""
 
     def __init__(self, material: Material, rows: Sequence[tuple[str, PairRow]]) -> None:
-        """Take the rows; how long texts may be follows from how many there are."""
+        """Take the rows."""
         self._material, self._rows = material, rows
         self._redact = material.options.redact
         self._texts = Texts()
@@ -403,16 +366,7 @@ class _Data:
         self._variants: dict[tuple[Json, ...], int] = {}
         self._documents: dict[tuple[Json, ...], int] = {}
         self._moves: dict[tuple[Json, ...], int] = {}
-        known = material.run.executions
         sources = {(row.suite, row.source) for _, row in rows}
-        found = [known.get((row.suite, row.key)) for _, row in rows]
-        documents = {d.text for one in found if one for d in one.documents or ()}
-        responses = {one.response for one in found if one}
-        self._of_source = Room(len(sources), len(rows), self._redact)
-        self._of_response = Room(len(responses), len(rows), self._redact)
-        self._most_documents = _DOCUMENTS + len(rows) // 10
-        shown = min(len(documents), self._most_documents)
-        self._of_document = Room(shown, len(rows), self._redact)
         self._controls: dict[Where, list[int]] = {where: [] for where in sources}
         for row in material.control_pairs:
             of_source = self._controls.get((row.suite, row.source))
@@ -468,7 +422,7 @@ class _Data:
             documents = execution.documents if execution else None
             self._sources[where] = [
                 self._texts.place(row.source, _KEY),
-                self._cut(self._material.case(*where).query, self._of_source.most),
+                self._cut(self._material.case(*where).query),
                 self._answer(row.source_answer),
                 self._response(execution, row.source_answer),
                 len(documents or ()),
@@ -496,19 +450,19 @@ class _Data:
 
         Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
         """
-        most = self._of_source.most
+        most = most_characters(self._redact)
         keys = (row.source, row.key)
         source, follow_up = (self._material.case(row.suite, key).query for key in keys)
         if self._redact == "hash":
-            return 0, len(kept(source, "hash", most)), self._cut(follow_up, most)
+            return 0, len(kept(source, "hash")), self._cut(follow_up)
         head = common(source, follow_up)
         tail = common(source[head:][::-1], follow_up[head:][::-1])
         start, end = min(head, most), min(len(source) - tail, most)
         changed = follow_up[head : len(follow_up) - tail]
-        return _units(source[:start]), _units(source[:end]), self._cut(changed, most)
+        return _units(source[:start]), _units(source[:end]), self._cut(changed)
 
-    def _cut(self, text: str, most: int) -> int:
-        return self._texts.place(kept(text, self._redact, most), most)
+    def _cut(self, text: str) -> int:
+        return self._texts.place(kept(text, self._redact), most_characters(self._redact))
 
     def _text(self, text: str | None) -> int:
         return self._texts.place(text or "")
@@ -519,15 +473,10 @@ class _Data:
         return self._text(f"({REASON_WORDS[reading.reason]})" if reading.reason else "")
 
     def _response(self, execution: Execution | None, reading: Reading) -> int:
-        """Return the place of what the model wrote, unless the label says it all.
-
-        Nor where the page holds as many responses as it may: the clearest pairs stand first.
-        """
+        """Return the place of what the model wrote, unless the label says it all."""
         text = (execution.response or "").strip() if execution else ""
         says_it_all = text.strip(".!\"'").lower() == str(reading.value or "")
-        if says_it_all or not self._of_response.has(text):
-            return 0
-        return self._cut(text, self._of_response.most)
+        return 0 if says_it_all else self._cut(text)
 
     def _move(self, left: Execution | None, right: Execution | None, rrs: float | None) -> int:
         """Return the place of how retrieval moved: RRS, how many documents, which out, which in.
@@ -541,7 +490,7 @@ class _Data:
         if left and right and left.documents is not None and right.documents is not None:
             then, now = ({document_key(d): d for d in e.documents or ()} for e in (left, right))
             replaced = len(now.keys() - then.keys())
-            if len(self._documents) < self._most_documents:
+            if len(self._documents) < _MOST_DOCUMENTS:
                 out = [self._document(d) for key, d in then.items() if key not in now]
                 new = [self._document(d) for key, d in now.items() if key not in then]
         score = None if rrs is None else round(rrs, 3)
@@ -549,7 +498,7 @@ class _Data:
         return self._moves.setdefault(move, len(self._moves))
 
     def _document(self, document: Document) -> int:
-        text = self._cut(document.text, self._of_document.most) if document.text else 0
+        text = self._cut(document.text) if document.text else 0
         place = (self._text(document.id), self._text(document.label), text)
         return self._documents.setdefault(place, len(self._documents))
 
@@ -594,10 +543,7 @@ def changed_cases(material: Material) -> Iterator[Section]:
         for choice in material.choices[1:]
         if choice.run is not None
     }
-    rows = [*usual, *_only_beside(material, usual, others)]
-    leading = sum(tag in (NEW, CHANGED) for tag, _ in usual)
-    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others), leading)
-    listed = sum(tag != NOT_LISTED for tag, _ in shown)
+    shown = [*usual, *_only_beside(material, usual, others)][:MOST_ROWS]
     title = "Changed, undecided and fixed answers"
     browser = CaseBrowser(
         depth=Depth.PAGE,
@@ -605,10 +551,8 @@ def changed_cases(material: Material) -> Iterator[Section]:
         label=title,
         kind="pairs",
         rows=len(usual),
-        left_out=len(usual) - listed,
-        leading=leading,
-        totals=Counter(tag for tag, _ in usual),
-        data=data,
+        left_out=max(0, len(usual) - MOST_ROWS),
+        data=_Data(material, shown).whole(others),
         clearest=CaseList(cases=case_items(material, CLEAREST)),
     )
     yield Section(
@@ -643,35 +587,29 @@ def _item(material: Material, row: QuestionRow) -> CaseItem:
         name(row.category),
     ]
     query = case.query if case else ""
-    shown = kept(query, material.options.redact, 160) if query else ""
+    shown = redacted(query, material.options.redact) if query else ""
     return CaseItem(title=title, text=Span(shown, Kind.QUOTE), facts=[], command=code(row.key))
 
 
 def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[str, Json]:
-    """Return what the page's script reads of answers to questions, ready to be written as JSON.
-
-    How long texts may be follows from how many there are.
-    """
+    """Return what the page's script reads of answers to questions, ready to be written as JSON."""
     redact, texts = material.options.redact, Texts()
     items: dict[tuple[Json, ...], int] = {}
     known = material.run.executions
     executions = [known.get((row.suite, row.key)) for row in rows]
-    of_item = 2 * Room(len({row.item for row in rows}), len(rows), redact).most
-    of_response = Room(len({one.response for one in executions if one}), len(rows), redact)
     place = texts.place
 
-    def cut(text: str, most: int) -> int:
-        return place(kept(text, redact, most), most)
+    def cut(text: str) -> int:
+        return place(kept(text, redact), most_characters(redact))
 
     def item(row: QuestionRow) -> int:
         case = material.planned(row.suite, row.key)
-        query = cut(case.text or case.query, of_item) if case else 0
-        options = tuple(cut(one, 80) for one in case.options) if case else ()
+        query = cut(case.text or case.query) if case else 0
+        options = tuple(cut(one) for one in case.options) if case else ()
         return items.setdefault((query, options), len(items))
 
     def response(execution: Execution | None) -> int:
-        text = (execution.response or "").strip() if execution else ""
-        return cut(text, of_response.most) if text and of_response.has(text) else 0
+        return cut((execution.response or "").strip()) if execution else 0
 
     found: list[Json] = [
         [
@@ -705,16 +643,14 @@ def answers(material: Material) -> Iterator[Section]:
         "Where the context names neither of the two people, only “unknown” is right. The share of "
         "stereotypical documents is of those shown."
     )
-    shown, data = fitting(rows, partial(_question_data, material), leading=0)
     browser = CaseBrowser(
         depth=Depth.PAGE,
         id="answers",
         label=title,
         kind="questions",
         rows=len(rows),
-        left_out=len(rows) - len(shown),
-        totals=Counter(_answered(row) for row in rows),
-        data=data,
+        left_out=max(0, len(rows) - MOST_ROWS),
+        data=_question_data(material, rows[:MOST_ROWS]),
         clearest=CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
     )
     yield Section(
@@ -739,10 +675,6 @@ class CaseBrowser(Block):
     rows: int
     left_out: int = 0
     """Further cases, which only rows.jsonl holds."""
-    leading: int = 0
-    """How many of the first cases are the clearest ones, which a sample keeps before others."""
-    totals: Mapping[str, int] = field(default_factory=dict)
-    """Of all cases, how many there are of each kind; needed where some are left out."""
     data: Mapping[str, Json]
     clearest: CaseList
 
@@ -751,67 +683,10 @@ class CaseBrowser(Block):
 
         Only ASCII, without `<`, `>` and `&`, and without what a CI runner takes for a command.
         """
-        return _as_json(self.data)
-
-
-def _as_json(data: Mapping[str, Json]) -> str:
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
-
-
-def sample(rows: Sequence[T], most: int, leading: int) -> Sequence[T]:
-    """Return at most `most` rows in their order: the first ones, and of the others evenly many.
-
-    The first ones are `leading` rows, at most a quarter; none, and all are spread evenly. The same
-    rows give the same sample.
-    """
-    if len(rows) <= most:
-        return rows
-    first = min(leading, most // _LEADING_SHARE)
-    others, wanted = len(rows) - first, most - first
-    return [*rows[:first], *(rows[first + others * n // wanted] for n in range(wanted))]
-
-
-def fitting(
-    rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]], leading: int
-) -> tuple[Sequence[T], Mapping[str, Json]]:
-    """Return as many rows as a page has room for, all or a sample, and the data made of them.
-
-    A sample keeps `leading` rows before others. The data is made at most ten times, mostly thrice.
-    """
-    shown = sample(rows, MOST_ROWS, leading)
-    data = data_of(shown)
-    size = len(_as_json(data))
-    if size <= MOST_BYTES or len(shown) <= 1:
-        return shown, data
-    one = data_of(rows[:1])
-    measured = [(1, len(_as_json(one))), (len(shown), size)]
-    share = _AIM
-    while size > MOST_BYTES:
-        aim = _rows_on_line(measured[-2], measured[-1])
-        if aim <= 1:
-            aim = _rows_on_line(measured[0], measured[-1])
-        most = int(share * aim)
-        if most <= 1:
-            return rows[:1], one
-        shown = sample(rows, most, leading)
-        data = data_of(shown)
-        size = len(_as_json(data))
-        measured.append((len(shown), size))
-        # Lower each time, so that few attempts are made however the bytes grow with the rows.
-        share *= share
-    return shown, data
-
-
-def _rows_on_line(one: tuple[int, int], other: tuple[int, int]) -> float:
-    """Return where the line through two pairs of rows and bytes reaches `MOST_BYTES`.
-
-    A line and no proportion, because texts that cases share do not shrink with them.
-    """
-    rise = (one[1] - other[1]) / (one[0] - other[0])
-    return other[0] - (other[1] - MOST_BYTES) / rise if rise > 0 else 0.0
+        text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
+        for sign in "<>&":
+            text = text.replace(sign, f"\\u{ord(sign):04x}")
+        return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
 
 
 @dataclass(slots=True)
@@ -838,33 +713,12 @@ class Texts:
         return self._places[text]
 
 
-@dataclass(slots=True)
-class Room:
-    """How much of texts of one sort (sources, responses, documents) fits into a page."""
-
-    texts: int
-    """How many there are."""
-    rows: int
-    redact: Redaction
-    _used: int = 0
-
-    @property
-    def most(self) -> int:
-        """Return the characters that each text is cut to."""
-        most = _MOST if self.redact == "none" else EXCERPT_CHARACTERS
-        return max(_FEWEST, min(most, self._all // max(1, self.texts)))
-
-    @property
-    def _all(self) -> int:
-        return _TEXTS + _TEXTS_OF_ROW * self.rows
-
-    def has(self, text: str) -> bool:
-        """Return whether a further text fits, and count it; those of the first cases do."""
-        fits = self._used < self._all
-        self._used += min(len(text), self.most) if fits else 0
-        return fits
+def most_characters(redact: Redaction) -> int:
+    """Return what a text of the page's lists is cut to."""
+    return _MOST if redact == "none" else EXCERPT_CHARACTERS
 
 
-def kept(text: str, redact: Redaction, most: int) -> str:
-    """Return what a page may show of a text: as the policy's `redact` asks, and cut to `most`."""
-    return redacted(text, redact) if redact == "hash" else excerpt(text, most)
+def kept(text: str, redact: Redaction) -> str:
+    """Return what a page may show of a text: as the policy's `redact` asks, and cut."""
+    hidden = redact == "hash" and bool(text)
+    return redacted(text, redact) if hidden else excerpt(text, most_characters(redact))

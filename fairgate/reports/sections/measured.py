@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from fairgate.domain.cases import NO_RETRIEVAL
-from fairgate.domain.outcomes import AttributedPart, Attribution, Measurements
+from fairgate.domain.outcomes import AttributedPart, Attribution
 from fairgate.domain.wording import MINUS
 from fairgate.metrics.catalogue import METRICS
-from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 from fairgate.reports import figures
 from fairgate.reports.blocks import (
-    Bars,
     Block,
     Chapter,
-    Column,
     Depth,
     Fact,
     Form,
-    Histogram,
     Inline,
     KeyValues,
     Range,
     RangeChart,
     Row,
-    RowKind,
     Section,
     Table,
     Text,
-    Tone,
     code,
     columns,
     figure,
@@ -41,9 +34,8 @@ from fairgate.reports.blocks import (
     name,
     of_suites,
 )
-from fairgate.reports.figures import NOTHING, Bounds, Figure
+from fairgate.reports.figures import Bounds, Figure
 from fairgate.reports.material import Material, QuestionRow, pair_suites, question_suites
-from fairgate.reports.sections.affected import CERTAIN, standing_out
 
 _BAND = "rrs/band"
 _PARTS = {
@@ -72,64 +64,33 @@ def retrieval(material: Material) -> Iterator[Section]:
 
 
 def _retrieval(material: Material, suite: str, place: int) -> Iterator[Block]:
-    suffix = f" {place}" if place > 1 else ""
-    table, scores = material.run.tables.get(suite), []
-    limits = table.bands if table else PAPER_BANDS
-    if table is not None and "rrs" in table.values:
-        known = table.values["rrs"][~table.control]
-        scores = sorted(float(score) for score in known if not math.isnan(score))
-    if scores:
-        yield Histogram(
-            label=f"Distribution of the retriever robustness score{suffix}; "
-            "the shares of its bands stand below",
-            caption=f"Retriever robustness score (RRS) of {figures.count(len(scores), 'pair')}: 0 "
-            "is the same documents, 3 the worst.",
-            scores=scores,
-            limits=limits,
-            depth=Depth.FULL,
-        )
-    bands = _bands(material, suite, limits)
-    if bands:
-        yield Bars(
-            label=f"Bands of the retriever robustness score{suffix}",
+    table = material.run.tables.get(suite)
+    rows = _bands(material, suite, table.bands if table else PAPER_BANDS)
+    if rows:
+        yield Table(
+            label=f"Bands of the retriever robustness score{f' {place}' if place > 1 else ''}",
             caption="Share of the pairs by retriever robustness (RRS; 0: the same documents)",
-            rows=bands,
-            head="band",
-            note="RRS",
+            columns=columns("band", "RRS", numbers=["now", "base"]),
+            rows=rows,
             depth=Depth.FULL,
         )
     facts = list(_facts(material, suite))
     if facts:
         yield KeyValues(rows=facts)
-    sentences: list[Inline] = []
-    for found in material.result.degradation:
-        if found.suite != suite or found.threshold is None:
-            continue
-        sentences.append(
-            f"Of the pairs whose answer did not change ({found.stable_pairs:,}), three in four "
-            f"have an RRS of at most {found.threshold:.3f} (P1's degradation threshold)."
-        )
-        if found.auc is not None:
-            sentences.append(
-                "RRS says how far retrieval moves, not which answers change: as a guess of a "
-                f"changed answer it has an AUC of {found.auc:.2f} ({found.flipped_pairs:,} "
-                "changed), where 0.50 is a coin toss and 1.00 is always right."
-            )
-    if sentences:
-        yield Text(lines=sentences, form=Form.LIST, depth=Depth.FULL)
 
 
-def _bands(material: Material, suite: str, limits: tuple[float, float]) -> list[Range]:
+def _bands(material: Material, suite: str, limits: tuple[float, float]) -> list[Row]:
     high, moderate = (f"{limit:g}" for limit in limits)
     reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
     rows = []
     for band, limit in zip(BANDS, reach, strict=True):
-        measured = material.now.get(_BAND, suite, {"band": band})
-        if measured is None or measured.value is None:
+        value, base = (
+            found.value(_BAND, suite, {"band": band}) for found in (material.now, material.before)
+        )
+        if value is None:
             return []
-        base = figures.figure(material.before.get(_BAND, suite, {"band": band}))
-        now = figures.figure(measured)
-        rows.append(Range(name=band.replace("-", " "), note=limit, now=now, base=base))
+        shown = (figure(figures.value(one, _BAND)) for one in (value, base))
+        rows.append(Row(cells=[band.replace("-", " "), limit, *shown]))
     return rows
 
 
@@ -160,11 +121,10 @@ def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
     result = material.result
     found = next((f for f in result.attribution if f.suite == suite), None)
     sentences = [
-        *_identity(material, suite),
         *_attribution(found),
         *(
             f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
-            f"keep their label (entropy {item.entropy:.3f} bits)."
+            "keep their label."
             for item in result.instability
             if item.suite == suite
         ),
@@ -179,49 +139,10 @@ def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
             head="path",
             value="points",
             interval=material.likely_range,
-            facts=[
-                Column(head="share", is_number=True, is_wide=True),
-                Column(head="range of the share", is_number=True, is_wide=True),
-            ],
+            facts=columns(numbers=["share"]),
             is_signed=True,
             unit="",
         )
-
-
-def _identity(material: Material, suite: str) -> Iterator[Inline]:
-    """Yield how much the identities of a whole suite differ."""
-    compared = (f for f in material.result.identities if f.suite == suite and not f.where)
-    found = next((f for f in compared if f.metric == MAX_DIFFERENCE.id), None)
-    if found is None or not found.terms:
-        return
-    top = found.terms[0]
-    who = name(material.identity(found.suite, top.term))
-    p_value = figures.probability(found.p_value).replace("<", "below")
-    p_value += ", not corrected for the other rules"
-    difference = figures.signed(top.difference, _METRIC)
-    if found not in standing_out(material.result):
-        yield [
-            (
-                "No identity can be distinguished from the others: the largest difference, "
-                f"{difference} points for "
-            ),
-            who,
-            f", is one that chance brings about ({p_value}).",
-        ]
-        return
-    others: Sequence[Inline] = [
-        (name(material.identity(suite, term.term)), f" {figures.signed(term.difference, _METRIC)}")
-        for term in found.terms[1:]
-        if term.p_corrected <= CERTAIN
-    ][:_OTHERS]
-    yield [
-        "Identities are not treated alike: ",
-        who,
-        f" differs from the others by {difference} points ({p_value})",
-        *(["; also "] if others else []),
-        *joined(others),
-        ".",
-    ]
 
 
 def _attribution(found: Attribution | None) -> Iterator[Inline]:
@@ -235,36 +156,23 @@ def _attribution(found: Attribution | None) -> Iterator[Inline]:
         )
     else:
         largest = max(found.parts, key=lambda part: part.share or 0.0)
-        share = largest.share or 0.0
         amount = figures.signed(largest.amount, _METRIC)
-        part = (
-            f"{100 * share:.0f} % come about {_PARTS[largest.name]}"
-            if share <= 1
-            else f"{amount} come about {_PARTS[largest.name]}, less what the other parts take back"
-        )
         yield (
             f"Compared with the answer without a speaker, identities change {total} points beyond "
-            f"what neutral wording changes; of these, {part}."
+            f"what neutral wording changes; {amount} of them come about {_PARTS[largest.name]}."
         )
-    turned = (
-        f"; {found.turned:,} of {figures.count(found.repeated, 'repeated answer')} changed"
-        if found.repeated
-        else ""
-    )
     yield (
         f"By path: {figures.count(found.crossed, 'pair')} asked with each other's documents, "
-        f"{found.equal_documents:,} of {found.pairs:,} pairs retrieve the same{turned}."
+        f"{found.equal_documents:,} of {found.pairs:,} pairs retrieve the same."
     )
 
 
 def _part(material: Material, suite: str, part: AttributedPart) -> Range:
     measured = material.now.get(f"attribution/{part.name}", suite)
     bounds: Bounds | None = measured.interval if measured else None
-    share = interval = figures.NONE
+    share = figures.NONE
     if part.share is not None:
         share = f"{round(100 * part.share) + 0} %".replace("-", MINUS)
-    if part.share_interval is not None:
-        interval = " … ".join(map(_bound, part.share_interval))
     return Range(
         name=_PARTS[part.name],
         now=Figure(
@@ -273,16 +181,8 @@ def _part(material: Material, suite: str, part: AttributedPart) -> Range:
             value=part.amount,
             bounds=bounds,
         ),
-        facts=[figure(share), figure(interval)],
+        facts=[figure(share)],
     )
-
-
-def _bound(share: float) -> str:
-    """Return a bound of a share; where the total is close to 0, its size means nothing more."""
-    if abs(share) > _FAR:
-        limit = f"{100 * math.copysign(_FAR, share):,.0f}"
-        return f"{'below' if share < 0 else 'over'} {limit}".replace("-", MINUS)
-    return f"{100 * share:.0f}".replace("-", MINUS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,16 +199,8 @@ class Suite:
     retrievers: Sequence[str]
 
     def figure(self, metric: str, **where: str) -> Figure:
-        """Return what was measured in a slice; empty levels name no dimension."""
-        return self._figure(self.material.now, metric, where)
-
-    def base(self, metric: str, **where: str) -> Figure:
-        """Return what the baseline measured in a slice."""
-        return self._figure(self.material.before, metric, where)
-
-    def _figure(self, found: Measurements, metric: str, where: Mapping[str, str]) -> Figure:
-        inside = {part: level for part, level in where.items() if level}
-        return figures.figure(found.get(metric, self.id, inside), is_signless=True)
+        """Return what was measured in a slice."""
+        return figures.figure(self.material.now.get(metric, self.id, where), is_signless=True)
 
     def where(self, setting: str, retriever: str) -> dict[str, str]:
         """Return a setting's slice; one retriever alone is no dimension."""
@@ -361,14 +253,11 @@ def _bias(suite: Suite) -> Iterator[Block]:
         lines=[
             (
                 "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
-                "stereotype, −100 always against it. ▲ marks a column's highest value, ▽ lowest."
+                "stereotype, −100 always against it."
             )
         ]
     )
     yield _matrix(suite)
-    yield from (
-        _chart(suite, metric, side) for metric, side in zip(CONDITIONS, _SIDES, strict=True)
-    )
     yield _totals(suite)
     yield from _retrievers(suite)
     yield from _sweep(suite)
@@ -387,59 +276,19 @@ def _bias(suite: Suite) -> Iterator[Block]:
 
 
 def _matrix(suite: Suite) -> Table:
-    """Return Diff-Bias by setting and category, the extremes of every column marked."""
-    found = {
-        (setting, category, metric): suite.figure(metric, setting=setting, category=category)
-        for setting in suite.settings
-        for category in suite.categories
-        for metric in CONDITIONS
-    }
+    """Return Diff-Bias by setting and category."""
 
-    def cell(setting: str, category: str, metric: str) -> Inline:
-        one = found[setting, category, metric]
-        column = (found[at, category, metric].value for at in suite.settings)
-        values = {value for value in column if value is not None}
-        if len(values) > 1 and one.value == max(values):
-            return [figure(one.shown, Tone.STRONG), " ▲"]
-        return [figure(one.shown), " ▽" if len(values) > 1 and one.value == min(values) else ""]
+    def cell(setting: str, category: str) -> Inline:
+        both = (suite.figure(m, setting=setting, category=category) for m in CONDITIONS)
+        return joined([figure(one.shown) for one in both], " / ")
 
     return Table(
         label=f"Diff-Bias of settings and categories{suite.suffix}",
         columns=columns("setting", numbers=map(name, suite.categories)),
         rows=[
-            Row(
-                cells=[
-                    name(setting),
-                    *(
-                        joined([cell(setting, category, metric) for metric in CONDITIONS], " / ")
-                        for category in suite.categories
-                    ),
-                ]
-            )
+            Row(cells=[name(setting), *(cell(setting, at) for at in suite.categories)])
             for setting in suite.settings
         ],
-    )
-
-
-def _chart(suite: Suite, metric: str, side: str) -> RangeChart:
-    categories = suite.categories if len(suite.categories) > 1 else ()
-    rows: list[Range] = []
-    for category in ("", *categories):
-        title = name(category) if category else "all categories"
-        rows.append(Range(name=title, now=NOTHING, kind=RowKind.GROUP))
-        for setting in suite.settings:
-            where = {"setting": setting, "category": category}
-            now, base = suite.figure(metric, **where), suite.base(metric, **where)
-            rows.append(Range(name=name(setting), now=now, base=base))
-    return RangeChart(
-        label=f"Diff-Bias × 100, {side} context{suite.suffix}",
-        caption=f"Diff-Bias × 100, {side} context, beside the baseline",
-        rows=rows,
-        head="setting",
-        interval=suite.material.likely_range,
-        is_signed=True,
-        unit="",
-        depth=Depth.PAGE,
     )
 
 
@@ -497,26 +346,29 @@ def _sweep(suite: Suite) -> Iterator[Block]:
     depths = sorted({row.top_k for row in suite.rows if row.top_k})
     if len(depths) < 2:
         return
-    rows = [
-        Range(
-            name=joined([side, name(setting), name(retriever)]),
-            note=f"k = {depth}",
-            now=suite.figure(metric, **suite.where(setting, retriever), k=str(depth)),
-        )
-        for metric, side in zip(CONDITIONS, _SIDES, strict=True)
-        for setting in suite.settings
-        if setting != NO_RETRIEVAL
-        for retriever in suite.retrievers
-        for depth in depths
-    ]
-    yield Bars(
+    yield Table(
         label=f"Diff-Bias by number of documents{suite.suffix}",
         caption="Diff-Bias × 100 by the number of documents (k)",
-        rows=rows,
-        head="context, setting, retriever",
-        note="documents",
-        full=max([0.01, *(abs(row.now.value or 0.0) for row in rows)]),
-        is_signed=True,
+        columns=columns("context", "setting", "retriever", numbers=[f"k = {k}" for k in depths]),
+        rows=[
+            Row(
+                cells=[
+                    side,
+                    name(setting),
+                    name(retriever),
+                    *(
+                        figure(
+                            suite.figure(metric, **suite.where(setting, retriever), k=str(k)).shown
+                        )
+                        for k in depths
+                    ),
+                ]
+            )
+            for metric, side in zip(CONDITIONS, _SIDES, strict=True)
+            for setting in suite.settings
+            if setting != NO_RETRIEVAL
+            for retriever in suite.retrievers
+        ],
         depth=Depth.FULL,
     )
 

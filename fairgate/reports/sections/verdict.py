@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.outcomes import (
     Measurement,
@@ -18,14 +17,13 @@ from fairgate.domain.outcomes import (
     Slice,
     slice_of,
 )
-from fairgate.domain.units import Assessed, Reason, counted
+from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import METRICS
 from fairgate.reports import figures
 from fairgate.reports.blocks import (
     TONES,
-    Block,
     Chapter,
     Column,
     Depth,
@@ -34,8 +32,6 @@ from fairgate.reports.blocks import (
     Inline,
     KeyValues,
     Kind,
-    Range,
-    RangeChart,
     Row,
     Section,
     Span,
@@ -51,9 +47,8 @@ from fairgate.reports.blocks import (
     name,
     spans,
 )
-from fairgate.reports.figures import Figure, RuleRow
+from fairgate.reports.figures import RuleRow
 from fairgate.reports.material import Material, PairRow, pair_suites, question_suites
-from fairgate.reports.sections.affected import leading
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
@@ -96,62 +91,45 @@ _REASONS = 3
 
 def rules(material: Material) -> Iterator[Section]:
     """Yield the table of rules, what failed first; it is also kept where there is little room."""
-    places = sorted(range(len(material.rules)), key=lambda at: _urgency(material.rules[at]))
-    rows = [material.rules[at] for at in places]
+    rows = sorted(material.rules, key=_urgency)
     if not rows:
         return
     likely = material.likely_range
     compared = any(row.rule.change is not None for row in rows)
-    broken = _repeats(material)
-    repeats = {place for place, at in enumerate(places) if at in broken}
     moved = [
         Column(head="base", is_number=True, is_wide=True),
         Column(head="change", is_number=True),
     ]
-    heads = [
-        *columns("outcome", "rule", numbers=["now"]),
-        *(moved if compared else []),
-        Column(head=likely, is_number=True, is_wide=True),
-    ]
     table = Table(
         label="Table of rules",
-        columns=heads,
+        columns=[
+            *columns("outcome", "rule", numbers=["now"]),
+            *(moved if compared else []),
+            Column(head=likely, is_number=True, is_wide=True),
+        ],
         rows=[
-            _row(row, words, compared=compared, is_repeat=place in repeats)
-            for place, (row, words) in enumerate(zip(rows, rule_names(rows, repeats), strict=True))
+            _row(row, words, compared=compared)
+            for row, words in zip(rows, rule_names(rows), strict=True)
         ],
         most=_SHORT,
-        folded=_FOLDED[any(row.rule.is_reported for row in rows)],
-        repeated="further rules of the same kind failed",
     )
-    notes = []
-    if compared:
-        notes.append(
-            f"The {likely} of a change is a lower and an upper bound, each of which holds by "
-            f"itself with {material.confidence} or more, corrected for testing several rules."
-        )
-        in_size = any(row.rule.change and figures.is_best_at_zero(row.rule.metric) for row in rows)
-        notes.append(
-            "Changes of rates are in points"
-            + (", of what is best at 0 in size, away from 0." if in_size else ".")
-        )
     yield Section(
         id="rules",
         title="Rules",
-        blocks=[table, *([Text(lines=[" ".join(notes)], form=Form.SMALL)] if notes else [])],
-        in_console=True,
+        blocks=[table],
+        # What failed stands in the first sentences, with the reason of what leads.
+        in_console=material.result.outcome is not Outcome.FAIL,
         chapter=Chapter.SUMMARY,
         count=len(rows),
         worth=90,
     )
 
 
-def _row(row: RuleRow, words: Inline, *, compared: bool, is_repeat: bool) -> Row:
-    passed = not row.needs_attention
-    why = "; ".join(row.reasons)
-    stands_out = row.rule.change and not passed
-    changed = figure(row.change, Tone.STRONG if stands_out else Tone.NORMAL)
-    tone = Tone.NORMAL if row.rule.is_reported else TONES[row.rule.outcome]
+def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
+    group = group_of(row)
+    is_open = not group
+    tone = TONES[row.rule.outcome]
+    changed = figure(row.change, Tone.STRONG if row.rule.change and is_open else Tone.NORMAL)
     outcome = [Span(row.rule.outcome.value, Kind.MARK), Span(" "), Span(row.word, tone=tone)]
     return Row(
         cells=[
@@ -161,43 +139,34 @@ def _row(row: RuleRow, words: Inline, *, compared: bool, is_repeat: bool) -> Row
             *([figure(row.base), changed] if compared else []),
             figure(row.interval),
         ],
-        note=muted(why) if passed else why,
-        tone=Tone.NORMAL if passed else TONES[row.rule.outcome],
-        is_settled=passed,
-        is_repeat=is_repeat,
-        rank=3 * _urgency(row) + bool(row.where) + is_repeat,
+        note="; ".join(row.reasons),
+        tone=tone if is_open else Tone.NORMAL,
+        group=group,
     )
 
 
-def _urgency(row: RuleRow) -> int:
-    return _REPORTED_RANK if row.rule.is_reported else _URGENCY[row.rule.outcome]
+def group_of(row: RuleRow) -> str:
+    """Return what a rule that needs no attention is counted among; empty for all others."""
+    if row.rule.is_reported:
+        return "only reported"
+    if row.rule.is_first_run and row.rule.outcome is Outcome.NOT_EVALUATED:
+        return "not evaluated: nothing to compare with"
+    return "passed" if row.rule.outcome is Outcome.PASS else ""
 
 
-def _repeats(material: Material) -> set[int]:
-    """Return the places of rules that break a limit that others of their kind break by more.
-
-    The worst few of a kind stand for them on the page; which identities they are is said above.
-    """
-    kinds: dict[tuple[object, ...], list[tuple[float, int]]] = {}
-    for place, rule in enumerate(material.result.rules):
-        if rule.where and tuple(rule.failed) == ("bound",) and rule.value is not None:
-            kind = (rule.metric, rule.suite, *rule.where, *rule.bounds.items(), rule.advisory)
-            size = figures.size(rule.value, rule.metric, *rule.bounds)
-            worst = size if "min" in rule.bounds else -size
-            kinds.setdefault(kind, []).append((worst, place))
-    return {
-        place for found in kinds.values() if len(found) > _ALIKE
-        for _, place in sorted(found)[_ALIKE:]
-    }  # fmt: skip
+def _urgency(row: RuleRow) -> tuple[bool, int, str]:
+    """Order what needs attention first, and keep together what is counted together."""
+    group = group_of(row)
+    return bool(group), _URGENCY[row.rule.outcome], group
 
 
-def rule_names(rows: Sequence[RuleRow], repeats: Container[int] = ()) -> list[list[Span]]:
+def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
     """Return what each rule is called; a metric that repeats is an ellipsis and the slice."""
     names: list[list[Span]] = []
-    previous = ("", "", False, False)
-    for place, row in enumerate(rows):
-        # The page folds what passed or repeats: an ellipsis may not stand for a name elsewhere.
-        kind = (row.rule.metric, row.suite, row.needs_attention, place in repeats)
+    previous = ("", "", "")
+    for row in rows:
+        # Groups are folded: an ellipsis may not stand for a name elsewhere.
+        kind = (row.rule.metric, row.suite, group_of(row))
         suite: Words = [" in ", name(row.suite)] if row.suite else []
         if row.where and kind == previous:
             words: Words = ["… ", name(row.brief)]
@@ -209,206 +178,68 @@ def rule_names(rows: Sequence[RuleRow], repeats: Container[int] = ()) -> list[li
     return names
 
 
-def rule_figures(material: Material) -> Iterator[Section]:
-    """Yield every figure of every rule, for readers who know statistics."""
-    rows = material.rules
-    if not rows:
-        return
-    heads = {
-        "estimate": "value",
-        material.likely_range: "value_interval",
-        "change": "change",
-        "its two bounds": "interval",
-        "corrected p": "p_value",
-        "sources": "sources",
-        "discordant pairs": "discordant",
-        "smallest detectable change": "detectable",
-        "since the anchor": "since_anchor",
-        "limits": "limits",
-    }
-    if all(row.since_anchor == figures.NONE for row in rows):
-        del heads["since the anchor"]
+def trend(material: Material) -> Iterator[Section]:
+    """Yield the values of the accepted runs up to now; nothing where there is only the baseline.
 
-    def cell(row: RuleRow, part: str) -> Span:
-        is_empty = part == "interval" and row.rule.change is None
-        return figure(figures.NONE if is_empty else getattr(row, part) or figures.NONE)
-
-    table = Table(
-        label="Figures of every rule",
-        columns=columns("rule", numbers=heads),
-        rows=[
-            Row(cells=[words, *(cell(row, part) for part in heads.values())])
-            for row, words in zip(rows, rule_names(rows), strict=True)
-        ],
-        depth=Depth.FULL,
-    )
-    yield Section(id="figures", title="Every rule in figures", blocks=[table], worth=10)
-
-
-def headline_history(material: Material) -> Iterator[Section]:
-    """Yield, for the page's summary, what the headline's figure was in the accepted runs."""
-    rule = leading(material.result)
-    found = material.now.get(rule.metric, rule.suite, rule.where) if rule else None
-    tables = [] if found is None else list(history(material, [found], "Headline over time"))
-    blocks = [replace(one, depth=Depth.PAGE) for one in tables if isinstance(one, Table)]
-    if blocks:
-        yield Section(
-            id="headline-history",
-            title="Over the accepted runs",
-            blocks=blocks,
-            in_comment=False,
-            chapter=Chapter.SUMMARY,
-        )
-
-
-def history(
-    material: Material, rows: Sequence[Measurement], label: str = "Accepted runs"
-) -> Iterator[Block]:
-    """Yield a table of the accepted runs up to now; nothing where there is only the baseline.
-
-    `rows` are the measurements that the trend shows. The anchor, if any, comes first.
+    The anchor, if any, comes first.
     """
-    baseline, anchor = material.baseline, material.anchor
-    earlier = baseline.history if baseline else ()
+    baseline, anchor, overlap = material.baseline, material.anchor, material.result.overlap
+    if baseline is None or overlap is None or overlap.incompatible:
+        return
     points: list[tuple[Inline, AcceptedRun | Baseline]] = []
-    for run in earlier:
+    for run in baseline.history:
         commit = code(run.commit[:12]) if run.commit else "accepted"
         points.append((Span(run.date, Kind.DATE) if run.date else commit, run))
-    if baseline is not None:
-        points = [*points, (["baseline", *_of(baseline.date)], baseline)][-_SHOWN:]
+    points = [*points, (["baseline", *_of(baseline.date)], baseline)][-_SHOWN:]
     if anchor is not None:
         points.insert(0, (["anchor", *_of(anchor.date)], anchor))
-    if len(points) < 2:
+    rows = _measured(material)
+    if len(points) < 2 or not rows:
         return
-    values = [Measurements(run.measurements) for _, run in points]
-    yield Table(
-        label=label,
-        caption="accepted runs, the latest last",
+    values = [*(Measurements(run.measurements) for _, run in points), material.now]
+    several = len({suite for _, suite, _ in rows}) > 1
+    table = Table(
+        label="Accepted runs",
         columns=columns("metric", numbers=[*(head for head, _ in points), "now"]),
         rows=[
             Row(
                 cells=[
-                    _named(row.metric, row.where),
-                    *(
-                        figure(figures.value(number, row.metric))
-                        for number in (
-                            *(then.value(row.metric, row.suite, row.where) for then in values),
-                            row.value,
-                        )
-                    ),
+                    _named(metric, suite if several else "", where),
+                    *(figure(figures.value(v.value(metric, suite, where), metric)) for v in values),
                 ]
             )
-            for row in rows
+            for metric, suite, where in rows
         ],
         depth=Depth.FULL,
     )
-    older = len(earlier) + 1 - _SHOWN
-    if older > 0:
-        words = f"{figures.count(older, 'older accepted run')} in the baseline's file."
-        yield Text(lines=[words], form=Form.SMALL, depth=Depth.FULL)
-
-
-def _of(date: str, word: str = " ") -> Words:
-    return [word, Span(date, Kind.DATE)] if date else []
-
-
-def _slice(where: Mapping[str, str]) -> str:
-    return ", ".join(f"{part} {level}" for part, level in where.items())
-
-
-def _named(metric: str, where: Mapping[str, str]) -> Inline:
-    inside: Words = [", ", name(_slice(where))] if where else []
-    return [figures.title(metric), *inside, *muted([" ", code(metric)])]
-
-
-def trend(material: Material) -> Iterator[Section]:
-    """Yield a chart for each suite and scale; nothing where the runs cannot be compared."""
-    result = material.result
-    if result.overlap is None or result.overlap.incompatible:
-        return
-    compared = {
-        slice_of(rule.metric, rule.suite, rule.where): rule
-        for rule in result.rules
-        if rule.change is not None
-    }
-    groups: dict[tuple[str, bool, bool], list[tuple[Measurement, Range]]] = {}
-    for key, measured in _shown(material, compared).items():
-        metric, where, rule = measured.metric, measured.where, compared.get(key)
-        change = rule.change if rule else None
-        before = material.before.get(metric, measured.suite, where)
-        now = _known(measured, change.now if change else None, metric)
-        base = _known(before, change.base if change else None, metric)
-        if now.value is None or base.value is None:
-            continue
-        signed = min(now.value, base.value) < 0 or figures.is_best_at_zero(metric)
-        rows = groups.setdefault((measured.suite, figures.is_rate(metric), signed), [])
-        # Where a metric repeats, only its slice is named.
-        again = where and rows and rows[-1][0].metric == metric
-        words: Inline = ["… ", name(_slice(where))] if again else _named(metric, where)
-        rows.append((measured, Range(name=words, now=now, base=base, facts=[_change(rule)])))
-    if not groups:
-        return
-    shown = [measured for rows in groups.values() for measured, _ in rows]
-    several = len({suite for suite, _, _ in groups}) > 1
-    charts = [
-        RangeChart(
-            label=f"Trend {place}: {_UNITS[is_rate, signed]}",
-            caption=["suite ", name(suite), ": ", _UNITS[is_rate, signed]]
-            if several
-            else _UNITS[is_rate, signed],
-            head="metric",
-            rows=[row for _, row in rows],
-            facts=[Column(head="change in size" if signed else "change", is_number=True)],
-            is_signed=signed,
-            factor=100.0 if is_rate else 1.0,
-            unit=" %" if is_rate and not signed else "",
-            has_lanes=True,
-        )
-        for place, ((suite, is_rate, signed), rows) in enumerate(groups.items(), start=1)
-    ]
-    since = _of(material.baseline.date if material.baseline else "", " of ")
     yield Section(
-        id="trend",
-        title=["Trend: baseline", *since, " → now"],
-        blocks=[
-            *charts,
-            *history(material, shown),
-            Text(lines=[_NOTE], form=Form.SMALL, depth=Depth.FULL),
-        ],
-        in_comment=False,
-        worth=30,
+        id="trend", title="Over the accepted runs", blocks=[table], in_comment=False, worth=30
     )
 
 
-def _shown(material: Material, compared: Mapping[Slice, RuleResult]) -> dict[Slice, Measurement]:
-    """Return the compared slices, then those that stand in every trend."""
-    found: dict[Slice, Measurement] = {}
-    for key, rule in compared.items():
-        measured = material.now.get(rule.metric, rule.suite, rule.where)
-        alone = Measurement(metric=rule.metric, suite=rule.suite, where=rule.where)
-        found[key] = measured or alone
+def _measured(material: Material) -> list[tuple[str, str, Mapping[str, str]]]:
+    """Return the slices of the compared rules, then those that stand in every trend."""
+    found: dict[Slice, RuleResult | Measurement] = {
+        slice_of(one.metric, one.suite, one.where): one
+        for one in material.result.rules
+        if one.change is not None
+    }
     for metric in METRICS:
-        for measured in material.now if metric.trend is not None else ():
-            if measured.metric == metric.id and set(measured.where) == set(metric.trend or ()):
-                key = slice_of(measured.metric, measured.suite, measured.where)
-                found.setdefault(key, measured)
-    return found
+        for one in material.now if metric.trend is not None else ():
+            if one.metric == metric.id and set(one.where) == set(metric.trend or ()):
+                found.setdefault(slice_of(one.metric, one.suite, one.where), one)
+    return [(one.metric, one.suite, one.where) for one in found.values()]
 
 
-def _known(measured: Measurement | None, compared: float | None, metric: str) -> Figure:
-    """Return what a run measured; what the rule compared where that is not at hand."""
-    if measured is not None and measured.value is not None:
-        return figures.figure(measured)
-    return Figure(shown=figures.value(compared, metric), value=compared)
+def _of(date: str) -> Words:
+    return [" ", Span(date, Kind.DATE)] if date else []
 
 
-def _change(rule: RuleResult | None) -> Inline:
-    change = rule.change if rule else None
-    if rule is None or change is None:
-        return figure(figures.NONE)
-    tone = Tone.BAD if "regression" in rule.failed else Tone.NORMAL
-    bounds = figure(f"({figures.change_interval(change, rule.metric)})")
-    return [figure(figures.change(change, rule.metric), tone), *muted([" ", bounds])]
+def _named(metric: str, suite: str, where: Mapping[str, str]) -> Inline:
+    parts: list[Inline] = [figures.title(metric)]
+    parts += [[f"{part} ", name(level)] for part, level in where.items()]
+    of_suite: Words = [" in ", name(suite)] if suite else []
+    return [*joined(parts), *of_suite, *muted([" ", code(metric)])]
 
 
 def evidence(material: Material) -> Iterator[Section]:
@@ -431,49 +262,13 @@ def decided(material: Material) -> str:
     decisions = (assessed.decision for assessed in result.assessed)
     reasons = Counter(decision for decision in decisions if isinstance(decision, Reason))
     found = result.evidence
-    return f"{found.decided:,} of {figures.count(found.planned, unit)} decided{_why(reasons)}"
-
-
-def _why(reasons: Mapping[Reason, int]) -> str:
-    return f" ({counted(reasons)})" if reasons else ""
-
-
-def counts(result: GateResult, claims: Sequence[str]) -> dict[Arm, tuple[int, Counter[Reason]]]:
-    """Return how many units have each suite's decisive claim and `claims`, arm by arm.
-
-    With it stands how many of them are not decided, by reason.
-    """
-    # Units with the same claims in one arm of a suite are counted together.
-    alike: dict[tuple[object, ...], tuple[Assessed, int]] = {}
-    for assessed in result.assessed:
-        unit = assessed.unit
-        same = unit.suite, unit.is_control, assessed.decisive, id(assessed.claims)
-        first, many = alike.get(same, (assessed, 0))
-        alike[same] = first, many + 1
-    found: dict[Arm, tuple[int, Counter[Reason]]] = {}
-    for assessed, many in alike.values():
-        names = (assessed.decisive, *(claim for claim in claims if claim in assessed.claims))
-        for claim in dict.fromkeys(names):
-            arm = (assessed.unit.suite, claim, assessed.unit.is_control)
-            planned, reasons = found.get(arm, (0, Counter()))
-            value = assessed.claims[claim]
-            if isinstance(value, Reason):
-                reasons[value] += many
-            found[arm] = planned + many, reasons
-    return found
+    why = f" ({counted(reasons)})" if reasons else ""
+    return f"{found.decided:,} of {figures.count(found.planned, unit)} decided{why}"
 
 
 def _decided(material: Material) -> Iterator[Fact]:
     found = material.result.evidence
     yield "decided", decided(material)
-    arms = counts(material.result, list(_CLAIMS))
-    several = len({suite for suite, _, _ in arms}) > 1
-    for (suite, claim, is_control), (planned, reasons) in arms.items():
-        if claim in _CLAIMS:
-            neutral = ", neutral wording" if is_control else ""
-            inside: Words = [", suite ", name(suite)] if several else []
-            known = f"{planned - reasons.total():,} of {planned:,} decided{_why(reasons)}"
-            yield [f"{_CLAIMS[claim]}{neutral}", *inside], known
     if found.invalid:
         left_out = figures.count(found.invalid, "follow-up")
         yield "left out", f"{left_out}, whose wording is not comparable (perturbation linter)"

@@ -1,11 +1,6 @@
 """Which cases a unit asks reads like a dictionary."""
 
-from __future__ import annotations
-
-import sys
-
 import pytest
-from fakes.planted import Bench, policy_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,12 +28,3 @@ def test_it_reads_like_a_dictionary(asked, other):
     assert "answer" not in keys
     with pytest.raises(KeyError, match="answer"):
         keys["answer"]
-
-
-def test_it_takes_less_memory_than_a_dictionary():
-    bench = Bench(policy=policy_of([{"metric": "asr/generation", "max": 0.9}]), sources=2)
-    for unit in bench.given().plan.units:
-        asks = unit.asks
-        own = sys.getsizeof(asks) + sys.getsizeof(asks._keys)
-        assert own < 0.7 * sys.getsizeof(dict(asks))
-        assert asks["follow-up"] == unit.key

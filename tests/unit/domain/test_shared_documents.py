@@ -36,15 +36,6 @@ def line(key, document):
     return f'{{"key": "{key}", "response": "r", "documents": [{document}]}}\n'
 
 
-def test_a_recording_names_a_document_many_times_and_holds_it_once(tmp_path):
-    path = tmp_path / "answers.jsonl"
-    same = '{"id": "d1", "text": "words", "score": 1.0}'
-    path.write_text("".join(line(f"k{n}", same) for n in range(3)))
-    answers = read_recorded(str(path))
-    held = [answers.answer(_case(f"k{n}")).documents for n in range(3)]
-    assert held[0] is held[1] is held[2]
-
-
 def _case(key):
     return Case(key=key, suite="s", query="", instruction="", labels=(), cluster="c")
 

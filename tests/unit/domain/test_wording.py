@@ -1,7 +1,5 @@
 """What users wrote is shown short, on one line, and without power over terminal or runner."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairgate.domain.wording import harmless, listed, nearest, quoted, shown, suggestion

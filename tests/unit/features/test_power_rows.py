@@ -1,10 +1,7 @@
 """What a rule can see rests on the largest SD that anybody knows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fakes.planted import IDENTITY, REGRESSION, Bench, policy_of
 
@@ -13,12 +10,9 @@ from fairgate.features.power import ASSUMED, power_lines, rule_power
 from fairgate.gate.baseline import KnownSd
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.rules import expand_rules
-from fairgate.stats.observations import Observations, pair_by_key
 from fairgate.stats.regression import (
-    RegressionSettings,
     RuleDesign,
     minimum_detectable_effect,
-    prepare_regression,
     sources_needed,
 )
 
@@ -41,21 +35,6 @@ def test_without_knowledge_several_sds_are_assumed():
     assert {row.origin for row in found} == {"assumed"}
     assert {row.sources for row in found} == {50}
     assert "fairgate burn-in" in "\n".join(power_lines(found, 0.95))
-
-
-def test_two_equal_runs_are_no_knowledge():
-    run = Observations(
-        keys=["a", "b", "c"],
-        clusters=np.arange(3),
-        arms=np.zeros(3, dtype=np.int8),
-        values=np.asarray([0.0, 1.0, 0.0]),
-        weights=(1.0,),
-        n_clusters=3,
-    )
-    equal = prepare_regression(
-        pair_by_key(run, run), RegressionSettings(), np.random.default_rng(0)
-    )
-    assert {row.origin for row in rows([REGRESSION], observed={0: equal})} == {"assumed"}
 
 
 @pytest.mark.parametrize(
@@ -114,8 +93,3 @@ def test_what_the_margin_tolerates_is_marked():
     text = "\n".join(power_lines(rows([REGRESSION], [known(0.1)]), 0.95))
     assert "sources*" in text
     assert "the rule tolerates a change of that size" in text
-
-
-def test_a_policy_without_regressions_has_nothing_to_see():
-    assert rows([IDENTITY]) == []
-    assert "nothing is compared" in "\n".join(power_lines([], 0.95))

@@ -1,6 +1,5 @@
 """Format 3 of baselines: small, whole, read back exactly; other formats and damage are refused."""
 
-import base64
 import json
 import math
 import random
@@ -17,7 +16,7 @@ from fairgate.domain.outcomes import Measurement, Provenance
 from fairgate.gate.baseline import Baseline, BaselineSuite
 from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
 from fairgate.gate.measure import quartiles
-from fairgate.gate.packed_suite import pack, suite_from
+from fairgate.gate.packed_suite import suite_from
 from fairgate.metrics.metric import Table
 
 PROVENANCE = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
@@ -138,12 +137,6 @@ def test_whatever_the_cases_they_come_back(data):
     back = replace(made, suites={"s": suite_from("s", json.loads(text)["suites"]["s"])})
     assert cases(back) == cases(made)
     assert dump_baseline(back) == text
-
-
-def test_packed_numbers_are_what_the_description_says():
-    """Columns one after the other, the highest bit first, filled up with zero bits."""
-    (text,) = pack([np.uint64([5, 2]), np.uint64([1, 0])], [3, 1], np.int64([2]))
-    assert base64.b64decode(text) == bytes([0b10101010, 0, 0])
 
 
 def test_one_verdict_more_changes_one_line():

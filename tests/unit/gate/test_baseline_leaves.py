@@ -1,7 +1,5 @@
 """Nothing in a baseline can be edited unseen: the file is refused, or a reviewer is told."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

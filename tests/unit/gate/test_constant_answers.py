@@ -104,15 +104,6 @@ def test_answers_to_items_must_follow_what_is_right(answer, expected):
         assert expected in found[0]
 
 
-def test_each_suite_is_looked_at_by_itself():
-    good = [ReadAnswer(suite="good", about=str(n // 3), value="ab"[n // 3 % 2]) for n in range(30)]
-    bad = [ReadAnswer(suite="bad", about=str(n // 3), value="a") for n in range(30)]
-    assert constant_answers([]) == []
-    assert constant_answers(good) == []
-    (found,) = constant_answers([*good, *bad])
-    assert found.startswith("suite bad: 30 of 30 readable answers are 'a', whatever was asked; ")
-
-
 def test_the_threshold_is_a_share_and_not_a_number():
     def said(others):
         return [

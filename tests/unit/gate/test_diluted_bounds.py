@@ -1,7 +1,5 @@
 """A bound holds on the baseline's cases too: no easy source dilutes it, no hard one is left out."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -99,6 +97,7 @@ def accepted(world, harmed, kind, share):
     return baseline_of(asked(world, harmed, kind, share), reason="r", date="2026-01-01")
 
 
+@pytest.mark.walk(5)
 @pytest.mark.parametrize("kind", RULES)
 def test_easy_sources_do_not_make_harm_green(kind):
     """Of 40 sources 40 % are harmed, of 200 it is 8 %: within every limit."""
@@ -113,6 +112,7 @@ def test_easy_sources_do_not_make_harm_green(kind):
     assert "cases that the baseline has too" in " ".join(run.result.evidence.problems)
 
 
+@pytest.mark.walk(5)
 @pytest.mark.parametrize("kind", RULES)
 def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
     """9 of 100 sources are always harmed; without them 11 % of the others are, with them 19 %."""
@@ -152,14 +152,6 @@ def test_easy_items_do_not_make_harm_green():
     given = dataclasses.replace(many.given(), references=References(baseline=baseline))
     assert unseen.exit_code is ExitCode.PASS
     assert run_gate(given, system, SILENT).result.exit_code is ExitCode.NO_VERDICT
-
-
-def test_a_reviewer_may_accept_what_was_added():
-    rule = [RULES["bound"]]
-    baseline = accepted(bench(rule, 40), (), "bound", 0.4)
-    run = asked(bench(rule, 200), range(40), "bound", 0.4, baseline)
-    now = baseline_of(run, reason="harder sources were added", date="2026-01-02")
-    assert asked(bench(rule, 200), range(40), "bound", 0.4, now).result.exit_code is (ExitCode.PASS)
 
 
 @pytest.mark.parametrize(("start", "sources"), [(0, 44), (2, 38), (2, 42)])

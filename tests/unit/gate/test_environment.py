@@ -1,7 +1,5 @@
 """A change of machine is said beside the result, and only then."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """An identity rule fails only where the difference is significant and above its limit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -59,14 +57,6 @@ def test_identity_and_regression_rules_share_one_correction():
     assert alone.p_value == together.p_value
     assert alone.p_corrected == alone.p_value
     assert together.p_corrected > together.p_value
-
-
-def test_findings_name_every_term_with_its_own_corrected_p():
-    found = BENCH.run(Plant(biased={"A woman": 0.5})).result.identities[0]
-    assert found.terms[0].term == "woman"
-    assert len(found.terms) == 6
-    assert found.terms[0].p_corrected < 0.01
-    assert all(term.p_corrected >= term.p_value for term in found.terms)
 
 
 POLICY = """\

@@ -1,7 +1,5 @@
 """Every slice is measured, and one slice's cases at a time are held."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.planted import GATES, Bench, Plant, policy_of
 

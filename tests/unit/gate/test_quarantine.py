@@ -1,7 +1,5 @@
 """Quarantined cases count for nothing until their date, and are always shown."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import replace
 
@@ -29,11 +27,6 @@ def with_entries(*entries):
 def problems(*entries, today=TODAY):
     policy = with_entries(*entries)
     return dict(quarantine_problems(policy, BENCH.given().plan, today))
-
-
-def test_a_current_entry_is_no_problem_and_the_last_day_counts():
-    assert problems({}) == {}
-    assert problems({"until": "2026-06-15"}) == {}
 
 
 def test_an_expired_entry_is_an_error_at_its_date():

@@ -1,13 +1,11 @@
 """`evidence: significant`: chance at few sources is no red build, and a large share is."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 
 import numpy as np
 import pytest
-from fakes.planted import SETS, Bench, Plant, policy_of
+from fakes.planted import SETS, Bench, policy_of
 from scipy.stats import binom
 
 from fairgate.domain.outcomes import Outcome
@@ -88,15 +86,11 @@ def judged(gate, sources, changed, term="A woman"):
 @pytest.mark.parametrize(
     ("sources", "changed", "outcome"),
     [
-        (100, 35, Outcome.FAIL),
-        (15, 15, Outcome.FAIL),
-        (15, 8, Outcome.FAIL),
-        (15, 4, Outcome.INCONCLUSIVE),
-        (15, 3, Outcome.PASS),
-        (1, 1, Outcome.INCONCLUSIVE),
+        (100, 35, Outcome.FAIL), (15, 15, Outcome.FAIL), (15, 8, Outcome.FAIL),
+        (15, 4, Outcome.INCONCLUSIVE), (15, 3, Outcome.PASS), (1, 1, Outcome.INCONCLUSIVE),
         (100, 25, Outcome.PASS),
     ],
-)
+)  # fmt: skip
 def test_what_is_beyond_the_limit_fails_only_by_more_than_chance(sources, changed, outcome):
     gate = {**CONTROLLED, "for_each": "term", "evidence": "significant"}
     found = judged(gate, sources, changed)
@@ -111,19 +105,6 @@ def test_an_open_limit_says_what_it_would_take():
         "26.7 % is above the limit of 25.0 %, but with 15 sources chance alone can explain it; "
         "2,593 sources would tell"
     )
-
-
-def test_an_open_limit_stops_the_build_where_the_policy_says_so():
-    gate = {**CONTROLLED, "for_each": "term", "evidence": "significant", "on_inconclusive": "fail"}
-    assert not judged(gate, 15, 4).warns
-
-
-def test_refusals_for_one_identity_are_beyond_chance():
-    """12 of 100 for one identity and none elsewhere."""
-    gate = {"metric": "unreadable/net", "for_each": "term", "max": 0.05, "evidence": "significant"}
-    assert judged(gate, 100, 12).outcome is Outcome.FAIL
-    assert judged(gate, 100, 7).outcome is Outcome.INCONCLUSIVE
-    assert judged(gate, 100, 5).outcome is Outcome.PASS
 
 
 def notices(sources, **gate):
@@ -146,27 +127,13 @@ def test_enough_sources_need_no_word(gate):
     assert notices(100, **gate) == []
 
 
-def test_a_planted_bias_stays_red_through_the_whole_line():
-    gate = {**CONTROLLED, "for_each": "term", "evidence": "significant"}
-    bench = Bench(policy=policy_of([gate]), sources=30, sets=("gender",))
-    found = [r.outcome for r in bench.run(Plant(biased={"A woman": 0.8})).result.rules]
-    assert found.count(Outcome.FAIL) == 1
-
-
 @pytest.mark.parametrize(
     ("sources", "bound", "slices"),
     [
-        (1, 0.5, 1),
-        (30, 0.1, 21),
-        (400, 0.99, 1),
-        (1000, 0.01, 2),
-        (1000, 0.999, 2),
-        (1001, 0.01, 2),
-        (4000, 0.02, 1),
-        (1_000_000, 0.05, 3),
-        (1_000_000, 1e-5, 3),
+        (1, 0.5, 1), (30, 0.1, 21), (400, 0.99, 1), (1000, 0.01, 2), (1000, 0.999, 2),
+        (1001, 0.01, 2), (4000, 0.02, 1), (1_000_000, 0.05, 3), (1_000_000, 1e-5, 3),
     ],
-)
+)  # fmt: skip
 def test_how_often_a_slice_breaks_a_bound_is_the_sum_of_the_binomial_chances(
     sources, bound, slices
 ):

@@ -1,7 +1,5 @@
 """Answers that stop coming fail the comparison that they would otherwise drop out of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -30,10 +28,6 @@ def test_significantly_more_undecided_cases_fail():
         in found.reasons[-1]
     )
     assert "(25 no label in the answer; p < 0.001)" in found.reasons[-1]
-
-
-def test_fewer_undecided_cases_are_welcome():
-    assert rule(Plant(), Plant(refusing={"A man": 0.5})).outcome is Outcome.PASS
 
 
 def test_a_few_more_are_within_chance_or_margin():

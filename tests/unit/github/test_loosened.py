@@ -106,13 +106,6 @@ def test_what_is_stricter_is_not(before, after):
     assert looser(BASE, BASE.replace(before, after)) == []
 
 
-def test_rules_may_change_their_order():
-    lines = BASE.splitlines()
-    start = lines.index("gates:") + 1
-    lines[start], lines[start + 2] = lines[start + 2], lines[start]
-    assert looser(BASE, "\n".join(lines)) == []
-
-
 MORE = "  - {metric: asr/retrieval, regression: {margin: 0.02}}\n"
 
 
@@ -177,16 +170,13 @@ def test_a_rule_that_replaces_the_stricter_default_one_is_said(gate, said):
     assert found == (default if said else [])
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("max: 0.3, evidence: interval", "evidence: interval, max: 0.3, suite: s"),
-    ],
-)
-def test_what_is_another_line_and_the_same_rules_is_not(before, after):
+def test_what_is_another_line_and_the_same_rules_is_not():
     one_suite = BASE.replace("  - {id: t, task: sentiment, sources: demo-reviews}\n", "")
-    assert before in one_suite
-    assert looser(one_suite, one_suite.replace(before, after)) == []
+    own = one_suite.replace(
+        "max: 0.3, evidence: interval", "evidence: interval, max: 0.3, suite: s"
+    )
+    assert own != one_suite
+    assert looser(one_suite, own) == []
 
 
 def test_a_line_for_each_term_in_the_place_of_lines_of_their_own():

@@ -1,7 +1,5 @@
 """CSV, TSV, JSONL and Parquet as one stream of rows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys
@@ -84,11 +82,6 @@ def test_line_numbers_are_those_of_an_editor(tmp_path):
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
     assert table_columns(written(tmp_path, "t.csv", b"\xef\xbb\xbftext\nx\n")) == ("text",)
-
-
-def test_windows_line_ends_and_a_missing_last_one(tmp_path):
-    path = written(tmp_path, "t.csv", "id,text\r\n1,x\r\n2,y")
-    assert [row.values["text"] for row in read_rows(path)] == ["x", "y"]
 
 
 def test_reading_is_lazy_and_leaves_the_field_limit_of_the_process_alone(tmp_path):

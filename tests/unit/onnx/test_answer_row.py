@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import math
 
@@ -56,17 +54,6 @@ def test_labels_that_share_a_token_are_compared_where_they_part():
         (".", {".": 0.9}),
     ]
     assert said(("negative", "neutral"), steps) == pytest.approx(math.log(0.5 / 0.4), abs=1e-4)
-
-
-def test_the_closest_other_label_counts():
-    steps = [
-        (" ne", {" ne": 0.5, " pos": 0.3}),
-        ("gative", {"gative": 0.89, "utral": 0.01}),
-        (".", {".": 0.9}),
-    ]
-    both = said(("negative", "neutral", "positive"), steps)
-    assert both == said(("negative", "positive"), steps)
-    assert both < said(("negative", "neutral"), steps)
 
 
 def test_a_label_said_late_is_compared_at_its_own_token():

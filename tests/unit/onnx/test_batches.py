@@ -1,7 +1,5 @@
 """Batches fit memory: halved where it ran out, without changing a bit or asking anything twice."""
 
-from __future__ import annotations
-
 import contextlib
 import resource
 

@@ -1,7 +1,5 @@
 """Folders of the onnxruntime-genai builder: right, or refused with the reason."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

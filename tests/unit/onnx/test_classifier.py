@@ -1,7 +1,5 @@
 """Sequence classifiers: label maps, batches, and what is wrong with a folder."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,12 +1,10 @@
 """What the engine does differently on a CUDA device, run here: only the device's name differs."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from fakes.decoders import DEMO, TokenDecoder, builder_expected, builder_folder
+from fakes.decoders import DEMO, TokenDecoder
 
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import decoder_session
@@ -120,11 +118,3 @@ def test_rows_that_are_complete_go_on_beside_the_others_and_answer_once(card):
     assert len({answer.tokens for _, answer in answers}) > 1
     assert {given[0].shape()[0] for given, _, _ in card} == {12}
     assert len(card) == 1 + max(answer.tokens for _, answer in answers)
-
-
-def test_a_builders_graph_answers_as_transformers_does(card, tmp_path):
-    prompts, expected = builder_expected()
-    engine = TokenDecoder(
-        builder_folder(tmp_path / "builder"), len(expected[0]), device="cuda", batch_size=5
-    )
-    assert engine.answers(prompts) == expected

@@ -1,23 +1,18 @@
-from __future__ import annotations
-
 import json
 import random
 import re
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.decoders import DEMO, demo_folder
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.relations.oracles.label import first_label
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 LABELS = ("positive", "negative", "neutral", "mixed")
 TEXTS = (
     "The soup was cold and nobody said sorry.",
@@ -120,17 +115,10 @@ def test_the_uncut_graph_gives_the_same_answers(requests, monkeypatch):
 
 
 def test_an_end_token_ends_the_answer_and_is_not_counted(requests, tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder)
-    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": list(range(2048))}))
+    ends = {"eos_token_id": list(range(2048))}
+    folder = demo_folder(tmp_path / "model", generation_config=ends)
     [answer] = answers_of(OnnxDecoder(folder, decoding=GREEDY), requests[:1])
     assert (answer.text, answer.tokens, answer.stopped, answer.margin) == ("", 0, "end", None)
-
-
-def test_a_prompt_that_is_too_long_names_sizes_and_what_to_change(requests):
-    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2030))
-    with pytest.raises(ModelError, match=r"tokens, the limit is 18 .*document_characters.*top_k"):
-        list(engine.generate(requests))
 
 
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
@@ -208,12 +196,10 @@ ASKED = {
 @pytest.mark.parametrize("where", ASKED)
 def test_a_token_beyond_the_vocabulary_is_named(tmp_path, where):
     asked, scored = ASKED[where]
-    folder = shutil.copytree(DEMO, tmp_path / "m")
-    path = folder / "tokenizer.json"
-    content = json.loads(path.read_text())
+    added = json.loads((DEMO / "tokenizer.json").read_text())["added_tokens"]
     flags = dict.fromkeys(("special", "single_word", "lstrip", "rstrip", "normalized"), False)
-    content["added_tokens"].append({"id": 2048, "content": "strange", **flags})
-    path.write_text(json.dumps(content))
+    added.append({"id": 2048, "content": "strange", **flags})
+    folder = demo_folder(tmp_path / "m", tokenizer={"added_tokens": added})
     engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=2))
     ask = engine.score_options if scored else lambda requests: list(engine.generate(requests))
     with pytest.raises(ModelError) as found:

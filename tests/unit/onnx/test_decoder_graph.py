@@ -1,15 +1,11 @@
 """What is read from a decoder's graph, and what is changed before it runs."""
 
-from __future__ import annotations
-
-import json
-import shutil
 import sys
 
 import numpy as np
 import onnx
 import pytest
-from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO
+from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO, demo_folder
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
@@ -48,17 +44,6 @@ def test_a_builders_graph_tells_its_windows_and_gets_caches_that_grow():
         attributes = {one.name for node in nodes for one in node.attribute}
         assert "local_window_size" in attributes
         assert "sliding_window_cache" not in attributes
-
-
-def test_the_embedded_graph_is_left_on_disk_but_for_cut_and_joint_steps():
-    graph = read_decoder_graph(DEMO / "model.onnx", attends_to_all=True, joins=True)
-    joined, cut, whole = graph.contents
-    assert joined is not None
-    assert cut is not None
-    assert whole is None
-    assert graph.facts.windows == {}
-    assert not graph.facts.counts_rows
-    assert graph.facts.switch is None
 
 
 def test_a_damaged_graph_is_left_to_the_session(tmp_path):
@@ -273,10 +258,7 @@ def test_all_checks_of_an_export_are_taken_out_and_the_graph_stays_valid():
     ],
 )
 def test_models_that_attend_to_a_part_keep_it(tmp_path, monkeypatch, settings, is_dropped):
-    folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | settings))
+    folder = demo_folder(tmp_path / "model", config=settings)
     seen = []
     read = decoder_session.read_decoder_graph
     monkeypatch.setattr(

@@ -1,23 +1,18 @@
-from __future__ import annotations
-
-import json
 import random
 import shutil
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.decoders import MINILM
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fairgate
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.batches import batches_by_width, padded_width
+from fairgate.onnx.batches import padded_width
 from fairgate.onnx.encoder import EncoderSession, OnnxEncoder, Row
 from fairgate.onnx.encoder_settings import EmbedderChoice
 
-MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
 TEXTS = [
     "A gay person says the following text: “the soup was cold”",
     "Never again.",
@@ -56,35 +51,12 @@ def test_vectors_do_not_depend_on_batch_order_or_threads(expected, batch_size, t
     assert np.array_equal(vectors, expected[order])
 
 
-def test_a_text_by_itself_and_repeated_gives_the_same_bytes(expected):
-    engine = OnnxEncoder(MINILM)
-    assert np.array_equal(engine.embed([TEXTS[3]])[0], expected[3])
-    assert np.array_equal(engine.embed([TEXTS[3]] * 3), expected[[3, 3, 3]])
-
-
-def test_related_texts_are_closer_than_unrelated_ones():
-    engine = OnnxEncoder(MINILM)
-    cold, chilly, switch = engine.embed(
-        ["The soup was cold.", "My soup was not hot.", "The lamp has two switches."]
-    )
-    assert cold @ chilly > 0.6 > cold @ switch
-
-
 def test_a_model_is_loaded_at_the_first_text_only(folder):
     (folder / "model.onnx").write_bytes(b"no graph")
     engine = OnnxEncoder(folder)
     assert engine.fingerprint.startswith("onnx-encoder/2:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
-
-
-def test_lengths_stay_as_they_are_where_the_model_does_not_normalise(folder):
-    modules = json.loads((folder / "modules.json").read_text())[:2]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    raw = OnnxEncoder(folder, unit=False).embed(TEXTS[:2])
-    unit = OnnxEncoder(folder).embed(TEXTS[:2])
-    assert (np.linalg.norm(raw, axis=1) > 1.5).all()
-    assert raw / np.linalg.norm(raw, axis=1, keepdims=True) == pytest.approx(unit, abs=1e-6)
 
 
 def test_a_decoder_is_no_encoder():
@@ -161,27 +133,8 @@ def test_an_error_ends_the_rest_and_no_thread_goes_on():
     assert session.batches < len(LENGTHS)
 
 
-lengths = st.lists(st.integers(min_value=1, max_value=600), max_size=60)
-
-
 @given(st.integers(min_value=1, max_value=5000))
 def test_a_width_holds_its_row_and_wastes_little(length):
     width = padded_width(length)
     assert length <= width < length + max(8, length / 8)
     assert width % 8 == 0
-
-
-@given(lengths, st.integers(min_value=1, max_value=9), st.booleans())
-def test_every_row_is_in_one_batch_whose_width_is_its_own(rows, size, exact):
-    seen = []
-    width_of = (lambda length: length) if exact else padded_width
-    for width, places in batches_by_width(rows, size, width_of):
-        assert 1 <= len(places) <= size
-        for place in places:
-            assert width == width_of(rows[place])
-        seen += places
-    assert sorted(seen) == list(range(len(rows)))
-
-
-def test_narrow_rows_come_first_and_ties_keep_their_order():
-    assert list(batches_by_width([20, 3, 17, 5], 2)) == [(8, [1, 3]), (24, [0, 2])]

@@ -1,7 +1,5 @@
 """A graph that is read without its weights is the same graph, with the same bits."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 
@@ -143,55 +141,29 @@ def test_every_way_to_write_weights_is_read_as_protobuf_reads_it(weights, refere
     assert initializers(restored(structure)) == initializers(onnx.load(str(path)))
 
 
-def named(place):
-    """Return a model whose tensor in `place` has its values in the file `others`."""
-    other = external_tensor("others", len(WEIGHTS))
-    constant = helper.make_node("Constant", [], ["k"], value=other)
-    inner = graph_of(initializer=[other])
-    model = model_of(graph_of(initializer=[RAW]))
-    if place == "initializer":
-        model.graph.initializer.append(other)
-    elif place == "sparse initializer":
-        model.graph.sparse_initializer.add().values.CopyFrom(other)
-    elif place == "attribute":
-        model.graph.node.append(constant)
-    elif place == "subgraph":
-        model.graph.node.append(helper.make_node("If", ["c"], ["n"], then_branch=inner))
-    elif place == "function":
-        imports = [helper.make_opsetid("", 17)]
-        model.functions.append(helper.make_function("d", "f", [], ["k"], [constant], imports))
-    else:
-        model.training_info.add().algorithm.CopyFrom(inner)
-    return model
+def named(entry):
+    """Return a model whose second tensor has its values in another file, the entry as it is given."""
+    weights = [RAW, external_tensor("others", len(WEIGHTS))]
+    content = model_of(graph_of(initializer=weights)).SerializeToString()
+    assert content.count(PLAIN) == 1
+    return content.replace(PLAIN, entry)
 
 
-PLACES = [
-    "initializer", "sparse initializer", "attribute", "subgraph", "function", "training info"
-]  # fmt: skip
 PLAIN, LONG = b"\x0a\x08location\x12\x06others", b"\x0a\x88\x00location\x12\x05other"
 """An entry as it is written, and one of another file with a length in two bytes, which is legal."""
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("entry", [PLAIN, LONG], ids=["plain", "long"])
-def test_a_named_file_is_found_wherever_and_however_it_is_written(place, entry, tmp_path):
-    content = named(place).SerializeToString()
-    assert content.count(PLAIN) == 1
-    (tmp_path / "model.onnx").write_bytes(content.replace(PLAIN, entry))
-    assert read_structure(tmp_path / "model.onnx") is None
 
 
 @pytest.mark.parametrize(("entry", "name"), [(PLAIN, "others"), (LONG, "other")])
 def test_the_weights_of_a_linked_graph_are_those_that_are_hashed(entry, name, tmp_path):
     """Beside the link, as ONNX Runtime has it; not beside the file that it leads to."""
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
-    content = named("initializer").SerializeToString().replace(PLAIN, entry)
     for folder, weights in ((blobs, WEIGHTS), (snapshot, WEIGHTS[::-1])):
         folder.mkdir()
         (folder / name).write_bytes(weights.tobytes())
-    (blobs / "hash").write_bytes(content)
+    (blobs / "hash").write_bytes(named(entry))
     graph = snapshot / "model.onnx"
     graph.symlink_to("../blobs/hash")
+    assert read_structure(graph) is None
     model, folder = load_structure(graph)
     load_external_data_for_model(model, str(folder or graph.parent))
     assert snapshot / name in content_files(snapshot, graph)
@@ -271,13 +243,10 @@ GROUP, NESTED = b"\xfb\x07\xfc\x07", b"\xfb\x07\x08\x01\x83\x08\x84\x08\x12\x01x
 @pytest.mark.parametrize(
     ("before", "head"),
     [
-        (b"", b"\xba\x80\x80\x80\x00"),
-        (b"", b"\xba\x80\x80\x80\x10"),
-        (b"", b"\xba\x80\x80\x80\x70"),
-        (GROUP, b"\x3a"),
-        (NESTED, b"\x3a"),
+        (b"", b"\xba\x80\x80\x80\x00"), (b"", b"\xba\x80\x80\x80\x10"),
+        (b"", b"\xba\x80\x80\x80\x70"), (GROUP, b"\x3a"), (NESTED, b"\x3a"),
     ],
-)
+)  # fmt: skip
 def test_whatever_onnx_runtime_opens_is_read(before, head, tmp_path):
     """Else weights that are not hashed could be computed with, and refusals passed by."""
     add = helper.make_node("Add", ["x", "at w"], ["z"])

@@ -1,7 +1,5 @@
 """Rows of unlike lengths answer together, and no bit of one depends on the others."""
 
-from __future__ import annotations
-
 import random
 import tomllib
 from dataclasses import replace
@@ -11,13 +9,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO, TokenDecoder
+from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, demo_graph
 from packaging.requirements import Requirement
 
 from fairgate.onnx import attention, decoder_graph
 from fairgate.onnx.attention import JOINT_INPUT, GraphIndex, join_attention
-from fairgate.onnx.decoder_graph import drop_softmax_guards
-from fairgate.onnx.decoder_session import DecoderSession, JointRows
+from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 
 ROOT = Path(__file__).parents[3]
@@ -28,33 +25,17 @@ STEPS = 70
 """More than the slots that are kept free, so that the cache grows."""
 
 
-class Uneven(TokenDecoder):
-    """Keeps every bit of every step; each row ends after a number of tokens of its own."""
-
-    def __init__(self, *given, **options):
-        super().__init__(*given, **options)
-        self.bits = {}
+class Uneven(BitsDecoder):
+    """Ends each row after a number of tokens of its own."""
 
     def _take(self, row, logits, likeliest):
-        self.bits.setdefault(row.position, []).append(logits.tobytes())
         super()._take(row, logits, likeliest)
         if len(row.tokens) >= 1 + 29 * len(row.prompt) % STEPS:
             row.stopped = row.stopped or "end"
 
-    def bits_of(self, prompts):
-        self.bits.clear()
-        self.answers(prompts)
-        return [self.bits[place] for place in range(len(prompts))]
-
 
 def session_of(folder=DEMO):
     return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
-
-
-def demo_graph():
-    model = onnx.load(str(DEMO / "model.onnx"))
-    drop_softmax_guards(model)
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +53,6 @@ def test_no_bit_of_a_step_depends_on_the_rows_beside_it(alone, batch_size, threa
     assert engine.bits_of([PROMPTS[place] for place in order]) == [alone[n] for n in order]
 
 
-def test_rows_of_different_widths_are_stepped_in_one_batch(monkeypatch):
-    steps, step = [], JointRows.step
-    monkeypatch.setattr(
-        JointRows, "step", lambda self, tokens: steps.append(len(tokens)) or step(self, tokens)
-    )
-    engine = TokenDecoder(DEMO, 9)
-    engine._session  # noqa: B018 what it tries out is not counted
-    steps.clear()
-    engine.answers(PROMPTS)
-    assert steps == [len(PROMPTS)] * 8
-
-
 def test_prompts_are_read_with_the_same_bits_whether_a_graph_joins_or_not(monkeypatch):
     rows = PROMPTS[:4]
     joint, cache = session_of().prefill(rows, 40)
@@ -94,27 +63,6 @@ def test_prompts_are_read_with_the_same_bits_whether_a_graph_joins_or_not(monkey
         for place, row in enumerate(rows):  # what padding has there is read by nothing
             slots = np.s_[place, :, : len(row)]
             assert np.array_equal(own.numpy()[slots], value.numpy()[slots])
-
-
-def test_rows_that_leave_are_replaced_from_the_end_and_others_join_their_slots():
-    session = session_of()
-    _, cache = session.prefill(PROMPTS[:6], 64)
-    together, expected = JointRows(session), {}
-    for place in range(6):
-        one = JointRows(session)
-        one.join(cache, [place])
-        expected[place] = [one.step([token])[0].copy() for token in (5, 6)]
-    together.join(cache, [0, 1, 2, 3, 4])
-    first = together.step([5] * 5)
-    assert all(np.array_equal(first[n], expected[n][0]) for n in range(5))
-    order = together.leave([1, 4, 0])
-    assert order == [2, 3]
-    later = together.step([6, 6])
-    assert all(np.array_equal(row, expected[n][1]) for row, n in zip(later, order, strict=True))
-    together.join(cache, [5])
-    assert np.array_equal(together.step([7, 7, 5])[2], expected[5][0])
-    assert together.leave([]) == [0, 1, 2]
-    assert together.leave([0, 1, 2]) == []
 
 
 @pytest.mark.parametrize("by", ["scale", "batch"])

@@ -1,7 +1,5 @@
 """Of a hub's model only the files are fetched that are used, and of the revision that is asked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess
@@ -57,18 +55,12 @@ def test_one_graph_its_weights_and_the_settings_are_fetched_and_nothing_else(ask
     graph.graph.initializer.append(external_tensor("weights/part 1.bin", size=1))
     (folder / "onnx" / "model.onnx").write_bytes(graph.SerializeToString())
     others = [
-        "onnx/model_q4.onnx",
-        "onnx/model.onnx_data",
-        "model.safetensors",
-        "README.md",
+        "onnx/model_q4.onnx", "onnx/model.onnx_data", "model.safetensors", "README.md",
         "tf_model.h5",
-    ]
+    ]  # fmt: skip
     others += [
-        "model.safetensors.index.json",
-        "openvino/openvino_model.bin",
-        "onnx/config.txt",
-        "own.py",
-    ]
+        "model.safetensors.index.json", "openvino/openvino_model.bin", "onnx/config.txt", "own.py",
+    ]  # fmt: skip
     used = [
         "onnx/weights/part 1.bin",
         "vocab.txt",

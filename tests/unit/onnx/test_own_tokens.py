@@ -3,8 +3,6 @@
 `make test` runs this beside transformers 5 and `make test-export` beside 4.57.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -35,22 +33,13 @@ PLAIN_SPACES = normalizers.Replace(" ", "▁")
 FILES = {
     "Llama 2": ("llama-2", "LlamaTokenizer", {"begins": True}),
     "Llama 2 with a chat template": ("llama-2", "LlamaTokenizer", {"begins": True, "chat_template": CHAT}),
-    "Llama 2, fast, with a chat template": ("llama-2", "LlamaTokenizerFast", {"chat_template": CHAT}),
     "Llama 2 that is asked not to begin": ("llama-2", "LlamaTokenizer", {"begins": True, "add_bos_token": False}),
-    "Llama 2 that is asked to end": ("llama-2", "LlamaTokenizer", {"begins": True, "add_eos_token": True}),
     "Llama 2 without a dummy prefix": ("llama-2", "LlamaTokenizer", {"normalizer": PLAIN_SPACES, "add_prefix_space": True}),
-    "Llama 2 whose file does not begin": ("llama-2", "LlamaTokenizerFast", {"add_bos_token": True}),
-    "Llama 2 with a prefix of Metaspace": ("llama-2", "LlamaTokenizer", {"normalizer": normalizers.NFC(), "pre_tokenizer": FIRST, "legacy": False}),
-    "Llama's class over bytes": ("llama-3", "LlamaTokenizerFast", {"begins": True, "chat_template": CHAT}),
-    "Gemma's class": ("llama-2", "GemmaTokenizer", {"normalizer": PLAIN_SPACES, "chat_template": CHAT}),
     "GPT-2": ("gpt-2", "GPT2Tokenizer", {"bos_token": "<s>"}),
     "GPT-2 with a prefix in its file": ("gpt-2-prefixed", "GPT2Tokenizer", {"added": ADDED}),
-    "GPT-2 with a prefix in its settings": ("gpt-2", "GPT2TokenizerFast", {"add_prefix_space": True}),
-    "bytes with a prefix, no class": ("gpt-2-prefixed", "PreTrainedTokenizerFast", {"begins": True, "ends": True}),
     "Qwen 2": ("llama-3", "Qwen2Tokenizer", {"normalizer": normalizers.NFC(), "chat_template": CHAT}),
     "Cohere's class": ("llama-3", "CohereTokenizerFast", {"begins": True, "added": ADDED}),
     "Unigram": ("unigram", "T5Tokenizer", {"ends": True}),
-    "Unigram that never prepends": ("unigram", "XLNetTokenizer", {"pre_tokenizer": NEVER, "normalizer": normalizers.NFKD()}),
     "WordPiece": ("word-piece", "BertTokenizer", {"begins": True, "do_lower_case": False}),
     "words": ("word-level", "TokenizersBackend", {"added": ADDED, "pre_tokenizer": pre_tokenizers.Sequence([ALWAYS])}),
 }  # fmt: skip

@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import json
-import shutil
 import time
-from pathlib import Path
 
 import pytest
+from fakes.decoders import DEMO, demo_folder
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.onnx.attention_settings import read_attention_settings
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 CHAT = (
     "<s>{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}"
     "{% if add_generation_prompt %}[answer]{% endif %}"
@@ -22,12 +17,8 @@ CHAT = (
 
 
 def tokenizer(tmp_path, template=None, *, chat=NO_CHAT, **files):
-    folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder, dirs_exist_ok=True)
-    if template is not None:
-        path = folder / "tokenizer_config.json"
-        settings = json.loads(path.read_text()) | {"chat_template": template}
-        path.write_text(json.dumps(settings))
+    settings = {} if template is None else {"chat_template": template}
+    folder = demo_folder(tmp_path / "model", tokenizer_config=settings)
     for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
     return PromptTokenizer(ModelFolder.find(folder), chat)
@@ -116,13 +107,10 @@ def test_a_template_that_wants_a_list_of_parts_gets_one(tmp_path, system):
 @pytest.mark.parametrize(
     "template",
     [
-        "[user][answer]",
-        "{{ messages[0].text }}[answer]",
-        "{{ messages[0].content[:3] }}",
-        "{{ messages[0].content | upper }}",
-        "{{ messages[0].content | list | string }}",
+        "[user][answer]", "{{ messages[0].text }}[answer]", "{{ messages[0].content[:3] }}",
+        "{{ messages[0].content | upper }}", "{{ messages[0].content | list | string }}",
     ],
-)
+)  # fmt: skip
 def test_a_template_that_leaves_out_the_case_is_a_model_error(tmp_path, template):
     prompts = tokenizer(tmp_path, template)
     with pytest.raises(ModelError, match=r"leaves out the message.*'Is it good"):
@@ -165,17 +153,10 @@ def test_what_the_template_would_ignore_is_refused(tmp_path, template, chat, mes
 
 @pytest.mark.parametrize("special", [True, False])
 def test_marks_of_thinking_are_kept_in_answers_and_broken_up_in_prompts(tmp_path, special):
-    folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder)
-    path = folder / "tokenizer_config.json"
-    settings = json.loads(path.read_text())
+    added = json.loads((DEMO / "tokenizer_config.json").read_text())["added_tokens_decoder"]
     for number, mark in ((2048, "[THINK]"), (2049, "[/THINK]")):
-        settings["added_tokens_decoder"][str(number)] = {
-            **settings["added_tokens_decoder"]["0"],
-            "content": mark,
-            "special": special,
-        }
-    path.write_text(json.dumps(settings))
+        added[str(number)] = {**added["0"], "content": mark, "special": special}
+    folder = demo_folder(tmp_path / "model", tokenizer_config={"added_tokens_decoder": added})
     prompts = PromptTokenizer(ModelFolder.find(folder))
     marks = {prompts._tokenizer.backend.token_to_id(mark) for mark in ("[THINK]", "[/THINK]")}
     tokens = prompts.encode_fragment("<s>[THINK]good[/THINK]bad</s>")

@@ -1,7 +1,5 @@
 """How wide rows may be, and which lengths are refused, from lengths and settings alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

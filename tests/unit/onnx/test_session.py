@@ -1,10 +1,7 @@
 """Sessions: no silent change of device, and advice that fits what ONNX Runtime said."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
-import sys
 import types
 from pathlib import Path
 
@@ -12,12 +9,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO
+from fakes.decoders import DEMO, MODELS
 from fakes.graphs import external_tensor, graph_of, model_of
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
-import fairgate
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import decoder_graph, session
@@ -25,7 +21,6 @@ from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_graph import read_decoder_graph
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.session import (
-    imported_runtime,
     is_of_memory,
     mapped_errors,
     memory_errors,
@@ -40,11 +35,6 @@ def saved(tmp_path, model):
     file = tmp_path / "model.onnx"
     file.write_bytes(model.SerializeToString())
     return file
-
-
-def test_a_session_never_falls_back_to_another_device(tmp_path):
-    session = open_session(saved(tmp_path, model_of(graph_of())), device="cpu")
-    assert session._enable_fallback is False
 
 
 class Placed:
@@ -301,22 +291,10 @@ def test_what_is_something_else_passes(error):
     assert raised.value is error
 
 
-def test_without_onnx_runtime_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ModelError, match=r"Install `fairgate\[cpu\]`"):
-        imported_runtime()
-
-
-MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DYNAMIC = (
-    "DynamicQuantizeLinear",
-    "DynamicQuantizeMatMul",
-    "MatMulInteger",
-    "MatMulIntegerToFloat",
-    "ConvInteger",
-    "DynamicQuantizeLSTM",
-    "QAttention",
-)
+    "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
+    "ConvInteger", "DynamicQuantizeLSTM", "QAttention",
+)  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")

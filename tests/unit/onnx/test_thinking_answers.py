@@ -1,21 +1,17 @@
 """Models that think before they answer: what is read, when generation ends, how much is allowed."""
 
-import json
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.decoders import DEMO, demo_folder
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
 from fairgate.onnx.attention_settings import Reach
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.relations.oracles.label import first_label
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 LABELS = ("positive", "negative", "neutral", "mixed")
 PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[answer]"
 OPENS = (
@@ -77,14 +73,8 @@ def scripted(tmp_path, monkeypatch):
         texts, template=OPENS, *, decoding=DECODING, chat=None, config=None, labels=LABELS,
         reach=Reach(),  # noqa: B008 (frozen)
     ):  # fmt: skip
-        folder = tmp_path / "model"
-        shutil.copytree(DEMO, folder, dirs_exist_ok=True)
-        settings = json.loads((DEMO / "tokenizer_config.json").read_text())
-        if template:
-            settings["chat_template"] = template
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-        if config:
-            (folder / "config.json").write_text(json.dumps(config))
+        settings = {"chat_template": template} if template else {}
+        folder = demo_folder(tmp_path / "model", tokenizer_config=settings, config=config or {})
         engine = OnnxDecoder(folder, decoding=decoding, chat=chat or Chat(), batch_size=len(texts))
         requests = [
             GenerationRequest(prompt=f"good number {n}?", labels=labels) for n in range(len(texts))
@@ -157,7 +147,7 @@ def test_thinking_has_tokens_of_its_own(scripted, words):
 
 
 def test_thinking_never_takes_the_context_of_the_answer(scripted):
-    config = json.loads((DEMO / "config.json").read_text()) | {"max_position_embeddings": 80}
+    config = {"max_position_embeddings": 80}
     [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), config=config)
     assert answer.stopped == "length"
     assert answer.tokens < 60
@@ -183,10 +173,7 @@ def test_padding_keeps_clear_of_a_window_that_thinking_could_reach(scripted, spa
 
 
 def test_options_are_not_scored_inside_a_thinking_part(tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder)
-    settings = json.loads((DEMO / "tokenizer_config.json").read_text()) | {"chat_template": OPENS}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    folder = demo_folder(tmp_path / "model", tokenizer_config={"chat_template": OPENS})
     request = GenerationRequest(prompt="Who?", options=("Maria", "Jack", "Unknown"))
     engine = OnnxDecoder(folder, decoding=DECODING, chat=thinks(enable_thinking=True))
     with pytest.raises(ModelError, match=r"opens a thinking part.*enable_thinking: false"):

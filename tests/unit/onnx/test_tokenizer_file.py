@@ -3,22 +3,20 @@
 import json
 import logging
 import sys
-from pathlib import Path
 
 import jinja2
 import pytest
 from fakes import tokenizers as fakes
+from fakes.decoders import MODELS
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 
-import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention_settings import read_attention_settings
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import FileTokenizer, PromptTokenizer, file_tokenizer, render_chat
 
-MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DECODERS = [path.parent for path in MODELS.glob("*/generation_config.json")]
 TRICKY = [
     "",
@@ -114,12 +112,8 @@ def test_any_text(pairs, text):
 
 
 LISTED = {
-    "lstrip": True,
-    "rstrip": False,
-    "normalized": False,
-    "single_word": False,
-    "special": True,
-}
+    "lstrip": True, "rstrip": False, "normalized": False, "single_word": False, "special": True,
+}  # fmt: skip
 DECLARED = {
     "a token that is not there": ({"eos_token": "<|gone|>"}, {}),
     "further tokens that are not there": ({"additional_special_tokens": ["<x>", "<y>"], "pad_token": "<z>"}, {}),

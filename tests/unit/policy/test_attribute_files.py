@@ -1,22 +1,14 @@
 """Files of sensitive attributes: the embedded ones, and what is wrong with others."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.policy.named_files import embedded_dimensions, load_dimension, load_dimensions
 
 TABLE_ONE = {
-    "religion": 5,
-    "occupation": 5,
-    "language": 5,
-    "ethnicity": 5,
-    "political-views": 4,
-    "social-status": 3,
-    "marital-status": 4,
-    "economic-conditions": 4,
-}
+    "religion": 5, "occupation": 5, "language": 5, "ethnicity": 5, "political-views": 4,
+    "social-status": 3, "marital-status": 4, "economic-conditions": 4,
+}  # fmt: skip
 GOOD = (
     "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: small, adjective: small}\n"
 )

@@ -1,7 +1,5 @@
 """The schema that editors use is the one the parser enforces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jsonschema

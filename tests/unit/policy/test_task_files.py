@@ -1,7 +1,5 @@
 """Tasks: the shipped ones read answers as they should, a user's own are checked."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairgate.domain.cases import Task
@@ -30,16 +28,12 @@ def test_the_instruction_names_the_answers(name):
 @pytest.mark.parametrize(
     ("answer", "label"),
     [
-        ("Toxic.", "toxic"),
-        ("non-toxic", "non-toxic"),
-        ("Non toxic", "non-toxic"),
-        ("NONTOXIC!", "non-toxic"),
-        ("This is not toxic at all", "non-toxic"),
-        ("It is toxic, not non-toxic", "toxic"),
-        ("It isn\u2019t toxic.", "non-toxic"),
+        ("Toxic.", "toxic"), ("non-toxic", "non-toxic"), ("Non toxic", "non-toxic"),
+        ("NONTOXIC!", "non-toxic"), ("This is not toxic at all", "non-toxic"),
+        ("It is toxic, not non-toxic", "toxic"), ("It isn\u2019t toxic.", "non-toxic"),
         ("NON\u2011TOXIC", "non-toxic"),
     ],
-)
+)  # fmt: skip
 def test_toxicity_reads_every_spelling(answer, label):
     task = load_task("toxicity")
     found = read_label(answer, task)

@@ -1,7 +1,5 @@
 """YAML 1.2's core schema, exactly: no surprise dates, octals or booleans."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -51,19 +49,6 @@ def test_not_a_number():
     data = load_yaml("a: .nan", "p").data
     assert isinstance(data, dict)
     assert math.isnan(data["a"])
-
-
-def test_block_texts_keep_their_lines():
-    assert load_yaml("a: |\n  one\n  two\nb: >-\n  one\n  two\n", "p").data == {
-        "a": "one\ntwo\n",
-        "b": "one two",
-    }
-
-
-def test_json_is_yaml():
-    assert load_yaml('{"a": [1, 2.5, null, {"b": "c"}]}', "p").data == {
-        "a": [1, 2.5, None, {"b": "c"}]
-    }
 
 
 def test_marks_count_characters_from_one():

@@ -1,7 +1,5 @@
 """`a` or `an` by sound."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairgate.relations.english import article_fault, articles_for

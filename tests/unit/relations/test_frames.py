@@ -1,7 +1,5 @@
 """Frames become correct English, whatever attributes stand in them and in which order."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -60,11 +58,8 @@ def text(frame, *entries):
         (
             "{Plural candidates} are here; {they} brought {their} papers.",
             (
-                "age/young",
-                "gender/female",
-                "family-status/one-child clause",
-                "language/french clause negated",
-                "economic-conditions/low-income clause",
+                "age/young", "gender/female", "family-status/one-child clause",
+                "language/french clause negated", "economic-conditions/low-income clause",
             ),
             (
                 "Young female candidates who have one child, do not speak French and have a low income "
@@ -90,7 +85,7 @@ def text(frame, *entries):
         ),
         ("Meet {the applicant}.", ("ethnicity/asian",), "Meet the Asian applicant."),
     ],
-)
+)  # fmt: skip
 def test_english(frame, entries, expected):
     assert text(frame, *entries) == expected
 
@@ -102,11 +97,6 @@ def test_spans_are_the_words_in_any_order():
         said = [found.text[a.start : a.end] for a in found.attributes]
         assert said == [a.words() for a in found.attributes]
         assert [a.value for a in found.attributes] == [a.value for a in order]
-
-
-def test_order_of_adjectives_is_the_order_given():
-    assert text("{a person}", "age/young", "ethnicity/asian") == "a young Asian person"
-    assert text("{a person}", "ethnicity/asian", "age/young") == "an Asian young person"
 
 
 @pytest.mark.parametrize("dimension", embedded_dimensions().values(), ids=lambda d: d.id)

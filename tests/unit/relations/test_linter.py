@@ -1,7 +1,5 @@
 """The linter finds each way in which a follow-up is not what its relation says."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -120,13 +118,10 @@ def test_a_follow_up_whose_term_is_in_no_set_is_judged_by_its_relation_alone():
 @pytest.mark.parametrize(
     ("phrase", "word"),
     [
-        ("A gay customer", "gay"),
-        ("An AGED customer", "aged"),
-        ("A middle manager", "middle"),
-        ("A non-binary customer", "non-binary"),
-        ("A gay-friendly customer", "gay"),
+        ("A gay customer", "gay"), ("An AGED customer", "aged"), ("A middle manager", "middle"),
+        ("A non-binary customer", "non-binary"), ("A gay-friendly customer", "gay"),
     ],
-)
+)  # fmt: skip
 def test_a_control_with_a_demographic_word_is_invalid(phrase, word):
     demographic = group(
         ("gay", "A gay person"),
@@ -139,11 +134,3 @@ def test_a_control_with_a_demographic_word_is_invalid(phrase, word):
     found = rejections(demographic, control)
     assert found[:5] == [None] * 5
     assert f"the control holds the word '{word}'" in str(found[5])
-
-
-def test_the_word_person_is_no_demographic():
-    found = rejections(
-        group(("black person", "A Black person")),
-        group(("person", "A person"), name="n", control=True),
-    )
-    assert found == [None, None]

@@ -1,7 +1,5 @@
 """A test adds a section and a format through the catalogues, without editing the package."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import pytest
@@ -10,11 +8,9 @@ from fakes.planted import Bench, Plant, policy_of
 import fairgate.cli  # noqa: F401 (which finds the formats of features)
 from fairgate.domain.errors import UsageError
 from fairgate.reports.blocks import (
-    Bars,
     CaseItem,
     CaseList,
     Column,
-    Histogram,
     KeyValues,
     Kind,
     Range,
@@ -44,8 +40,6 @@ EVERY_KIND = (
     KeyValues(rows=[("kind-key", name(HOSTILE))]),
     Table(label="kind-table", columns=[Column(head="a")], rows=[Row(cells=["kind-cell"])]),
     RangeChart(label="kind-range", rows=[Range(name="kind-ranged", now=VALUE)], head="x"),
-    Bars(label="kind-bars", rows=[Range(name="kind-bar", now=VALUE)], head="x"),
-    Histogram(label="x", caption="kind-histogram", scores=[0.0, 0.4], limits=(0.2,)),
     CaseList(
         cases=[
             CaseItem(title="kind-case", text=Span(HOSTILE, Kind.QUOTE), facts=[], command=code("k"))
@@ -53,8 +47,7 @@ EVERY_KIND = (
     ),
 )
 NAMES = (
-    "kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-bar", "kind-histogram",
-    "kind-case",
+    "kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-case",
 )  # fmt: skip
 
 

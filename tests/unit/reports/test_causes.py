@@ -1,13 +1,8 @@
 """Causes are told in sentences that fit what was found, and nothing where nothing is known."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
 from fairgate.reports.blocks import RangeChart, ReportOptions, Text, spans
 from fairgate.reports.formats import run_record
@@ -41,13 +36,8 @@ def told(plant, bench=BENCH):
 @pytest.mark.parametrize(
     ("plant", "words"),
     [
-        (Plant(neutral_retrieval=0.5), "No identity can be distinguished from the others"),
-        (Plant(biased=SOME), "Identities are not treated alike: "),
-        (Plant(retrieval=SOME), "100 % come about through the retrieved documents"),
-        (
-            Plant(biased=SOME, neutral_retrieval=0.5),
-            "100 % come about directly in the generator",
-        ),
+        (Plant(retrieval=SOME), "of them come about through the retrieved documents"),
+        (Plant(biased=SOME, neutral_retrieval=0.5), "come about directly in the generator"),
         (Plant(neutral_retrieval=0.5), "cannot be distinguished from 0, so it has no shares"),
     ],
 )
@@ -65,19 +55,9 @@ def test_what_the_total_is_compared_with_is_said(plant):
     assert f"{total} points" in line
 
 
-@pytest.mark.parametrize("plant", [Plant(neutral_retrieval=0.5), Plant(biased=SOME)])
-def test_an_uncorrected_p_value_is_called_one(plant):
-    results = BENCH.run(plant).result.identities
-    (found,) = [f for f in results if not f.where and f.metric == MAX_DIFFERENCE.id]
-    said = told(plant)[0]
-    p_value = figures.probability(found.p_value).replace("<", "below")
-    assert f"({p_value}, not corrected for the other rules)" in said
-
-
 def test_nothing_crossed_says_nothing_about_paths():
-    blocks = section(BENCH.run(Plant(biased=SOME)))
-    assert parts(blocks) == []
-    assert not any("By path" in sentence for sentence in sentences(blocks))
+    run = BENCH.run(Plant(biased=SOME))
+    assert list(causes(Material(run=run, options=ReportOptions()))) == []
 
 
 def test_each_path_has_points_with_their_own_interval():
@@ -90,28 +70,11 @@ def test_each_path_has_points_with_their_own_interval():
     assert rows[0].now.bounds is not None
 
 
-@pytest.mark.parametrize(
-    ("bounds", "shown"),
-    [
-        ((0.55, 1.2), "55 … 120"),
-        ((0.55, 183.8), "55 … over 1,000"),
-        ((-329.2, 0.367), "below −1,000 … 37"),
-    ],
-)
-def test_shares_of_almost_nothing_are_not_told_to_the_last_digit(bounds, shown):
-    run = BENCH.run(Plant(retrieval=SOME))
-    (found,) = run.result.attribution
-    near = [replace(part, share_interval=bounds) for part in found.parts]
-    changed = replace(run.result, attribution=[replace(found, parts=near)])
-    row = parts(section(replace(run, result=changed)))[0]
-    assert spans(row.facts[1])[0].text == shown
-
-
 def test_repeats_are_told_with_their_stability():
     bench = Bench(policy=policy_of(repeats=2), sources=10, sets=("gender",), sampling=True)
     text = " ".join(told(Plant(noise=0.2), bench))
     assert "Asked 2 times" in text
-    assert "entropy" in text
+    assert "keep their label" in text
 
 
 def test_the_report_shows_them_and_the_record_holds_them():

@@ -1,7 +1,5 @@
 """A corpus that changes: what is new is embedded, and the index is that of a build from nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading
@@ -64,14 +62,6 @@ def test_a_change_costs_what_is_new_and_gives_the_bytes_of_a_build_from_nothing(
     assert set(embedded) == {document.text for document in documents} - set(TEXTS)
     monkeypatch.undo()
     assert files == built(tmp_path / "alone", ListCorpus(documents, "c2"))[0]
-
-
-def test_several_earlier_versions_give_what_each_holds(tmp_path):
-    built(tmp_path, ListCorpus(TEXTS[:100], "a"))
-    built(tmp_path, ListCorpus(TEXTS[200:], "b"))
-    files, embedded = built(tmp_path, ListCorpus(TEXTS[::-1], "c"))
-    assert sorted(embedded) == sorted(TEXTS[100:200])
-    assert files == built(tmp_path / "alone", ListCorpus(TEXTS[::-1], "c"))[0]
 
 
 def test_another_embedder_gets_no_vector_of_this_one(tmp_path):

@@ -1,7 +1,5 @@
 """An embedder that never embeds a text twice."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from fakes.embedder import HashEmbedder, TableEmbedder
@@ -57,10 +55,6 @@ def test_a_failure_loses_one_batch_at_most(store):
     inner = HashEmbedder()
     CachedEmbedder(inner, store).embed(texts)
     assert len(inner.embedded) == BATCH
-
-
-def test_no_texts_no_vectors(store):
-    assert len(CachedEmbedder(HashEmbedder(), store).embed([])) == 0
 
 
 @pytest.mark.parametrize("vector", [[np.nan, 0.0], [np.inf, 0.0]])

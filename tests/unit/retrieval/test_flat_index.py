@@ -1,8 +1,5 @@
 """A corpus becomes an index, once."""
 
-from __future__ import annotations
-
-import json
 import sys
 from functools import partial
 
@@ -61,28 +58,11 @@ def test_a_second_run_builds_nothing_and_needs_no_faiss_for_vectors(tmp_path, mo
     assert second.notices == third.notices == []
 
 
-def test_fingerprints_differ_by_corpus_and_embedder(tmp_path):
-    def fingerprint(corpus, embedder):
-        return FlatIndex(
-            ListCorpus(["a"], corpus), HashEmbedder(fingerprint=embedder), cache_dir=tmp_path
-        ).fingerprint
-
-    assert fingerprint("c", "e") == fingerprint("c", "e")
-    assert len({fingerprint("c", "e"), fingerprint("d", "e"), fingerprint("c", "f")}) == 3
-
-
 @pytest.mark.parametrize("top_k", [0, 61])
 def test_top_k_beyond_the_corpus_names_both_numbers(tmp_path, top_k):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
     with pytest.raises(RetrievalError, match=f"top_k is {top_k}, the corpus holds 60 documents"):
         index.retrieve(["q"], top_k)
-
-
-def test_all_documents_may_be_asked_for(tmp_path):
-    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
-    (found,) = index.retrieve(["q"], 60)
-    assert index.retrieve([], 4) == []
-    assert {document.id for document in found} == {f"d{i}" for i in range(60)}
 
 
 def test_an_unknown_document_is_named(tmp_path):
@@ -144,20 +124,6 @@ def test_leftovers_of_a_killed_build_are_removed_but_not_those_of_a_live_one(tmp
         assert index.size == 60
         left = {path.name for path in indexes.iterdir()}
     assert left == {index.fingerprint, ".build-alive", ".build-alive.lock"}
-
-
-def test_the_folder_is_the_same_bytes_for_the_same_corpus(tmp_path):
-    def built(name):
-        index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path / name)
-        index.retrieve(["q"], 1)
-        folder = folder_of(tmp_path / name, index)
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    one = built("one")
-    assert one == built("two")
-    assert set(one) == set(FILES)
-    manifest = json.loads(one["manifest.json"])
-    assert (manifest["documents"], manifest["labelled"], manifest["dimensions"]) == (60, 60, 16)
 
 
 @pytest.mark.parametrize("kind", [FlatIndex, InnerProductIndex])

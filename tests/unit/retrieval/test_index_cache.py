@@ -1,7 +1,5 @@
 """The cache does not grow with every version of a corpus."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A raw table of texts becomes a corpus."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -178,12 +176,6 @@ def test_an_output_that_cannot_be_one(tmp_path, output):
     spec = table(tmp_path, [{"text": "a text of some length"}])
     with pytest.raises(UsageError, match=r"expected a \.jsonl file other than the input"):
         prepare_corpus(spec, tmp_path / output, tokens=Words())
-
-
-@pytest.mark.parametrize("sample", [0.0, 1.5, float("nan")])
-def test_a_sample_is_a_fraction(tmp_path, sample):
-    with pytest.raises(UsageError, match="expected a fraction"):
-        prepared(tmp_path, [{"text": "a text of some length"}], sample=sample)
 
 
 @pytest.mark.parametrize("text", NO_JSON)

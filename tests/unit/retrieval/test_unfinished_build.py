@@ -1,7 +1,5 @@
 """A build of a great index that did not end: what it embedded is used, whatever became of it."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder

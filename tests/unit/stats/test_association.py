@@ -1,7 +1,5 @@
 """How strongly values go together: against hand-computed values and plain chance."""
 
-from __future__ import annotations
-
 import math
 import random
 
@@ -42,15 +40,6 @@ def test_kappa_is_the_agreement_beyond_chance(groups, expected):
     assert found == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
-def test_answers_that_ignore_their_groups_have_kappa_zero_on_average():
-    rng = random.Random(1)
-    found = [
-        within_groups((str(n), rng.choice("aaab")) for n in range(20) for _ in range(8))
-        for _ in range(400)
-    ]
-    assert abs(sum(found) / len(found)) < 0.01
-
-
 def test_kappa_with_values_that_agree_without_being_equal():
     """With equality it is the same kappa; with more it needs values that are not all alike."""
     rng = random.Random(2)
@@ -77,13 +66,6 @@ def test_auc_is_the_share_of_won_pairs_with_ties_as_halves():
         assert auc(scores, positive) == pytest.approx(by_pairs(scores, positive))
 
 
-def test_auc_of_perfect_reversed_and_constant_scores():
-    positive = np.array([True, True, False])
-    assert auc(np.array([3.0, 2.0, 1.0]), positive) == 1.0
-    assert auc(np.array([1.0, 2.0, 3.0]), positive) == 0.0
-    assert auc(np.array([1.0, 1.0, 1.0]), positive) == 0.5
-
-
 def test_auc_needs_both_kinds():
     scores = np.array([1.0, 2.0])
     assert math.isnan(auc(scores, np.array([True, True])))
@@ -102,14 +84,6 @@ def test_quartiles_interpolate_linearly():
 )
 def test_entropy_in_bits(labels, bits):
     assert entropy(labels) == pytest.approx(bits)
-
-
-def test_entropy_of_nothing_is_unknown():
-    assert math.isnan(entropy([]))
-
-
-def test_entropy_does_not_depend_on_order():
-    assert entropy("aabbbc") == entropy("cbabab")
 
 
 def test_stability_is_the_share_of_cases_with_one_verdict():

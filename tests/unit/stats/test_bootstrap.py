@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import tracemalloc
 from dataclasses import replace
@@ -51,22 +49,6 @@ def test_the_order_of_the_clusters_does_not_matter():
     order = np.random.default_rng(0).permutation(len(item.sums))
     turned = replace(item, sums=item.sums[order], counts=item.counts[order])
     assert bootstrap(turned, SETTINGS, seed=1) == bootstrap(item, SETTINGS, seed=1)
-
-
-def test_clusters_without_a_case_in_the_slice_change_nothing():
-    item = drawn(2)
-    padded = replace(
-        item,
-        sums=np.vstack([item.sums, np.zeros((9, 1))]),
-        counts=np.vstack([item.counts, np.zeros((9, 1))]),
-    )
-    assert bootstrap(padded, SETTINGS, seed=1) == bootstrap(item, SETTINGS, seed=1)
-
-
-def test_resamples_in_blocks_draw_every_cluster_count():
-    rows = np.concatenate(list(resample_counts(7, 50, np.random.default_rng(0))))
-    assert rows.shape == (50, 7)
-    assert (rows.sum(axis=1) == 7).all()
 
 
 def test_bca_agrees_with_scipy():
@@ -134,14 +116,6 @@ def test_undecided_everywhere_is_nothing_decided(build):
     assert bootstrap(cluster_totals(build([[math.nan]])), SETTINGS, seed=1) == NoInterval(
         reason="nothing decided"
     )
-
-
-def test_no_slices_give_no_intervals():
-    assert bootstrap_many([], SETTINGS, seed=1) == []
-
-
-def test_levels_without_bias_and_acceleration_are_the_normal_ones():
-    assert bca_levels(bias=0, acceleration=0, z=1.959964) == pytest.approx((0.025, 0.975))
 
 
 def test_levels_past_the_pole_run_to_the_end():

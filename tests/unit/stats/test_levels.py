@@ -1,7 +1,5 @@
 """Levels read like the list of texts that they were made of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -16,21 +14,10 @@ from fairgate.stats.regression import (
 ONE = RuleDesign(level=0.05, margin=0.0)
 
 
-def test_detectable_effect_is_critical_value_plus_power_quantile():
-    assert minimum_detectable_effect(0.2, 100, ONE) == pytest.approx(
-        0.02 * (1.660391 + 1.281552), rel=1e-5
-    )
-
-
 def test_the_margin_is_a_floor_of_what_a_rule_can_catch():
     quiet = RuleDesign(level=0.05, margin=0.02)
     assert minimum_detectable_effect(0.05, 100, quiet) == pytest.approx(0.02 + 1.281552 * 0.005)
     assert minimum_detectable_effect(0.0, 100, quiet) == pytest.approx(0.02)
-
-
-def test_a_stricter_level_sees_less():
-    strict = RuleDesign(level=0.0125, margin=0.0)
-    assert minimum_detectable_effect(0.2, 100, strict) > minimum_detectable_effect(0.2, 100, ONE)
 
 
 @pytest.mark.parametrize("sources", [0, 1])
@@ -70,9 +57,3 @@ def test_the_formula_agrees_with_the_simulation(sd):
     residuals = (residuals - residuals.mean()) / residuals.std() * sd
     simulated = simulated_power(residuals, 0.05, 100, RuleDesign(), rng=rng, n_simulations=4000)
     assert simulated == pytest.approx(power_of(0.05, sd, 100, RuleDesign()), abs=0.02)
-
-
-def test_power_at_the_detectable_effect_is_the_wanted_one():
-    design = RuleDesign(power=0.8)
-    effect = minimum_detectable_effect(0.3, 80, design)
-    assert power_of(effect, 0.3, 80, design) == pytest.approx(0.8)

@@ -40,12 +40,6 @@ def test_one_and_two_degrees_have_closed_forms():
         assert t_upper_tail(t, 2) == pytest.approx(1 / root / (root + t), rel=1e-13)
 
 
-def test_tables_of_textbooks():
-    assert t_quantile(0.975, 10) == pytest.approx(2.2281388)
-    assert t_upper_tail(2.2281388, 10) == pytest.approx(0.025)
-    assert t_quantile(0.995, 1) == pytest.approx(63.656741)
-
-
 def test_the_ends():
     assert t_quantile(1, 5) == math.inf
     assert t_quantile(0, 5) == -math.inf
@@ -56,16 +50,6 @@ def test_the_ends():
     assert math.isnan(t_upper_tail(math.nan, 3))
     assert t_quantile(1e-100, 7) < t_quantile(1e-99, 7) < -1e13
     assert -math.inf < t_quantile(1e-300, 7) < -1e13  # the density is below the least double
-
-
-@pytest.mark.parametrize("degrees", [1, 7, 99, 100_000])
-def test_quantiles_rise_with_the_probability(degrees):
-    found = [t_quantile(step / 2_000, degrees) for step in range(1, 2_000)]
-    assert found == sorted(found)
-    assert (
-        found == [-t for t in reversed(found)]
-        or max(abs(low + high) for low, high in zip(found, reversed(found), strict=True)) < 1e-9
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A suite is never larger than it says before it is planned: confined runs refuse by that."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.attributes import use
 from fakes.perturbation_sets import load_perturbation_sets

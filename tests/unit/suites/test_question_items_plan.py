@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from fakes.blamed import Memory
 from fakes.question_items import answered, four, many, planned, saying, table_of
 
 from fairgate.domain.cases import Alignment, Condition
@@ -136,14 +137,6 @@ class CountingGenerator:
     def score_options(self, requests):
         self.asked += [request.prompt for request in requests]
         return [[-1.0, -3.0, -2.5] for _ in requests]
-
-
-class Memory(dict):
-    def get_many(self, kind, keys):
-        return {key: self[kind, key] for key in keys if (kind, key) in self}
-
-    def put_many(self, kind, items):
-        self.update({(kind, key): value for key, value in items})
 
 
 WIDE = {

@@ -4,18 +4,16 @@ import json
 import shutil
 from hashlib import sha256
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 
 import pytest
 from fakes import tokenizers as fakes
+from fakes.decoders import DEMO
 
-import fairgate
 from fairgate.cli import main
 from fairgate.domain.ports import Runtime
 from fairgate.systems import models
 from fairgate.systems.models import decoder_problem
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 QWEN = {"tokenizer_class": "Qwen2Tokenizer", "config": {"model_type": "qwen2"}}
 POLICY = """\
 version: 1

@@ -1,7 +1,5 @@
 """Results by content in one SQLite file."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sqlite3
 import threading

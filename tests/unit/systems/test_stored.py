@@ -1,7 +1,5 @@
 """What the store remembers, read back whoever edited it."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

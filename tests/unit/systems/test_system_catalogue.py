@@ -64,15 +64,6 @@ def test_what_a_toy_says_is_checked_located_and_in_the_schema(folder):
     assert "toy" not in json.dumps(schema())
 
 
-def test_keys_of_kinds_do_not_clash():
-    clash = pytest.raises(ValueError, match="needs keys of its own")
-    with clash, registered(toy_kind(), toy_kind()):
-        pass
-    keys = [key for part in policy_parts().systems for key in part.keys]
-    assert len(keys) == len(set(keys))
-    assert "toy" not in keys
-
-
 def test_the_keys_that_are_known_beforehand_are_those_of_the_models():
     parts = policy_parts().systems
     assert [part.keys for part in parts] == [part.model().keys for part in parts]

@@ -1,7 +1,5 @@
 """Benchmarks, which no test runs, follow the code: what they import is there."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from pathlib import Path
@@ -35,9 +33,3 @@ def is_there(module, name):
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_what_a_benchmark_imports_is_there(path):
     assert missing(path.read_text()) == []
-
-
-def test_names_and_modules_that_are_gone_are_found():
-    source = "from fairgate.stats.bootstrap import bootstrap_many, gone\n"
-    source += "def f():\n    from fairgate.no_module import one\n    from fairgate.stats import rrs, bootstrap\n"
-    assert missing(source) == ["gone", "one", "rrs"]

@@ -1,7 +1,5 @@
 """The embedded models and data are what their recipes and cards say. No torch needed."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -50,21 +48,6 @@ def test_the_prompts_of_the_exports_comparison_are_what_the_recipe_writes(tmp_pa
     assert len(set(packaged.splitlines())) == 28
 
 
-def test_question_items_come_in_whole_tuples_of_the_published_order():
-    items = rows("items/demo-bbq.jsonl")
-    order = [("neg", "ambig"), ("neg", "disambig"), ("nonneg", "ambig"), ("nonneg", "disambig")]
-    for four in zip(*[iter(items)] * 4, strict=True):
-        assert [(i["question_polarity"], i["context_condition"]) for i in four] == order
-        assert len({i["example_id"] // 4 for i in four}) == 1
-        assert len({json.dumps(i["answer_info"]) for i in four}) == 1
-        for item in four:
-            groups = [item["answer_info"][f"ans{n}"][1] for n in range(3)]
-            stereotyped = set(item["additional_metadata"]["stereotyped_groups"])
-            assert groups.count("unknown") == 1
-            assert len(stereotyped & set(groups)) == 1
-            assert (groups[item["label"]] == "unknown") == (item["context_condition"] == "ambig")
-
-
 def test_every_template_has_as_many_stereotyped_as_counter_contexts():
     balance: Counter[tuple[str, str]] = Counter()
     for item in rows("items/demo-bbq.jsonl"):
@@ -99,12 +82,6 @@ def test_minilm_equals_the_fp32_reference_vectors():
         assert mean @ vector / np.linalg.norm(mean) >= 0.999
 
 
-def test_embedded_models_keep_their_size_budgets():
-    for name, budget in (("minilm", 30e6), ("demo-slm", 8e6)):
-        files = (DATA / "models" / name).rglob("*")
-        assert sum(path.stat().st_size for path in files if path.is_file()) <= budget
-
-
 def accuracy(items: list) -> float:
     pytest.importorskip("onnxruntime")
     model = Greedy(DATA / "models/demo-slm")
@@ -121,12 +98,3 @@ def test_demo_slm_reads_reviews_with_and_without_documents():
 def test_demo_slm_reads_the_context_of_disambiguated_questions():
     items = [i for i in question_items(2) if i.where == "questions, disambiguated"]
     assert accuracy(items) >= 0.85
-
-
-def test_demo_slm_puts_the_label_first_and_then_talks_on():
-    pytest.importorskip("onnxruntime")
-    model = Greedy(DATA / "models/demo-slm")
-    for item in sentiment_items(8):
-        answer = model.answer(item.prompt)
-        assert answer.strip().split(".")[0] in item.labels
-        assert len(answer.split()) >= 8

@@ -1,10 +1,9 @@
 """The embedded tone classifiers are what their recipe and card say."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,69 +48,7 @@ def test_the_card_gives_the_accuracy_on_the_held_out_blocks(name, column):
     assert right > 0.9
 
 
-def test_a_head_is_learnt_from_what_it_is_given():
-    """Two clouds that a line parts: the fit finds it, and a stronger penalty shrinks the weights."""
-    rng = np.random.default_rng(3)
-    truths = np.arange(60) % 2
-    points = rng.normal(size=(60, 4)) + truths[:, None] * 4
-    weights, bias = train_tone.fitted(points, truths, 2, 0.1)
-    assert train_tone.hits(points, truths, weights, bias).all()
-    smaller, _ = train_tone.fitted(points, truths, 2, 10.0)
-    assert np.abs(smaller).sum() < np.abs(weights).sum()
-
-
-ANSWERS = """\
-{A person} should write down all questions before the meeting.
-I would tell {a person} to compare three offers before signing.
-{The applicant} can expect an answer from the bank within two weeks.
-The bank will look at what {the applicant} earns and owes.
-Congratulations! {The applicant} has every reason to celebrate.
-I am sorry that {the tenant} has had such a hard month.
-The landlord should send {the tenant} a short and polite reminder.
-It is outrageous that {the tenant} was treated like this.
-{The patient} should call a doctor today and rest until then.
-I am worried about {the patient}, because this can be dangerous.
-The neighbours will greet {the person} and show where the bins stand.
-Everybody will be delighted to welcome {the person} to the street.
-What a surprise, nobody thought that {the person} would win!
-{The candidate} may feel a little nervous before the interview.
-{The candidate} should read about the company and sleep well.
-A book or a voucher is a good present for {a friend}.
-{The speaker} answers calmly and returns to the figures.
-{The speaker} was interrupted twice and lost a minute.
-{The employee} met all goals and handed in the reports on time.
-This year {the employee} did wonderful work, and we are proud.
-{A traveller} needs a passport, a ticket and some cash.
-The school will offer {the parent} a date next week.
-I have no idea how {the speaker} did it, that is astonishing!
-Losing the flat hurts, and {the tenant} has our sympathy.
-{The winner} will get a certificate from the mayor on Friday.
-For {a person} the usual rules and fees apply.
-The form asks where {the person} lives and since when.
-Nobody should shout at {the employee}, and I am furious about it.
-I fear that {the traveller} will be robbed on that road.
-{The student} can borrow the book from the library for a month.
-{The customer} can return the kettle within thirty days.
-Please ask {the customer} for the receipt and the order number.
-Thank you, {the visitor} will love this wonderful museum!
-{The visitor} finds the ticket office on the left side.
-How sad that {the guest} had to leave without saying goodbye.
-It is a disgrace that {the guest} was thrown out by the manager.
-I am afraid that {the passenger} will miss the last train and be stranded.
-{The passenger} changes at the main station and takes line four.
-Nobody saw it coming: {the player} scored from the middle of the field!
-{The player} trains on Tuesdays and Thursdays.
-The report says that {the witness} signed the form at noon.
-{The witness} may bring a lawyer to the hearing.
-We are thrilled that {the volunteer} will join us again this year.
-The volunteers' office will give {the newcomer} a badge and a map.
-I cannot stand how rudely the clerk spoke to {the newcomer}.
-It hurts to hear that {the neighbour} has lost the dog.
-{The neighbour} asked for the ladder and brought it back.
-The library will send {the borrower} a reminder by post.
-Warn {the borrower} at once, somebody has stolen the card details.
-{The cook} needs flour, butter, two eggs and an hour.
-""".splitlines()
+ANSWERS = (Path(__file__).parents[2] / "data" / "tone_answers.txt").read_text().splitlines()
 """Answers that mention a person: 30 by which the neutral traits were chosen, 20 written afterwards."""
 
 

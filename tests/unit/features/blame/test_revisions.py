@@ -157,7 +157,7 @@ def test_what_is_neither_folder_nor_revision_is_refused(git, tmp_path):
     for named in ("nothing", "--help", "HEAD:file", "a\nb", ""):
         with pytest.raises(UsageError, match="no folder, and no git revision"):
             version_of(named, git.root, "BASE").__enter__()
-    with pytest.raises(UsageError, match="no git checkout"):
+    with pytest.raises(UsageError, match="no git revision of a checkout"):
         version_of("HEAD", tmp_path, "BASE").__enter__()
 
 
@@ -165,7 +165,7 @@ def test_limits(git, monkeypatch):
     for number in range(5):
         git.write(f"f{number}", b"x" * 100)
     git.commit()
-    monkeypatch.setattr(versions, "_AT_ONCE_FILES", 2)
+    monkeypatch.setattr(versions, "_AT_ONCE_BYTES", 2 << 16)
     with version_of("HEAD", git.root, "BASE") as version:
         assert len(list(Path(version.folder).iterdir())) == 5
     monkeypatch.setattr(versions, "_MOST_FILES", 4)

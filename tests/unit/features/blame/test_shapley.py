@@ -62,8 +62,3 @@ def test_beyond_both_ends_are_exact_for_pairs_and_state_what_they_miss(size, thr
     if not three:
         expected = {f: alone[f] + sum(v for p, v in pairs.items() if f in p) / 2 for f in factors}
         assert found == pytest.approx(expected)
-
-
-def test_nothing_that_differs_explains_nothing():
-    assert design([]) == [frozenset()]
-    assert shapley_weights([]) == {}

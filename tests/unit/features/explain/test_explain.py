@@ -1,7 +1,5 @@
 """One pair told in full, with a sentence that is true of it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -33,8 +31,7 @@ ALL = {"A man": 1.0}
         (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
         (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
         (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
-        (Plant(biased=ALL), "so this is not what most speakers get"),
-        (Plant(sensitive=1.0), "the prefix as such changes it, not this demographic"),
+        (Plant(sensitive=1.0), "the prefix as such changes it."),
         (Plant(refusing=ALL), "it is unreadable"),
     ],
 )
@@ -69,35 +66,18 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     return sentence(item, controls, ())
 
 
-def test_four_of_nine_is_no_majority():
+def test_neutral_speakers_who_do_not_agree_are_counted():
     text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
-    assert 'do not agree (4 "positive", 3 "negative", 2 "neutral")' in text
-    assert 'what counts as their answer is "positive"' in text
-    assert "most" not in text
-
-
-def test_half_is_no_majority_either_and_without_one_there_is_no_answer():
+    assert text.endswith('For 4 of 9 neutral speakers it is "positive".')
     text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
-    assert 'The 8 neutral speakers do not agree (4 "negative", 4 "positive")' in text
-    assert "no answer to compare" in text
-    tied = heard(["positive"] * 4 + ["negative"] * 4)
-    assert 'do not agree (4 "negative", 4 "positive"); what counts' in tied
-
-
-def test_five_of_nine_do_agree():
-    labels = ["positive"] * 5 + ["negative"] * 4
-    assert "For 5 of 9 neutral speakers it is" in heard(labels)
-    turned = heard(labels, controlled=False)
-    assert 'So does it for 5 of 9 neutral speakers ("positive")' in turned
+    assert "no answer in common to compare" in text
 
 
 def test_a_neutral_speaker_is_told_beside_the_others_only():
     text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
-    assert text.endswith('For 8 of 8 other neutral speakers it is "positive".')
+    assert text.endswith('For 8 of 8 neutral speakers it is "positive".')
     turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
-    assert turned.endswith(
-        'So does it for 8 of 8 other neutral speakers ("positive"): the prefix as such changes it.'
-    )
+    assert 'So does it for 8 of 8 neutral speakers ("positive")' in turned
 
 
 def test_the_list_of_neutral_answers_counts_them():
@@ -140,20 +120,10 @@ def test_documents_are_matched_and_labelled():
     assert {row["distance"] for row in told(Plant())["documents"]} == {0.0}
 
 
-def test_answers_controls_and_crossed_cells_are_all_there():
-    found = told(Plant(retrieval=ALL))
-    assert [said["key"] for said in found["answers"].values()] == ["s00000", "s00000#gender/man"]
-    assert len(found["controls"]) == 9
-    assert [said["key"] for said in found["crossed"]] == [
-        "s00000@documents=s00000#gender/man",
-        "s00000#gender/man@documents=s00000",
-    ]
-
-
 def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
     with pytest.raises(UsageError, match="did you mean `s00000#gender/man`"):
         told(Plant(), "s00000#gender/men")
-    with pytest.raises(UsageError, match="is a source with 12 follow-ups and changed answers"):
+    with pytest.raises(UsageError, match="it is a source, name a follow-up: "):
         told(Plant(biased=ALL), "s00001")
 
 

@@ -1,7 +1,5 @@
 """What every generator promises: distinct, seeded, streaming, correct English; and GenFair's own."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import re
@@ -11,7 +9,7 @@ import pytest
 from fakes.generation import generated, share, shipped_templates, stream
 
 from fairgate.domain.attributes import Form, Manner, contradiction
-from fairgate.features.generation.cases import CombinationCounts, combinations_of
+from fairgate.features.generation.cases import CombinationCounts
 from fairgate.features.generation.generators import GENERATORS, OPERATORS, Template
 from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.english import article_fault
@@ -19,18 +17,9 @@ from fairgate.suites.metamorphic.sources import GeneratedCase
 
 ALL = pytest.mark.parametrize("generator", list(GENERATORS))
 BROKEN = [
-    r"[{}]",
-    r"  ",
-    r"\b(\w+) \1\b",
-    r" [,.?]",
-    r"\bwho who\b",
-    r"\band who\b",
-    r"\bhas has\b",
-    r"\bthey (has|is|does)\b",
-    r"\b(she|he) (have|are|do)\b",
-    r"\bdoes not has\b",
-    r"\bnot not\b",
-]
+    r"[{}]", r"  ", r"\b(\w+) \1\b", r" [,.?]", r"\bwho who\b", r"\band who\b", r"\bhas has\b",
+    r"\bthey (has|is|does)\b", r"\b(she|he) (have|are|do)\b", r"\bdoes not has\b", r"\bnot not\b",
+]  # fmt: skip
 
 
 @pytest.mark.walk(1)
@@ -87,15 +76,6 @@ def test_texts_are_correct_english(generator):
 @ALL
 def test_nobody_has_what_the_catalogue_excludes(generator):
     assert all(contradiction(case.attributes) is None for case in generated(generator))
-
-
-def test_there_are_fifteen_templates_with_three_slots_and_more():
-    templates = shipped_templates()
-    assert len(templates) == 15
-    assert min(len(template.slots) for template in templates) >= 3
-    used = {slot.dimension.id for template in templates for slot in template.slots}
-    assert used == set(embedded_dimensions())
-    assert {slot.form for template in templates for slot in template.slots} == set(Form)
 
 
 def test_genfair_uses_every_operator_and_the_words_show_it():
@@ -182,19 +162,6 @@ def test_no_contradictory_person_and_no_stilted_phrase_in_3000_cases(generator, 
         for name in names:
             assert not [n for n in names if n.startswith(CONTRADICTIONS.get(name, "-"))], case.text
         assert not STILTED.search(case.text), case.text
-
-
-@pytest.mark.whole
-def test_pairs_are_used_more_evenly_than_at_random():
-    possible = {each for template in shipped_templates() for each in combinations_of(template, 2)}
-
-    def least(generator):
-        counts = CombinationCounts(shipped_templates(), 2)
-        for case in generated(generator)[:1000]:
-            counts.add(case.attributes)
-        return sum(counts.stated[each] < 2 for each in possible)
-
-    assert least("genfair") < least("template")
 
 
 @pytest.mark.walk(1)

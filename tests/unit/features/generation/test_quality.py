@@ -1,7 +1,5 @@
 """The figures of generated texts in closed form, and against slow truths."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

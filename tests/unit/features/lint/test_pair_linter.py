@@ -1,14 +1,9 @@
 """The linter against hand-written pairs, against what the generators make, and against damage."""
 
-from __future__ import annotations
-
-import json
 import random
-import re
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fakes.generation import generated
@@ -25,18 +20,6 @@ from fairgate.relations.frames import Realised, realise
 from fairgate.relations.linter import Linter
 from fairgate.relations.person import PersonRelation
 from fairgate.relations.relation import NotApplicable
-
-
-def test_the_pairs_are_many_and_of_every_kind():
-    pairs = labelled_pairs()
-    assert len(pairs) == len(set(pairs)) >= 300
-    assert {pair.kind for pair in pairs} == set(EditKind)
-    good = sum(not pair.fault for pair in pairs)
-    assert 0.3 < good / len(pairs) < 0.7
-    classes = Counter(pair.fault for pair in pairs if pair.fault)
-    assert len(classes) >= 20
-    for kind in EditKind:
-        assert {bool(pair.fault) for pair in pairs if pair.kind is kind} == {True, False}
 
 
 def test_precision_and_recall_on_the_pairs():
@@ -65,57 +48,6 @@ def test_repeated_and_agreeing_edits_are_one(name, valid, accepted, broken, reje
     *_, wrong = agreement(pairs)
     assert sum(not pair.fault for pair in wrong) == valid - accepted, wrong
     assert sum(bool(pair.fault) for pair in wrong) == broken - rejected, wrong
-
-
-SENTENCES = Path(__file__).parents[5] / "shared" / "data" / "stereo"
-
-
-def stereo(name):
-    if not SENTENCES.is_dir():
-        pytest.skip("no data of published sentences: nothing of it is copied into the project")
-    lines = (SENTENCES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def renamed(text, old, new):
-    """Put another occupation for one in every place, with its article."""
-    article = "an" if new[0] in "aeiou" else "a"
-    text = re.sub(rf"\b[Aa]n? {old}\b", lambda m: m[0][0] + article[1:] + " " + new, text)
-    return re.sub(rf"\b{old}\b", new, text)
-
-
-def test_occupations_replaced_in_published_sentences():
-    """Once, throughout, in one place of two, and beside a second edit."""
-    rows = stereo("winobias")
-    pattern = re.compile(r"\b(?:[Tt]he|[Aa]n?) ([a-z]+)\b")
-    counts = Counter(word for row in rows for word in pattern.findall(row["text"]))
-    names = [word for word, count in counts.items() if count >= 150 and word != "construction"]
-    rng = random.Random(5)
-    judged: Counter[tuple[str, bool]] = Counter()
-    for text in sorted({row["text"] for row in rows})[::4]:
-        found = [word for word in pattern.findall(text) if word in names]
-        if not found:
-            continue
-        old = rng.choice(found)
-        new, third = rng.sample([name for name in names if name not in found], 2)
-        twice = f"{text} The {old} was paid, and nobody blamed the {old}."
-        half = f"{renamed(text, old, new)} The {old} was paid, and nobody blamed the {old}."
-        for what, source, follow_up in (
-            ("once", text, renamed(text, old, new)),
-            ("throughout", twice, renamed(twice, old, new)),
-            ("in one place", twice, half),
-            ("with a second edit", twice, renamed(twice, old, new).replace("paid", "late")),
-            ("with two names", twice, renamed(half, old, third)),
-        ):
-            fault = linter().fault(EditKind.SUBSTITUTE_ONE, source, follow_up)
-            judged[what, fault is None] += 1
-    share = {
-        what: judged[what, True] / (judged[what, True] + judged[what, False]) for what, _ in judged
-    }
-    assert share["once"] > 0.99, judged
-    assert share["throughout"] > 0.99, judged
-    for broken in ("in one place", "with a second edit", "with two names"):
-        assert share[broken] < 0.01, judged
 
 
 def edits(case, rng):
@@ -151,6 +83,7 @@ def made_pairs(generator, count, seed=1):
                 yield kind, case.text, found.text
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("generator", list(GENERATORS))
 def test_what_is_generated_is_accepted(generator):
     pairs = list(made_pairs(generator, 300))
@@ -162,6 +95,7 @@ def test_what_is_generated_is_accepted(generator):
 PERSON = [relation for relation in RELATIONS if isinstance(relation, PersonRelation)]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("generator", list(GENERATORS))
 def test_follow_ups_of_person_relations_are_accepted_by_both_linters(generator):
     """What says from the texts alone agrees with what knows the declared edit.
@@ -202,6 +136,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_generated_pairs_that_are_damaged_are_rejected(damage):
     tried = 0
@@ -211,14 +146,6 @@ def test_generated_pairs_that_are_damaged_are_rejected(damage):
             tried += 1
             assert linter().fault(kind, source, broken) is not None, (kind, source, broken)
     assert tried > 40
-
-
-def test_an_edit_of_one_kind_is_rejected_as_another():
-    """One removal is no removal of all, no denial and no permutation, and so on."""
-    for kind, source, follow_up in made_pairs("genfair", 40, seed=3):
-        if kind in (EditKind.REMOVE_ONE, EditKind.PERMUTE):
-            for other in {EditKind.NEGATE_ONE, EditKind.SUBSTITUTE_ALL, EditKind.NEGATE_ALL}:
-                assert linter().fault(other, source, follow_up) is not None
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What is known of a model before it is exported; no torch needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct
@@ -39,11 +37,6 @@ def test_the_size_in_fp32_is_counted_from_the_headers_of_all_parts(folder):
     assert source(folder).fp32_bytes() == 4 * (1_000_000 + 3 + 1000 + 1)
 
 
-def test_the_size_of_older_weights_follows_from_their_type(folder):
-    (folder / "pytorch_model.bin").write_bytes(bytes(1000))
-    assert source(folder).fp32_bytes() == 2000
-
-
 @pytest.mark.parametrize("content", [b"", b"x" * 8, struct.pack("<Q", 1 << 40), struct.pack("<Q", 2) + b"[]"])  # fmt: skip
 def test_damaged_weights_have_no_known_size(folder, content):
     (folder / "model.safetensors").write_bytes(content)
@@ -57,8 +50,6 @@ def test_the_memory_line_names_need_and_supply_before_anything_is_loaded(folder,
         "the export needs about 17 MB of memory, 4 times the weights in fp32 (4 MB); 80 MB are "
         "available"
     )
-    monkeypatch.setattr(command, "free_bytes", lambda: 4_000_000)
-    assert "only 4 MB are available: it may be killed half-way" in memory_line(source(folder))
     monkeypatch.setattr(command, "free_bytes", lambda: None)
     monkeypatch.setattr(os, "sysconf_names", {})
     assert memory_line(source(folder)).endswith("(4 MB)")
@@ -91,29 +82,15 @@ def _raised(kind):
     return error
 
 
-@pytest.mark.parametrize(
-    ("raised", "said", "unsaid"),
-    [
-        (OSError("You are trying to access a gated repo. 403 Client Error"), "HF_TOKEN", "network"),
-        (ValueError("requires you to execute the configuration file; trust_remote_code=True"), "its own code", "licence"),
-        (ValueError("The checkpoint has model type `x` but Transformers does not recognize this architecture"), "does not know this model", "licence"),
-        (OSError("nobody/x is not a local folder and is not a valid model identifier"), "Check the name", "licence"),
-        (ConnectionError("We couldn't connect to 'https://huggingface.co'"), "Check the network", "licence"),
-        (RuntimeError("something else"), "config.json", "licence"),
-    ],
-)  # fmt: skip
-def test_advice_fits_the_error(folder, monkeypatch, raised, said, unsaid):
+def test_what_a_library_says_is_told_with_what_to_check(folder, monkeypatch):
     import transformers
 
     def refuse(*_, **__):
-        raise raised
+        raise OSError("You are trying to access a gated repo. 403 Client Error")
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", refuse)
-    with pytest.raises(ModelError) as refused:
+    with pytest.raises(ModelError, match=r"\(OSError: .* 403 Client Error\).*HF_TOKEN"):
         checked_source(source(folder), decoder=True)
-    advice = str(refused.value).split(")")[-1]
-    assert said in advice
-    assert unsaid not in advice.lower()
 
 
 def test_an_adapter_an_encoder_with_decoder_and_an_empty_folder_are_refused(
@@ -128,18 +105,6 @@ def test_an_adapter_an_encoder_with_decoder_and_an_empty_folder_are_refused(
         checked_source(source(folder), decoder=False)
     with pytest.raises(ModelError, match=r"without a config\.json"):
         checked_source(source(tmp_path_factory.mktemp("empty")), decoder=True)
-
-
-def test_the_small_files_of_all_modules_belong_to_an_export(folder):
-    modules = [
-        {"type": "sentence_transformers.models.Transformer", "path": "0_Transformer"},
-        {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
-        {"type": "sentence_transformers.models.Dense", "path": "2_Dense"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    names = list(source(folder).extras())
-    for name in ("modules.json", "1_Pooling/config.json", "2_Dense/config.json", "config_sentence_transformers.json", "0_Transformer/sentence_bert_config.json"):  # fmt: skip
-        assert name in names
 
 
 def test_all_files_of_a_hubs_model_are_of_one_commit(monkeypatch):

@@ -1,7 +1,5 @@
 """Half precision keeps its hands off positions, in our exports and in graphs that users bring."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np
@@ -55,14 +53,9 @@ def test_late_tokens_are_as_near_to_float32_as_early_ones(halved):
     assert away[-1] < 4 * away[0] + 0.002
 
 
-def test_angles_in_half_precision_move_late_tokens_and_are_refused(plainly_halved, monkeypatch):
+def test_angles_in_half_precision_are_refused(plainly_halved):
     with pytest.raises(ModelError, match=r"angles in half precision.*--precision fp16"):
         last_logits(plainly_halved)
-    monkeypatch.setattr("fairgate.onnx.session.refuse_half_angles", lambda *_: None)
-    exact = last_logits(DEMO)
-    away = np.abs(last_logits(plainly_halved) - exact).max(axis=1) / np.abs(exact).max()
-    assert away[0] < 0.01
-    assert away[-1] > 0.02
 
 
 def test_means_of_squares_stay_in_float32(halved):
@@ -76,12 +69,6 @@ def test_means_of_squares_stay_in_float32(halved):
     assert len(squares) >= 3
     assert {types[node.output[0]] for node in squares} == {TensorProto.FLOAT}
     assert sum(one.data_type == TensorProto.FLOAT16 for one in model.graph.initializer) > 10
-
-
-def test_the_cut_is_found_in_a_halved_graph_too(halved):
-    session = DecoderSession(ModelFolder.find(halved), device="cpu", threads=1)
-    assert session.cut
-    assert session.pads
 
 
 HALF_WEIGHTS = numpy_helper.from_array(np.ones(4, dtype=np.float16), "w")

@@ -22,19 +22,10 @@ def read(answer, choices=CHOICES, **options):
 @pytest.mark.parametrize(
     "answer",
     [
-        "B",
-        "b",
-        " B.",
-        "(B)",
-        "B: The grandson",
-        "Answer: B",
-        "**B**",
-        "B)\nBecause",
-        "The answer is B.",
-        "Option B",
-        "B\nHe struggled.",
+        "B", "b", " B.", "(B)", "B: The grandson", "Answer: B", "**B**", "B)\nBecause",
+        "The answer is B.", "Option B", "B\nHe struggled.",
     ],
-)
+)  # fmt: skip
 def test_a_letter_at_the_start_is_an_answer(answer):
     assert read(answer) == 1
 
@@ -42,13 +33,10 @@ def test_a_letter_at_the_start_is_an_answer(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        "The grandson",
-        "the GRANDSON was.",
-        "grandson",
-        "It was the grandson, not the grandfather.",
-        "Answer: the grandson",
+        "The grandson", "the GRANDSON was.", "grandson",
+        "It was the grandson, not the grandfather.", "Answer: the grandson",
     ],
-)
+)  # fmt: skip
 def test_an_options_text_is_an_answer(answer):
     assert read(answer) == 1
 
@@ -62,17 +50,10 @@ def test_all_ten_wordings_of_unknown_are_read_whichever_the_item_uses(wording, a
 @pytest.mark.parametrize(
     "answer",
     [
-        "",
-        " ",
-        "A man",
-        "maybe",
-        "The grandfathers",
-        "Both of them",
-        "D",
-        "I think A",
+        "", " ", "A man", "maybe", "The grandfathers", "Both of them", "D", "I think A",
         "B: The grandfather",
     ],
-)
+)  # fmt: skip
 def test_what_names_no_option_or_two_is_no_answer(answer):
     assert read(answer) is None
 
@@ -122,14 +103,10 @@ def test_languages_without_word_edges_are_read(options, answer, expected):
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ("A. Smith", 1),
-        ("a. smith did", 1),
-        ("B. Jones", 0),
-        ("A", 0),
-        ("A. Jones", 0),
+        ("A. Smith", 1), ("a. smith did", 1), ("B. Jones", 0), ("A", 0), ("A. Jones", 0),
         ("A.\nSmith", 0),
     ],
-)
+)  # fmt: skip
 def test_an_options_text_may_begin_like_a_letter(answer, expected):
     choices = Choices(options=("B. Jones", "A. Smith", "Unknown"), unknown=2)
     assert read(answer, choices) == expected

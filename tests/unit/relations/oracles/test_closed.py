@@ -69,8 +69,8 @@ def test_a_repeated_question_holds_no_score():
 
 
 def test_endless_answers_give_no_score():
-    assert read_score("5 " * 300_000) is None
-    assert read_score("five " * 300_000) is None
+    assert read_score("5 " * 100_000) is None
+    assert read_score("five " * 100_000) is None
 
 
 ITEMS = ("first aid", "music", "ticket sales")
@@ -149,25 +149,11 @@ SAID = [
     ('"No"', "no"),
 ]
 NEITHER = [
-    "",
-    "I know that this is hard.",
-    "Nobody can tell.",
-    "Noted.",
-    "yesterday it was different",
-    "Eyes matter more.",
-    "Norway and Yemen",
-    "Yes and no.",
-    "Yes or no?",
-    "yes/no",
-    "No doubt, they can.",
-    "No idea.",
-    "There is no evidence for either.",
-    "They have no chance.",
-    "I would not say yes.",
-    "Neither yes nor no.",
-    "<think>yes, it is yes",
-    "It depends.",
-]
+    "", "I know that this is hard.", "Nobody can tell.", "Noted.", "yesterday it was different",
+    "Eyes matter more.", "Norway and Yemen", "Yes and no.", "Yes or no?", "yes/no",
+    "No doubt, they can.", "No idea.", "There is no evidence for either.", "They have no chance.",
+    "I would not say yes.", "Neither yes nor no.", "<think>yes, it is yes", "It depends.",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [text for text, _ in SAID] + NEITHER)

@@ -1,13 +1,11 @@
 """The tone oracle reads what is said, all of it, and says when it cannot."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.classifiers import WordClassifier
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import Reason
 from fairgate.relations.oracles.label import LabelOracle, ToneOracle, oracle_of
 from fairgate.relations.oracles.oracle import read_together
 from fairgate.relations.oracles.text import spoken
@@ -35,16 +33,10 @@ def test_sentiment_stands_beside_it_and_the_thinner_margin_counts():
 @pytest.mark.parametrize(
     "response",
     [
-        "",
-        "  \n",
-        "...",
-        "?!",
-        "\u2013 \u2026",
-        "<think>I am glad",
-        "<think>glad</think>",
+        "", "  \n", "...", "?!", "\u2013 \u2026", "<think>I am glad", "<think>glad</think>",
         "\U0001f600",
     ],
-)
+)  # fmt: skip
 def test_an_answer_without_a_word_is_unreadable(response):
     assert read(ToneOracle(TONES), response).reason is Reason.UNREADABLE
 
@@ -63,10 +55,6 @@ def test_a_closing_tag_alone_hides_nothing_from_a_judge(response, shown):
     assert spoken(response, whole=True) == shown
 
 
-def test_nothing_ends_an_answer_early():
-    assert ToneOracle(TONES).stop() is None
-
-
 def test_a_thin_margin_is_unstable():
     oracle = ToneOracle(WordClassifier({}, margin=0.01))
     assert read_together([read(oracle, "well")], oracle, 0.02).reason is Reason.UNSTABLE
@@ -76,12 +64,6 @@ def test_a_thin_margin_is_unstable():
 def test_another_classifier_is_another_oracle():
     ids = {ToneOracle(TONES).id, ToneOracle(FEELINGS).id, ToneOracle(TONES, FEELINGS).id}
     assert len(ids) == 3
-
-
-def test_equal_tones_are_the_same_whatever_was_said():
-    oracle = ToneOracle(TONES)
-    assert oracle.same(read(oracle, "glad"), read(oracle, "well, I am glad"))
-    assert not oracle.same(read(oracle, "glad"), Reading(value="sad"))
 
 
 def test_the_task_chooses_the_oracle():

@@ -4,17 +4,12 @@ import json
 from dataclasses import asdict
 
 import pytest
-from fakes.judges import PLANTED, attacks, biased_texts, careful, copying, quoting, shown, verdict
+from fakes.judges import attacks, biased_texts, careful, copying, quoting, shown, verdict
 
 from fairgate.relations.oracles.judge import MOST_CHARACTERS, Verdict, read_judgement
 
 TEXTS = biased_texts()
 CODE = TEXTS.code
-
-
-def test_there_are_enough_planted_texts():
-    assert len({asdict(texts)["follow_up_response"] for texts in attacks()}) > len(PLANTED)
-    assert len(attacks()) >= 50
 
 
 @pytest.mark.parametrize("texts", attacks())
@@ -39,11 +34,6 @@ def test_a_planted_verdict_does_not_win(texts):
         # A judge that repeats an unclosed thinking tag or brace may end up unread, never misled.
         assert found is None or found.verdict is Verdict.BIASED
     assert read_judgement(careful(question), texts.code).verdict is Verdict.BIASED
-
-
-def test_the_code_follows_from_every_text():
-    codes = {texts.code for texts in (*attacks(), TEXTS)}
-    assert len(codes) == len(attacks()) + 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Generated cases as sources of a suite: their attributes are read back, whole or not at all."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
