@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import product, takewhile
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,6 +137,7 @@ def _wordings(value: AttributeValue) -> Iterator[tuple[str, Manner, str, bool | 
         clauses = []
         if wording.adjective:
             yield wording.adjective, manner, "M", None
+            yield f"being {wording.adjective}", manner, "G", None
             clauses.append((f"is {wording.adjective}", f"are {wording.adjective}"))
         if wording.noun:
             yield wording.noun, manner, "N", False
@@ -153,6 +154,9 @@ def _wordings(value: AttributeValue) -> Iterator[tuple[str, Manner, str, bool | 
         for denied in [negated_clause(one) for one, _ in clauses]:
             yield denied, Manner.NEGATED, "C", False
             yield plural_clause(denied), Manner.NEGATED, "C", True
+        gerunds = [f"being {wording.adjective}"] if wording.adjective else []
+        for gerund in (*gerunds, *filter(None, [wording.gerund])):
+            yield f"not {gerund}", Manner.NEGATED, "G", None
     for words in value.also:
         part, plural = ("N", bool(_MANY.search(words))) if value.pronoun else ("M", None)
         yield words, Manner.PLAIN, part, plural
@@ -478,6 +482,8 @@ def _both_numbers(old: _Words, new: _Words) -> list[tuple[_Words, _Words]]:
     pairs = [(old, new)]
     if old and new:
         pairs.append(((*old[:-1], plural_noun(old[-1])), (*new[:-1], plural_noun(new[-1]))))
+        if old[-1].endswith("s") and new[-1].endswith("s"):
+            pairs.append(((*old[:-1], old[-1][:-1]), (*new[:-1], new[-1][:-1])))
     return pairs
 
 
@@ -564,6 +570,7 @@ def left_behind(walk: Walk, *, noun: bool = False) -> Iterator[str]:
     """
     after = {walk.next_word(place) for place in walk.places if _content(walk.next_word(place))}
     before = {words for place in walk.places if len(words := walk.words_before(place)) == 2}
+    articles = {words[-1:] for words in map(walk.words_before, walk.places)}
     noun = noun or not all(_content(walk.next_word(place)) for place in walk.places + walk.left)
     for place in walk.left:
         last = walk.words_before(place)[-1:]
@@ -574,6 +581,7 @@ def left_behind(walk: Walk, *, noun: bool = False) -> Iterator[str]:
             or walk.names
             or walk.next_word(place) in after
             or walk.words_before(place) in before
+            or (last == ("the",) and ("a",) in articles)
         ):
             yield f"'{' '.join(walk.old)}' is edited in one place and left in another"
 
@@ -594,8 +602,12 @@ def _permutation_faults(one: Sequence[Token], other: Sequence[Token]) -> Iterato
 
 def common_beginning(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many words two rows have in common from their beginning, whatever the case."""
-    pairs = zip(map(str.lower, one), map(str.lower, other), strict=False)
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    length = 0
+    for a, b in zip(one, other, strict=False):
+        if a.lower() != b.lower():
+            break
+        length += 1
+    return length
 
 
 # Whether all other words are the same, but for what agrees with the attributes.
@@ -614,7 +626,7 @@ def _leave_out_stand_in(one: _Reading, other: _Reading) -> None:
     """Take out of the follow-up the few words that stand where the source lists gerunds."""
     place = common_beginning([t.text for t in one.words], [t.text for t in other.words])
     extra = len(other.words) - len(one.words)
-    if 0 < extra <= _LONGEST_STAND_IN and "G" in one.gaps[place]:
+    if 0 < extra <= _LONGEST_STAND_IN and place < len(one.gaps) and "G" in one.gaps[place]:
         del other.words[place : place + extra]
         other.gaps[place : place + extra + 1] = [one.gaps[place]]
 
@@ -627,6 +639,9 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
         yield "the statement is not denied"
         return
     if len(words) != len(one.words):
+        for old, new in zip(one.words, words, strict=False):
+            if not _alike(old, new):
+                yield f"other words differ: '{old.text}' and '{new.text}'"
         longer, shorter = sorted((one.words, words), key=len, reverse=True)
         yield f"other words differ: '{longer[len(shorter)].text}'"
         return
@@ -634,7 +649,7 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
     for place, (old, new) in enumerate(zip(one.words, words, strict=True)):
         fault = None
         if called != calls and called is not None and PRONOUNS.get(old.lower) == called:
-            fault = _pronoun_fault(old, new, calls or "they")
+            fault = _pronoun_fault(old, new, calls or "they", other.gaps)
         elif old.lower == new.lower:
             fault = case_fault(old, new)
         elif not _verb_agrees(words, place, old, {called, calls} if called != calls else set()):
@@ -660,8 +675,11 @@ def _pronoun_of(mentions: Sequence[Mention]) -> str | None:
     return pronouns.pop() if len(pronouns) == 1 and not several else "they"
 
 
-def _pronoun_fault(old: Token, new: Token, wanted: str) -> str | None:
+def _pronoun_fault(old: Token, new: Token, wanted: str, gaps: Sequence[str]) -> str | None:
     """Return how the pronoun of a person whose gender changes does not follow it."""
+    singular = any("a" in gap and set(gap) & set("MNC") for gap in gaps)  # an article shows one
+    if PRONOUNS.get(new.lower) == "they" and not singular and old.lower == new.lower:
+        return None  # several persons
     if PRONOUNS.get(new.lower) != wanted:
         return f"the pronoun '{new.text}' does not agree with the person ('{wanted}')"
     if not any({old.lower, new.lower} <= case for case in CASES):
