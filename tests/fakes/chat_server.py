@@ -32,9 +32,9 @@ class Chat(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def chat_server():
+def chat_server(port=0):
     """Serve until the block ends; `seen` holds path, authorisation and body of what came."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Chat) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Chat) as server:
         server.daemon_threads = True
         server.seen, server.faults, server.lock = [], [], threading.Lock()
         server.usage = {"completion_tokens": 1}
