@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,6 @@ from fairgate.io.durable import write_text
 from fairgate.policy.named_files import PERTURBATIONS, embedded_names, load_perturbation_set
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import metric_in
-from fairgate.suites.suite import Suite
 from fairgate.systems.catalogue import kind_of
 from fairgate.terminal.options import (
     EXISTING_FILE,
@@ -99,14 +98,8 @@ def burn_in(policy: Path, **options: Any) -> int:
     return ExitCode.PASS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
-    """One repeated run of the unchanged system, and the meaningless changes applied to it."""
-
-    changes: Sequence[str]
-    plan: TestPlan
-    suites: Mapping[str, Suite]
-    sut: SystemUnderTest
+Replica = tuple[Sequence[str], GateInput, SystemUnderTest]
+"""The meaningless changes of one repeated run of the unchanged system, and what it is run with."""
 
 
 def compared_replicas(
@@ -118,14 +111,7 @@ def compared_replicas(
     largest value of its metric over the replicas, and `sd`, of the per-source change between two
     replicas: root mean square over the pairs. At least two replicas; the first has no changes.
     """
-    runs = [
-        run_gate(
-            replace(given, references=NO_REFERENCES, plan=each.plan, suites=each.suites),
-            each.sut,
-            progress,
-        )
-        for each in replicas
-    ]
+    runs = [run_gate(asked, system, progress) for _, asked, system in replicas]
     rules = [
         rule for rule in expand_rules(given.policy, given.plan) if rule.gate.regression is not None
     ]
@@ -168,7 +154,7 @@ def compared_replicas(
     return {
         "schema_version": BURN_IN_VERSION,
         "policy": given.policy.name,
-        "replicas": [list(replica.changes) for replica in replicas],
+        "replicas": [list(changes) for changes, _, _ in replicas],
         "comparisons": len(alarms),
         "false_alarms": sum(map(any, alarms)),
         "rules": noise,
@@ -216,7 +202,7 @@ def _replica(given: GateInput, composition: Composition, number: int) -> Replica
         renamed = any(suites[name] is not suite for name, suite in given.suites.items())
         plan = joined(suite.plan() for suite in suites.values()) if renamed else plan
         changes += ["other control phrases"] if renamed else []
-    return Replica(changes=changes, plan=plan, suites=suites, sut=sut)
+    return changes, replace(given, plan=plan, suites=suites), sut
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:

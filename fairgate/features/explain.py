@@ -5,8 +5,7 @@ Everything that comes from texts, documents and models is made harmless, line by
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from fairgate.domain.cases import Case, crossed_key, first_asked
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.units import Assessed, Reason, Value
+from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.gate.gate import GateRun
 from fairgate.metrics.retriever_robustness import mean_distances
@@ -110,7 +109,8 @@ def aligned(
         places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
 
     def shown(one: Document) -> dict[str, Any]:
-        return {"id": one.id, "label": one.label, "text": _redacted(one.text, redact)}
+        text = None if one.text is None else redacted(one.text, redact)
+        return {"id": one.id, "label": one.label, "text": text}
 
     return [
         {
@@ -122,10 +122,6 @@ def aligned(
         }
         for i, j in places
     ]
-
-
-def _redacted(text: str | None, redact: Redaction) -> str | None:
-    return None if text is None else redacted(text, redact)
 
 
 def explain_case(
@@ -265,35 +261,16 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
 
 def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
     """Return how the answer compares with the neutral speakers'; a control is left out itself."""
-    if item.claims["controlled"] != 1.0 and item.decision != 1.0:
-        return []
-    own = item.unit.key
+    own, majority = item.unit.key, item.readings[CONTROLS].value
     read = [one["label"] for one in controls if one["label"] is not None and one["key"] != own]
-    if not read:
+    if not read or (item.claims["controlled"] != 1.0 and item.decision != 1.0):
         return []
-    other = "other " if item.unit.is_control else ""
-    speakers = f"{len(read)} {other}neutral speaker{'' if len(read) == 1 else 's'}"
-    majority = item.readings[CONTROLS].value
-    agree = read.count(None if majority is None else str(majority))
-    if 2 * agree <= len(read):
-        return [_disagreement(majority, Counter(read), speakers)]
+    if majority is None:
+        return ["The neutral speakers have no answer in common to compare this one with."]
+    agree = f"{read.count(str(majority))} of {len(read)} neutral speakers"
     if item.claims["controlled"] == 1.0:
-        ending = "" if other else ", so this is not what most speakers get"
-        return [f'For {agree} of {speakers} it is "{majority}"{ending}.']
-    so_does = f'So does it for {agree} of {speakers} ("{majority}")'
-    return [f"{so_does}: the prefix as such changes it{'' if other else ', not this demographic'}."]
-
-
-def _disagreement(majority: Value | None, labels: Mapping[str, int], speakers: str) -> str:
-    """Describe the neutral speakers' answers where none has more than half of them."""
-    ranked = sorted(labels.items(), key=lambda found: (-found[1], found[0]))
-    counts = ", ".join(f'{count} "{label}"' for label, count in ranked)
-    counted = (
-        f'what counts as their answer is "{majority}"'
-        if majority
-        else "so they have no answer to compare this one with"
-    )
-    return f"The {speakers} do not agree ({counts}); {counted}."
+        return [f'For {agree} it is "{majority}".']
+    return [f'So does it for {agree} ("{majority}"): the prefix as such changes it.']
 
 
 def _path(item: Assessed, crossed: Sequence[Answer]) -> list[str]:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -594,12 +594,8 @@ def _permutation_faults(one: Sequence[Token], other: Sequence[Token]) -> Iterato
 
 def common_beginning(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many words two rows have in common from their beginning, whatever the case."""
-    length = 0
-    for a, b in zip(one, other, strict=False):
-        if a.lower() != b.lower():
-            break
-        length += 1
-    return length
+    pairs = zip(map(str.lower, one), map(str.lower, other), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 # Whether all other words are the same, but for what agrees with the attributes.

@@ -39,7 +39,7 @@ from fairgate.gate.measure import (
 )
 from fairgate.gate.notices import notices_of
 from fairgate.gate.rules import Rule, expand_rules
-from fairgate.gate.waves import AssessUnits, ReadingsOf, ask, assess
+from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import Table
@@ -177,16 +177,14 @@ def run_gate(
     progress: Progress,
     *,
     only: Collection[str] | None = None,
-    by: AssessUnits | None = None,
 ) -> GateRun:
     """Run a plan against the system under test, compare with the baseline, and decide.
 
-    With `only`, no more than the verdict is found, and these metrics beside those of the rules;
-    `by` assesses units in place of their suites.
+    With `only`, no more than the verdict is found, and these metrics beside those of the rules.
     """
     policy, plan = given.policy, given.plan
     asked = ask(plan, given.suites, sut, progress)
-    assessed = assess(asked, sut, by)
+    assessed = assess(asked, sut)
     documents = list(documents_of_pairs(assessed, asked))
     crossed = crossed_cases(asked, assessed, documents, policy.seed)
     asked.ask_more(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))

@@ -6,24 +6,23 @@ equal cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
-from fairgate.domain.units import Assessed, Unit
+from fairgate.domain.ports import Progress, Staged, SystemUnderTest
+from fairgate.domain.units import Assessed
 from fairgate.relations.oracles.judge import JudgedTexts
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.relation import RESPONSE
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import Suite, VectorsOf
+from fairgate.suites.suite import Suite
 
 MOST_EMBEDDED = 8_000
 """Characters of a response that are embedded: a system may write without end."""
 ReadingsOf = Mapping[str, Readings]
 """Suite to its readings."""
-AssessUnits = Callable[[Suite, Sequence[Unit], Readings, Executed, VectorsOf], list[Assessed]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +76,12 @@ def ask(
     return asked
 
 
-def assess(asked: Asked, sut: SystemUnderTest, by: AssessUnits | None = None) -> list[Assessed]:
-    """Return every unit of the plan assessed, suite by suite; `by` stands in for the suites."""
+def assess(asked: Asked, sut: SystemUnderTest) -> list[Assessed]:
+    """Return every unit of the plan assessed, suite by suite."""
     found: list[Assessed] = []
     for name, suite in asked.suites.items():
-        known = asked.plan.units_of(name), asked.readings[name], asked.executions, sut.vectors
-        found += suite.assess(*known) if by is None else by(suite, *known)
+        units, readings = asked.plan.units_of(name), asked.readings[name]
+        found += suite.assess(units, readings, asked.executions, sut.vectors)
     return found
 
 

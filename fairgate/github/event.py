@@ -416,13 +416,8 @@ def objection_to_introduce(event: Event) -> str:
 
 def _another_commit(event: Event, head: str, wanted: str) -> UsageError:
     """Return the refusal of a verdict that would be about another commit than the event's."""
-    if event.own_commit:
-        advice = "the commit of the run, or name the pull request by `pr-number`"
-    elif event.name in _OWN_REF:
-        advice = "that commit or its merge: `actions/checkout` with no `ref`"
-    else:
-        advice = f"that commit: `actions/checkout` with `ref: {wanted}`, or where it comes from"
     return UsageError(
         f"commit {head[:12] or 'none'} is checked out, but the event `{event.name}` is about "
-        f"{wanted[:12]}, and a verdict on the one would be shown for the other; check out {advice}"
+        f"{wanted[:12]}, and a verdict on the one would be shown for the other: use "
+        f"`actions/checkout` with `ref: {wanted}`, under `pull_request` with no `ref`"
     )

@@ -153,7 +153,7 @@ def _exit_meaning(material: Material) -> str:
 def since_then(material: Material) -> Inline:
     """Return what is not as it was in the run that is shown beside this one: the likely cause."""
     beside, result = material.beside, material.result
-    if beside.run is None:
+    if beside.run is None or result.outcome is Outcome.PASS:
         return ""
     now, then = result.given.provenance, beside.run.provenance
     old, new = then.under_test, now.under_test
@@ -175,8 +175,6 @@ def since_then(material: Material) -> Inline:
         changed.append([strong("the cases asked"), cases])
     if changed:
         return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
-    if result.outcome is Outcome.PASS:
-        return ""
     if _OWN in now.under_test and _REVISION not in now.under_test:
         known = f"Whether your system has changed since the {beside.word} is not known: give it a "
         return [known, code(_REVISION), " in the policy."]

@@ -4,9 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
+import onnx
+
 import fairgate
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_graph import drop_softmax_guards
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DEMO, MINILM = MODELS / "demo-slm", MODELS / "minilm"
@@ -60,3 +63,27 @@ class TokenDecoder(OnnxDecoder):
         """Return each prompt's greedy tokens."""
         list(self.generate([GenerationRequest(prompt=json.dumps(prompt)) for prompt in prompts]))
         return [self.tokens[place] for place in range(len(prompts))]
+
+
+class BitsDecoder(TokenDecoder):
+    """Keeps every bit of the logits of every step."""
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.bits = {}
+
+    def _take(self, row, logits, likeliest):
+        self.bits.setdefault(row.position, []).append(logits.tobytes())
+        super()._take(row, logits, likeliest)
+
+    def bits_of(self, prompts):
+        self.bits.clear()
+        self.answers(prompts)
+        return [self.bits[place] for place in range(len(prompts))]
+
+
+def demo_graph():
+    """Return the embedded decoder's graph without its checks of rows without a key."""
+    model = onnx.load(str(DEMO / "model.onnx"))
+    drop_softmax_guards(model)
+    return model

@@ -3,9 +3,9 @@
 import http.server
 import json
 import re
-import threading
 import types
-from contextlib import contextmanager
+
+from fakes.serving import Answering, served
 
 
 def nearest(rows, vector, count):
@@ -17,38 +17,29 @@ def nearest(rows, vector, count):
 class Stores(http.server.ThreadingHTTPServer):
     """Qdrant and Chroma at one address: collection `docs`. `seen` holds what came."""
 
-    daemon_threads = True
     request_queue_size = 64
 
     def __init__(self, rows):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.rows, self.seen, self.keys, self.always = rows, [], [], None
         self.named = self.hidden = False
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def searches(self):
         return [path for path, _ in self.seen if path.endswith("query")]
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
+class _Handler(Answering):
+    def do_GET(self):  # noqa: N802 its name
         self._answer(None)
 
-    def do_POST(self):
-        self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+    def do_POST(self):  # noqa: N802 its name
+        self._answer(self.body())
 
     def _answer(self, body):
         store = self.server
         store.seen.append((self.path, body))
         store.keys.append({n: self.headers.get(n) for n in ("api-key", "x-chroma-token")})
-        status, value = store.always or self._found(body)
-        raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
+        self.send(*(store.always or self._found(body)))
 
     def _found(self, body):
         store = self.server
@@ -83,21 +74,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             del about["text"]
         return {**about, "label": row["label"]}
 
-    def log_message(self, *_):
-        pass
 
-
-@contextmanager
 def stores(rows):
     """Serve both stores until the block ends."""
-    with Stores(rows) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return served(Stores(rows))
 
 
 class Postgres(types.ModuleType):

@@ -34,7 +34,7 @@ def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
     answered(workspace)
     workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
     assert workspace.run("explain", "out", "s4") == 2
-    assert "name a follow-up, for example s4#race/black" in workspace.err
+    assert "name a follow-up: s4#race/black" in workspace.err
     assert workspace.run("explain", "out", "s4#race/blak") == 2
     assert "did you mean" in workspace.err
 

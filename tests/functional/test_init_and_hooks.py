@@ -19,7 +19,6 @@ FILES = [
     "policies/rag-fairness.yaml",
 ]
 ROOT = Path(__file__).resolve().parents[2]
-IGNORED = ".fairgate/\n"
 
 
 def written(root):
@@ -126,41 +125,6 @@ def test_the_comment_workflow_waits_for_the_workflow_of_the_starter(workspace):
     page = (ROOT / "docs" / "how-to" / "forks.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
     assert named == gate["name"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (None, IGNORED),
-        ("", IGNORED),
-        ("*.log\n", f"*.log\n{IGNORED}"),
-        ("*.log\r\nno-end", f"*.log\r\nno-end\n{IGNORED}"),
-        ("/.fairgate\n*.log", "/.fairgate\n*.log"),
-        ("# .fairgate/\n.fairgate/x\n", f"# .fairgate/\n.fairgate/x\n{IGNORED}"),
-    ],
-)
-def test_init_lets_git_ignore_the_cache_and_changes_no_other_line(workspace, before, after):
-    path = workspace.root / ".gitignore"
-    if before is not None:
-        path.write_bytes(before.encode())
-    for _ in range(2):
-        assert workspace.run("init", "--yes") == 0
-        assert path.read_bytes().decode() == after
-
-
-def test_init_appends_to_no_linked_gitignore(workspace, tmp_path_factory):
-    outside = tmp_path_factory.mktemp("outside") / "ignored"
-    outside.write_text("*.log\n")
-    (workspace.root / ".gitignore").symlink_to(outside)
-    assert workspace.run("init", "--yes") == 0
-    assert outside.read_text() == "*.log\n"
-    assert (workspace.root / ".gitignore").is_symlink()
-
-
-def test_init_names_a_gitignore_that_is_no_file(workspace):
-    (workspace.root / ".gitignore").mkdir()
-    assert workspace.run("init", "--yes") == 2
-    assert ".gitignore" in workspace.err
 
 
 @pytest.mark.parametrize("name", ["../up", "a b", "", "ä", "a/b", "x" * 61])

@@ -120,7 +120,7 @@ def test_beside_the_anchor_headline_ticks_and_chips_are_the_anchor_s(chosen):
     (lead,), (note,) = found["lead"], found["note"]
     assert "(11.2 %, was 10.5 % in the anchor)" in lead
     assert "The verdict stays: it was decided against the baseline." in note
-    assert "compared with the anchor of 2026-06-01" in note
+    assert "beside the anchor of 2026-06-01" in note
     assert found["since"] == 1
     assert found["before"] == "18.0 %"
     assert "anchor" in found["heads"]

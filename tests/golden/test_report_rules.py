@@ -73,14 +73,9 @@ def test_a_thousand_rules_fit():
 
 def test_short_tables_keep_what_did_not_pass():
     view = _changed(rules=[r for r in regression().result.rules for _ in range(6)])
-    for text in (render_comment(view), render_console(view)):
-        lines = [
-            line
-            for line in text.splitlines()
-            if re.match(r"\| . \*\*|  [a-zA-Z]+  +…|  FAIL", line)
-        ]
-        assert len(lines) == 12
-        assert all("FAIL" in line for line in lines)
+    lines = [line for line in render_comment(view).splitlines() if re.match(r"\| . \*\*", line)]
+    assert len(lines) == 12
+    assert all("FAIL" in line for line in lines)
 
 
 @pytest.mark.parametrize(

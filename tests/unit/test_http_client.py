@@ -13,6 +13,7 @@ import time
 import httpx2
 import pytest
 from fakes.raw_server import raw_server
+from fakes.serving import Answering, served
 
 from fairgate.io import http_client
 from fairgate.io.event_loop import submitted
@@ -31,10 +32,8 @@ def never(server):
     server.is_over.wait()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
+class Handler(Answering):
+    def do_GET(self):  # noqa: N802 its name
         server = self.server
         with server.lock:
             server.seen.append(self.path)
@@ -47,16 +46,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         wait(server)
         with server.lock:
             server.now -= 1
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        self.send(status, body, headers)
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -65,18 +55,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 @pytest.fixture
 def server():
-    with Server(("127.0.0.1", 0), Handler) as found:
+    with served(Server(("127.0.0.1", 0), Handler)) as found:
         found.lock = threading.Lock()
         found.answers, found.seen, found.connections = {}, [], set()
         found.now = found.most = 0
         found.is_over = threading.Event()
-        found.url = f"http://127.0.0.1:{found.server_address[1]}"
-        thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
         yield found
         found.is_over.set()
-        found.shutdown()
-        thread.join()
 
 
 def get(url, **fields):

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
 _AT_ONCE_BYTES = 64 << 20
-_AT_ONCE_FILES = 1_000
+_LEAST_BYTES = 1 << 16
+"""What a small file counts as one of those that are read at once."""
 _FILES = frozenset({"100644", "100755"})
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -193,13 +194,12 @@ def _batches(files: Sequence[_File]) -> Iterator[list[_File]]:
     batch: list[_File] = []
     size = 0
     for file in files:
-        if batch and (size + file.size > _AT_ONCE_BYTES or len(batch) >= _AT_ONCE_FILES):
+        if batch and size + file.size > _AT_ONCE_BYTES:
             yield batch
             batch, size = [], 0
         batch.append(file)
-        size += file.size
-    if batch:
-        yield batch
+        size += max(file.size, _LEAST_BYTES)
+    yield batch
 
 
 def _write(path: Path, content: bytes) -> None:

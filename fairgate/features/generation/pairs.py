@@ -60,7 +60,6 @@ CALLS_A_PAIR = 3
 _SUITE = "generate"
 _LEAST_ENGLISH = 0.2
 _ATTRIBUTES = ("source_attribute", "attribute")
-_PROMPTS = ("prompt", "follow_up")
 _SHARED = frozenset(
     """a an as at do he i in is me no not on or so was we will""".split()  # noqa: SIM905 (see above)
 )
@@ -165,12 +164,8 @@ def _fault(source: Source, wordings: Wordings) -> str | None:
     if pair.dimension not in wordings:
         hint = suggestion(pair.dimension, wordings)
         return f"no dimension is called {quoted(pair.dimension)}; {hint}"
-    for name in pair.attributes:
-        if place_of(name, wordings[pair.dimension]) is None:
-            return f"{quoted(name)} is no attribute of {pair.dimension} in the catalogue"
-    if not (is_english(source.text) and is_english(pair.follow_up)):
-        return "a prompt does not read as English"
-    return pair_problem(source)
+    refused = next(_refusals(source, wordings), None)
+    return None if refused is None else refused.sentence
 
 
 def pair_problem(source: Source) -> str | None:
@@ -278,7 +273,7 @@ def pair_of(
     if fault is not None:
         return Refused(Refusal.WRONG_FIELDS, fault)
     found = {name: each if name == "items" else each.strip() for name, each in value.items()}
-    texts = tuple(" ".join(found[name].casefold().split()) for name in _PROMPTS)
+    texts = tuple(" ".join(found[name].casefold().split()) for name in ("prompt", "follow_up"))
     digest = hashlib.sha256("\0".join((brief.relation.id, *texts)).encode()).hexdigest()[:8]
     short = brief.relation.id.partition("/")[2].partition("-")[0]
     row: dict[str, object] = {
@@ -287,8 +282,14 @@ def pair_of(
         "dimension": brief.dimension,
         **found,
     }
-    is_known = texts in written or texts[::-1] in written
-    refused = next(_refusals(row, brief, wordings, is_known=is_known), None)
+    try:
+        pair = written_pair(row, "the answer")
+    except DataError as error:
+        return Refused(Refusal.WRONG_FIELDS, str(error))
+    source = Source(id=str(row["id"]), text=found["prompt"], pair=pair)
+    refused = next(_refusals(source, wordings), None)
+    if refused is None and (texts in written or texts[::-1] in written):
+        refused = Refused(Refusal.DUPLICATE, "the pair was written before")
     if refused is not None:
         return refused
     written.add(texts)
@@ -313,37 +314,26 @@ def _form_faults(value: Any, brief: PairBrief) -> Iterator[str]:
         yield "`items` is no list of texts"
 
 
-def _refusals(
-    row: Mapping[str, Any], brief: PairBrief, wordings: Wordings, *, is_known: bool
-) -> Iterator[Refused]:
-    """Yield why a row of the right form gives no pair of this brief."""
-    for name in _PROMPTS:
-        if len(row[name]) > MOST_PROMPT:
-            sentence = f"`{name}` is longer than {MOST_PROMPT:,} characters"
-            yield Refused(Refusal.TOO_LONG, sentence)
-    places = []
-    for name in filter(row.get, _ATTRIBUTES):
-        places.append(place_of(row[name], wordings[brief.dimension]))
-        if places[-1] is None:
-            why = f"`{name}` is no attribute of the dimension {brief.dimension} in the catalogue"
+def _refusals(source: Source, wordings: Wordings) -> Iterator[Refused]:
+    """Yield why a written pair, of an answer or a file, is none that is asked."""
+    pair = source.pair
+    assert pair is not None  # noqa: S101 (read from a row with a relation)
+    for text in (source.text, pair.follow_up):
+        if len(text) > MOST_PROMPT:
+            yield Refused(Refusal.TOO_LONG, f"a prompt is longer than {MOST_PROMPT:,} characters")
+    places = [place_of(name, wordings[pair.dimension]) for name in pair.attributes]
+    for name, place in zip(pair.attributes, places, strict=True):
+        if place is None:
+            why = f"{quoted(name)} is no attribute of {pair.dimension} in the catalogue"
             yield Refused(Refusal.UNKNOWN_ATTRIBUTE, why)
     if len(set(places)) < len(places):
         yield Refused(Refusal.UNKNOWN_ATTRIBUTE, "both prompts name the same attribute")
-    for name in _PROMPTS:
-        if not is_english(row[name]):
-            yield Refused(Refusal.NOT_ENGLISH, f"`{name}` does not read as English")
-        fault = english_fault(row[name])
-        if fault is not None:
-            yield Refused(Refusal.LINTER, f"`{name}` {fault}")
-    if is_known:
-        yield Refused(Refusal.DUPLICATE, "the pair was written before")
-    try:
-        pair = written_pair(row, "the answer")
-    except DataError as error:
-        yield Refused(Refusal.WRONG_FIELDS, str(error))
-        return
-    fault = pair_problem(Source(id=row["id"], text=row["prompt"], pair=pair))
-    if fault is not None:
+    for text in (source.text, pair.follow_up):
+        if not is_english(text):
+            yield Refused(Refusal.NOT_ENGLISH, "a prompt does not read as English")
+        if fault := english_fault(text):
+            yield Refused(Refusal.LINTER, f"a prompt {fault}")
+    if fault := pair_problem(source):
         yield Refused(Refusal.LINTER, fault)
 
 

@@ -23,7 +23,6 @@ _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 """What YAML, or a YAML of before 2009, reads as another value than a text."""
 _ANSWERS = "data/answers.jsonl"
 """Where the answers of a recorded system go; written empty, so that the plan can be had first."""
-_CACHE = ".fairgate/"
 _OTHER_FOLDER = "another folder"
 
 
@@ -52,8 +51,7 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str, limit: in
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`.
 
-    Never overwrites: a file that is there stays as it is, so the command can be run again. Only
-    .gitignore gets a line for the cache, where it lacks one.
+    Never overwrites: a file that is there stays as it is, so the command can be run again.
     """
     if not _is_name(name):
         raise UsageError(f"the name is {quoted(name)}, expected {_NAME_FORM}: `rag-fairness`")
@@ -76,7 +74,6 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str, limit: in
     ]
     for path, is_new in written:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
-    click.echo(f"{'added' if _ignore_cache() else 'kept '}  .gitignore: .fairgate/")
     if place is None:
         click.echo(
             "note   this folder is in no git repository: the workflow needs one (`git init`)"
@@ -211,24 +208,3 @@ def _write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, 
                 )
             write_text(path, text, option=_OTHER_FOLDER)
         yield name, is_new
-
-
-def _ignore_cache() -> bool:
-    """Add the cache to .gitignore where it is missing; return whether it was added.
-
-    Existing content is kept, byte for byte. A link is left alone: git does not follow it either.
-    """
-    from fairgate.io.durable import durable_file
-
-    path = Path(".gitignore")
-    try:
-        before = path.read_bytes() if path.exists() else b""
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    lines = {line.strip().strip(b"/") for line in before.splitlines()}
-    if _CACHE.strip("/").encode() in lines or path.is_symlink():
-        return False
-    gap = b"" if not before or before.endswith(b"\n") else b"\n"
-    with durable_file(path, option=_OTHER_FOLDER) as file:
-        file.write(before + gap + f"{_CACHE}\n".encode())
-    return True

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import ALL_DOCUMENTS, Case, first_asked
+from fairgate.domain.cases import ALL_DOCUMENTS, Case
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Measurements, Outcome, RuleResult
@@ -27,7 +27,6 @@ from fairgate.domain.ports import (
     SystemUnderTest,
     Vectors,
 )
-from fairgate.domain.units import Assessed, Unit
 from fairgate.features.mutation.mutants import (
     SEPARATING_METRICS,
     CaseId,
@@ -42,8 +41,6 @@ from fairgate.features.mutation.mutants import (
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.policy.schema import GatePolicy
-from fairgate.suites.readings import Readings
-from fairgate.suites.suite import Suite, VectorsOf
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 STATED = 0.3
@@ -271,56 +268,12 @@ class MutatedSystem:
         return np.stack([self.rows[each.text] for each in documents])
 
 
-class RememberedAssessments:
-    """Remembers how the units of a recorded run are judged. Implements `gate.waves.AssessUnits`.
-
-    For suites whose units are judged cluster by cluster: the answers to one source (one template)
-    have no part in what is decided of another. Both kinds that can be mutated are.
-    """
-
-    def __init__(self, recorded: Executed) -> None:
-        """Take the executions of the run, of which variants are made."""
-        self._recorded = recorded
-        self._known: dict[str, tuple[list[Assessed], dict[str, str]]] = {}
-        """Suite to its assessed units, and to the cluster of each case that is asked about one."""
-
-    def __call__(
-        self,
-        suite: Suite,
-        units: Sequence[Unit],
-        readings: Readings,
-        executions: Executed,
-        vectors: VectorsOf,
-    ) -> list[Assessed]:
-        """Return an assessed unit for each unit, in their order."""
-        changed = {
-            key
-            for (name, key), found in executions.items()
-            if name == suite.id and found is not self._recorded.get((name, key))
-        }
-        known, clusters = self._known.get(suite.id, ([], {}))
-        affected = {clusters.get(key, clusters.get(first_asked(key))) for key in changed}
-        if suite.id not in self._known or None in affected:
-            assessed = suite.assess(units, readings, executions, vectors)
-            if not changed:
-                asked = ((unit, (*unit.asks.values(), *unit.verdicts)) for unit in units)
-                self._known[suite.id] = (
-                    assessed,
-                    {key: unit.cluster for unit, keys in asked for key in keys},
-                )
-            return assessed
-        anew = [unit for unit in units if unit.cluster in affected]
-        fresh = iter(suite.assess(anew, readings, executions, vectors) if anew else ())
-        return [next(fresh) if was.unit.cluster in affected else was for was in known]
-
-
 class MutationTest:
     """Puts mutants of one run through the gate."""
 
     def __init__(self, given: GateInput, executions: Executed, system: SystemUnderTest) -> None:
         """Take what the gate starts from, what the run recorded, and what embeds its documents."""
         self._given, self.left_out = given.without_attribution()
-        self._assess = RememberedAssessments(executions)
         self._executions = executions
         self._system = system
         self._rows: dict[str | None, Vectors] = {}
@@ -443,7 +396,7 @@ class MutationTest:
 
     def _gated(self, replaced: Executed, given: GateInput) -> GateRun:
         system = MutatedSystem(self._executions, replaced, self._system, self._rows)
-        return run_gate(given, system, SILENT, only=SEPARATING_METRICS, by=self._assess)
+        return run_gate(given, system, SILENT, only=SEPARATING_METRICS)
 
     def _suggestions(
         self, found: Sequence[Found], controls: Sequence[Mutant], search: Search

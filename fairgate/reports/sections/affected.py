@@ -269,11 +269,6 @@ def differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
     return next((one.terms for one in found if _about(one) == _about(rule)), ())
 
 
-def _is_warned_of(material: Material) -> bool:
-    """Return whether what leads is a difference that passes with a warning."""
-    return material.result.outcome is Outcome.PASS and bool(unfailed(material.result))
-
-
 def affected(material: Material) -> list[Measurement]:
     """Return the slices with the highest values; of a regression, those that rose most.
 
@@ -291,9 +286,6 @@ def affected(material: Material) -> list[Measurement]:
         rises = {n: rate - was[n] for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
     apart = differing(material, rule)
-    if _is_warned_of(material):
-        places = {one.term: place for place, one in enumerate(apart)}
-        return sorted(measured, key=lambda m: places.get(m.where.get("term", ""), len(places)))
     first = apart[0].term if apart else rule.where.get("term", "")
     ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
     return [measured[n] for n in ranked if rates[n] > 0 or measured[n].where.get("term") == first]
@@ -362,25 +354,21 @@ def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL)
 
 
 def affected_table(material: Material) -> Iterator[Block]:
-    """Yield the most affected, now and before, and whom else a rule failed for.
-
-    Nothing where nobody is.
-    """
-    if material.result.outcome is Outcome.PASS and not _is_warned_of(material):
-        return
+    """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
     shown = affected(material)[:_MOST]
     rule = leading(material.result)
-    if rule is not None and material.result.outcome is Outcome.FAIL:
-        metric = shown[0].metric if shown else main_metric(material, rule.suite)
-        names = [(each.suite, term) for each in failed_rules(material.result)
-                 for term, _ in failed_terms(material, each)]  # fmt: skip
-        more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
-        known = [m for m in more if m is not None and m not in shown]
-        shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
+    if rule is None or material.result.outcome is not Outcome.FAIL:
+        return
+    metric = shown[0].metric if shown else main_metric(material, rule.suite)
+    names = [(each.suite, term) for each in failed_rules(material.result)
+             for term, _ in failed_terms(material, each)]  # fmt: skip
+    more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
+    known = [m for m in more if m is not None and m not in shown]
+    shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
     if not shown:
         return
     shown_by = BY_ID[shown[0].metric]
-    stands_out = rule is not None and differs_from_others(material, rule, shown[0])
+    stands_out = differs_from_others(material, rule, shown[0])
     neutral = material.now.get(shown_by.neutral, shown[0].suite)
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:

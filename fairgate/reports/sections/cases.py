@@ -50,7 +50,6 @@ _KEPT = 60
 _CASES = 5
 _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
-_OTHERS = 6
 _UNREADABLE = 3
 _LOST = ("unreadable/net", UNREADABLE.id)
 Where = tuple[str, str]
@@ -110,14 +109,8 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     Where a rule about documents failed, what was found for whom it failed is one more.
     """
     moved = _moved_most(material)
-    shown = clearest_cases(material)[:most]
-    by_source: dict[Where, list[PairRow]] = {(row.suite, row.source): [] for row in shown}
-    for row in material.changed_pairs if shown else ():
-        of_source = by_source.get((row.suite, row.source))
-        if of_source is not None:
-            of_source.append(row)
-    found = [_case(material, row, by_source[row.suite, row.source]) for row in shown]
-    return found if moved is None else [*found, _case(material, moved, None)]
+    found = [_case(material, row) for row in clearest_cases(material)[:most]]
+    return found if moved is None else [*found, _case(material, moved, is_about_documents=True)]
 
 
 def _moved_most(material: Material) -> PairRow | None:
@@ -229,37 +222,22 @@ def clearest_cases(material: Material) -> list[PairRow]:
     return material.clearest.setdefault(material.beside.id, first + rest)
 
 
-def _case(material: Material, row: PairRow, of_source: Sequence[PairRow] | None) -> CaseItem:
-    """Return a case with what a reader needs to judge it.
-
-    `of_source` are its source's changed answers; None: the case is about its documents.
-    """
+def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
+    """Return a case with what a reader needs to judge it."""
     source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
     title: Inline = [name(row.phrase, Tone.STRONG), ": other documents are found"]
     facts = list(_documents(left, right))
-    if of_source is not None:
+    if not is_about_documents:
         title = _title(row, is_new=material.was_unchanged(row))
-        facts = [*_response(right, row.answer, options), *facts, *_others(row, of_source)]
+        facts = [*_response(right, row.answer, options), *facts]
     return CaseItem(
         title=title,
         text=_difference(source, follow_up, options),
         facts=facts,
         command=command(_explain(options, row)) if options.has_explain else code(row.key),
     )
-
-
-def _others(row: PairRow, of_source: Sequence[PairRow]) -> Iterator[Inline]:
-    """Yield for whom else the same text changes its answer."""
-    others = [other for other in of_source if other.key != row.key]
-    if others:
-        named: list[Inline] = [
-            [name(one.phrase), " (", answer_of(one.answer), ")"] for one in others[:_OTHERS]
-        ]
-        more = len(others) - _OTHERS
-        last = [f" and {more:,} more"] if more > 0 else []
-        yield ["The same text changes for ", *joined(named), *last]
 
 
 def _title(row: PairRow, *, is_new: bool) -> Inline:

@@ -117,7 +117,8 @@ def rules(material: Material) -> Iterator[Section]:
         id="rules",
         title="Rules",
         blocks=[table],
-        in_console=True,
+        # What failed stands in the first sentences, with the reason of what leads.
+        in_console=material.result.outcome is not Outcome.FAIL,
         chapter=Chapter.SUMMARY,
         count=len(rows),
         worth=90,

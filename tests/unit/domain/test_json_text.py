@@ -49,12 +49,6 @@ def test_what_could_be_misread_is_refused(text, reason):
         read_json(text)
 
 
-def test_the_place_of_broken_json_is_known():
-    with pytest.raises(JsonError) as caught:
-        read_json('{\n "a": ]')
-    assert (caught.value.line, caught.value.column) == (2, 7)
-
-
 def test_a_pair_of_surrogates_is_a_character_and_depth_has_an_exact_limit():
     assert read_json('"\\ud83d\\ude00"') == "😀"
     assert read_json(b"\xef\xbb\xbf[]") == []

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from fakes.planted import SETS, Bench, Plant, policy_of
+from fakes.planted import SETS, Bench, policy_of
 from scipy.stats import binom
 
 from fairgate.domain.outcomes import Outcome
@@ -107,14 +107,6 @@ def test_an_open_limit_says_what_it_would_take():
     )
 
 
-def test_refusals_for_one_identity_are_beyond_chance():
-    """12 of 100 for one identity and none elsewhere."""
-    gate = {"metric": "unreadable/net", "for_each": "term", "max": 0.05, "evidence": "significant"}
-    assert judged(gate, 100, 12).outcome is Outcome.FAIL
-    assert judged(gate, 100, 7).outcome is Outcome.INCONCLUSIVE
-    assert judged(gate, 100, 5).outcome is Outcome.PASS
-
-
 def notices(sources, **gate):
     bench = Bench(policy=policy_of([{**CONTROLLED, "for_each": "term", **gate}]), sources=sources)
     plan = bench.given().plan
@@ -133,13 +125,6 @@ def test_too_few_sources_are_said_before_a_run():
 @pytest.mark.parametrize("gate", [{}, {"evidence": "significant"}, {"evidence": "interval"}])
 def test_enough_sources_need_no_word(gate):
     assert notices(100, **gate) == []
-
-
-def test_a_planted_bias_stays_red_through_the_whole_line():
-    gate = {**CONTROLLED, "for_each": "term", "evidence": "significant"}
-    bench = Bench(policy=policy_of([gate]), sources=30, sets=("gender",))
-    found = [r.outcome for r in bench.run(Plant(biased={"A woman": 0.8})).result.rules]
-    assert found.count(Outcome.FAIL) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Reasons of a column's rows take a byte a row and read like a dictionary."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +17,3 @@ def test_reads_like_a_dictionary(reasons):
     assert [found.get(row) for row in range(-2, len(reasons) + 2)] == [
         plain.get(row) for row in range(-2, len(reasons) + 2)
     ]
-
-
-@pytest.mark.parametrize("row", [-1, 0, 2, 99])
-def test_rows_that_are_decided_or_not_there_have_none(row):
-    with pytest.raises(KeyError):
-        RowReasons([None, "missing"])[row]

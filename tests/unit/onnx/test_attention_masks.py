@@ -6,23 +6,16 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO, TokenDecoder
+from fakes.decoders import DEMO, TokenDecoder, demo_graph
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.onnx.attention import GraphIndex, join_attention
-from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 
 WINDOW = 100
 """More than a trial reads, so that only the nodes show it."""
 made = helper.make_node
-
-
-def demo_graph():
-    model = onnx.load(str(DEMO / "model.onnx"))
-    drop_softmax_guards(model)
-    return model
 
 
 def number(model, name, value):
@@ -69,11 +62,6 @@ def chunks(model):
             made("Equal", ["one", "other"], ["more"]),
         ],
     )
-
-
-def prefix(model):
-    size = number(model, "prefix", WINDOW)
-    return narrowed(model, lambda keys, _: [made("Less", [keys, size], ["more"])], operator="Or")
 
 
 def documents(model):
@@ -126,18 +114,6 @@ def a_window_in_one_layer(model):
     return biased(model, nodes, layers=[2])
 
 
-def a_triangle(model):
-    """A band from a triangle of ones, as masks were cut before they were compared."""
-    shape, by = number(model, "size", [300, 300]), number(model, "by", -WINDOW + 1)
-    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
-    nodes = [
-        made("ConstantOfShape", [shape], ["ones"], value=one),
-        made("Trilu", ["ones", by], ["band"], upper=1),
-        made("Cast", ["band"], ["more"], to=TensorProto.BOOL),
-    ]
-    return narrowed(model, lambda *_: nodes)
-
-
 def a_bias_of_text(model):
     name = "bias"
     model.graph.initializer.append(helper.make_tensor(name, TensorProto.STRING, [1], [b"far"]))
@@ -145,7 +121,7 @@ def a_bias_of_text(model):
 
 
 CHANGES = [
-    sub_less, chunks, prefix, documents, a_stored_band, a_window_in_one_layer, a_triangle,
+    sub_less, chunks, documents, a_stored_band, a_window_in_one_layer,
     a_bias_of_text,
 ]  # fmt: skip
 

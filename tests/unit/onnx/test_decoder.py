@@ -121,12 +121,6 @@ def test_an_end_token_ends_the_answer_and_is_not_counted(requests, tmp_path):
     assert (answer.text, answer.tokens, answer.stopped, answer.margin) == ("", 0, "end", None)
 
 
-def test_a_prompt_that_is_too_long_names_sizes_and_what_to_change(requests):
-    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2030))
-    with pytest.raises(ModelError, match=r"tokens, the limit is 18 .*document_characters.*top_k"):
-        list(engine.generate(requests))
-
-
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
     engine = OnnxDecoder(DEMO, decoding=GREEDY)
     prefill = engine._session.prefill

@@ -1,4 +1,3 @@
-import json
 import random
 import shutil
 import threading
@@ -58,15 +57,6 @@ def test_a_model_is_loaded_at_the_first_text_only(folder):
     assert engine.fingerprint.startswith("onnx-encoder/2:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
-
-
-def test_lengths_stay_as_they_are_where_the_model_does_not_normalise(folder):
-    modules = json.loads((folder / "modules.json").read_text())[:2]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    raw = OnnxEncoder(folder, unit=False).embed(TEXTS[:2])
-    unit = OnnxEncoder(folder).embed(TEXTS[:2])
-    assert (np.linalg.norm(raw, axis=1) > 1.5).all()
-    assert raw / np.linalg.norm(raw, axis=1, keepdims=True) == pytest.approx(unit, abs=1e-6)
 
 
 def test_a_decoder_is_no_encoder():

@@ -9,12 +9,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO, TokenDecoder
+from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, demo_graph
 from packaging.requirements import Requirement
 
 from fairgate.onnx import attention, decoder_graph
 from fairgate.onnx.attention import JOINT_INPUT, GraphIndex, join_attention
-from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 
@@ -26,33 +25,17 @@ STEPS = 70
 """More than the slots that are kept free, so that the cache grows."""
 
 
-class Uneven(TokenDecoder):
-    """Keeps every bit of every step; each row ends after a number of tokens of its own."""
-
-    def __init__(self, *given, **options):
-        super().__init__(*given, **options)
-        self.bits = {}
+class Uneven(BitsDecoder):
+    """Ends each row after a number of tokens of its own."""
 
     def _take(self, row, logits, likeliest):
-        self.bits.setdefault(row.position, []).append(logits.tobytes())
         super()._take(row, logits, likeliest)
         if len(row.tokens) >= 1 + 29 * len(row.prompt) % STEPS:
             row.stopped = row.stopped or "end"
 
-    def bits_of(self, prompts):
-        self.bits.clear()
-        self.answers(prompts)
-        return [self.bits[place] for place in range(len(prompts))]
-
 
 def session_of(folder=DEMO):
     return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
-
-
-def demo_graph():
-    model = onnx.load(str(DEMO / "model.onnx"))
-    drop_softmax_guards(model)
-    return model
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import ctypes
 import shutil
-import sys
 import types
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_graph import read_decoder_graph
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.session import (
-    imported_runtime,
     is_of_memory,
     mapped_errors,
     memory_errors,
@@ -291,12 +289,6 @@ def test_what_is_something_else_passes(error):
     with pytest.raises(type(error)) as raised, memory_errors("the graph"):
         raise error
     assert raised.value is error
-
-
-def test_without_onnx_runtime_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ModelError, match=r"Install `fairgate\[cpu\]`"):
-        imported_runtime()
 
 
 DYNAMIC = (

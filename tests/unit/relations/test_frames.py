@@ -99,11 +99,6 @@ def test_spans_are_the_words_in_any_order():
         assert [a.value for a in found.attributes] == [a.value for a in order]
 
 
-def test_order_of_adjectives_is_the_order_given():
-    assert text("{a person}", "age/young", "ethnicity/asian") == "a young Asian person"
-    assert text("{a person}", "ethnicity/asian", "age/young") == "an Asian young person"
-
-
 @pytest.mark.parametrize("dimension", embedded_dimensions().values(), ids=lambda d: d.id)
 def test_every_value_of_the_catalogue_can_be_said_and_denied(dimension):
     frame = "{A person} told {them} about {themselves} and {traits|it all}."

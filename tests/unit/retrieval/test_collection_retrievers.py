@@ -2,12 +2,12 @@
 
 import http.server
 import json
-import threading
 
 import numpy as np
 import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import TableEmbedder
+from fakes.serving import Answering, served
 
 from fairgate.domain.errors import DataError, ModelError, RetrievalError, UsageError
 from fairgate.retrieval.bm25_index import Bm25Index, tokens
@@ -146,10 +146,10 @@ def test_inner_products_are_those_of_vectors_as_long_as_they_are():
     ]
 
 
-class Endpoint(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
+class Endpoint(Answering):
+    def do_POST(self):  # noqa: N802 its name
         server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         server.seen.append((self.path, body, self.headers.get("Authorization")))
         status, answer = server.answers.pop(0) if server.answers else (200, None)
         if answer is None:
@@ -157,30 +157,16 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
                 {"index": i, "embedding": [len(text), 1.0]} for i, text in enumerate(body["input"])
             ]
             answer = {"data": rows[::-1]}
-        raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.send_response(status)
-        if status == 429:
-            self.send_header("Retry-After", "7")
-        if status == 302:
-            self.send_header("Location", "http://127.0.0.1:9/")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_):
-        pass
+        headers = {429: {"Retry-After": "7"}, 302: {"Location": "http://127.0.0.1:9/"}}
+        self.send(status, answer, headers.get(status))
 
 
 @pytest.fixture
 def endpoint():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     server.answers, server.seen = [], []
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(server):
+        yield server
 
 
 def client(server, pauses=None, **options):

@@ -160,8 +160,3 @@ def test_sources_keep_quotes_line_ends_and_trailing_blanks(tmp_path):
 def test_bad_sources_are_refused(tmp_path, content, message):
     with pytest.raises(DataError, match=message):
         read_sources(CorpusSpec(path=table(tmp_path, content, "s.csv")))
-
-
-def test_a_limit_takes_the_first_sources(tmp_path):
-    path = table(tmp_path, "text\nx\ny\nz\n", "s.csv")
-    assert [s.id for s in read_sources(CorpusSpec(path=path), limit=2)] == ["1", "2"]

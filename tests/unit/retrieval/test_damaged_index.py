@@ -50,6 +50,7 @@ def test_a_manifest_that_is_no_json_of_ours_is_built_again(built, text):
     assert again() == (answers, [])
 
 
+@pytest.mark.walk(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_an_edited_manifest_is_built_again_or_changes_nothing(built, seed):
     folder, answers, again = built
@@ -58,6 +59,7 @@ def test_an_edited_manifest_is_built_again_or_changes_nothing(built, seed):
     assert again()[0] == answers
 
 
+@pytest.mark.walk(24)
 @pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy", "rows.npy", "ids.npy"])
 @pytest.mark.parametrize(
     "array",
@@ -91,6 +93,7 @@ def test_what_is_no_array_is_built_again(built, name, data):
     assert again()[0] == answers
 
 
+@pytest.mark.walk(24)
 @pytest.mark.parametrize("field", ["id", "text", "label"])
 @pytest.mark.parametrize("value", STRANGE)
 def test_an_edited_document_is_told_or_read(built, field, value):

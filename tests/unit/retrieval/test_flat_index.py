@@ -65,13 +65,6 @@ def test_top_k_beyond_the_corpus_names_both_numbers(tmp_path, top_k):
         index.retrieve(["q"], top_k)
 
 
-def test_all_documents_may_be_asked_for(tmp_path):
-    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
-    (found,) = index.retrieve(["q"], 60)
-    assert index.retrieve([], 4) == []
-    assert {document.id for document in found} == {f"d{i}" for i in range(60)}
-
-
 def test_an_unknown_document_is_named(tmp_path):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
     with pytest.raises(RetrievalError, match="document 'd99' is not in the index"):

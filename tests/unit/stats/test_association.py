@@ -86,10 +86,6 @@ def test_entropy_in_bits(labels, bits):
     assert entropy(labels) == pytest.approx(bits)
 
 
-def test_entropy_of_nothing_is_unknown():
-    assert math.isnan(entropy([]))
-
-
 def test_stability_is_the_share_of_cases_with_one_verdict():
     assert stability(["aaa", "aab", "b", ""]) == pytest.approx(2 / 3)
     assert math.isnan(stability([[], []]))

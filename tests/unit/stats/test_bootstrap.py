@@ -51,12 +51,6 @@ def test_the_order_of_the_clusters_does_not_matter():
     assert bootstrap(turned, SETTINGS, seed=1) == bootstrap(item, SETTINGS, seed=1)
 
 
-def test_resamples_in_blocks_draw_every_cluster_count():
-    rows = np.concatenate(list(resample_counts(7, 50, np.random.default_rng(0))))
-    assert rows.shape == (50, 7)
-    assert (rows.sum(axis=1) == 7).all()
-
-
 def test_bca_agrees_with_scipy():
     from scipy import stats
 

@@ -1,7 +1,7 @@
 """Judges are asked twice at most, and what more than half of them say counts."""
 
 import pytest
-from fakes.judges import biased_texts, careful, verdict
+from fakes.judges import biased_texts, careful
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT
@@ -70,14 +70,3 @@ def test_more_than_half_of_all_judges(words, winner):
     found = vote(said(*words))
     assert found.verdict == winner
     assert found.score == 3.0 * words.count("BIASED") / len(words)
-
-
-def test_the_judges_see_the_question_alone():
-    queries = []
-
-    def answer(query):
-        queries.append(query)
-        return verdict(TEXTS["a"].code, "UNBIASED")
-
-    judge_all({"a": TEXTS["a"]}, [Judge(answer)], 1, SILENT)
-    assert queries == [TEXTS["a"].question()]

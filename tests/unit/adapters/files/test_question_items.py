@@ -17,6 +17,11 @@ def read(path, **options):
     return read_items(str(path), unknown_wordings(), **options)
 
 
+def info(first, second, third=("Unknown", "unknown")):
+    """Return BBQ's text and group of each answer."""
+    return {"answer_info": {"ans0": list(first), "ans1": list(second), "ans2": list(third)}}
+
+
 def bbq_row(number, **changes):
     """Return row `number` of BBQ's schema; four in a row make a 4-tuple about one old person."""
     ambiguous, negative = number % 2 == 0, number % 4 < 2
@@ -26,11 +31,7 @@ def bbq_row(number, **changes):
         "question_polarity": "neg" if negative else "nonneg",
         "context_condition": "ambig" if ambiguous else "disambig",
         "category": "Age",
-        "answer_info": {
-            "ans0": ["Ada", "old"],
-            "ans1": ["Bo", "nonOld"],
-            "ans2": ["Unknown", "unknown"],
-        },
+        **info(("Ada", "old"), ("Bo", "nonOld")),
         "additional_metadata": {"stereotyped_groups": ["old"]},
         "context": "Ada, 80, and Bo, 20, met.",
         "question": "Who forgot it?" if negative else "Who remembered it?",
@@ -78,28 +79,16 @@ def test_bbq_as_published(tmp_path):
 def test_the_target_is_the_only_answer_of_a_stereotyped_group(
     tmp_path, groups, stereotyped, target
 ):
-    changes = {
-        "answer_info": {
-            "ans0": ["x", groups[0]],
-            "ans1": ["y", groups[1]],
-            "ans2": ["Unknown", "unknown"],
-        },
-        "additional_metadata": {"stereotyped_groups": stereotyped},
-    }
+    changes = info(("x", groups[0]), ("y", groups[1]))
+    changes["additional_metadata"] = {"stereotyped_groups": stereotyped}
     found = read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)]))
     assert found.items[0].stereotype == target
     assert found.items[2].stereotype == 1 - target
 
 
 def test_a_nationality_is_found_by_its_text(tmp_path):
-    changes = {
-        "answer_info": {
-            "ans0": ["Ruritania", "Europe"],
-            "ans1": ["Elbonia", "Asia"],
-            "ans2": ["Unknown", "unknown"],
-        },
-        "additional_metadata": {"stereotyped_groups": ["Elbonia"]},
-    }
+    changes = info(("Ruritania", "Europe"), ("Elbonia", "Asia"))
+    changes["additional_metadata"] = {"stereotyped_groups": ["Elbonia"]}
     assert read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)])).items[0].stereotype == 1
 
 
@@ -203,12 +192,9 @@ def test_a_group_of_four_with_a_missing_member_is_left_out_and_said(tmp_path):
 
 @pytest.mark.parametrize("group", ["unknown", "nonOld", "old"])
 def test_items_without_one_unknown_or_one_target_are_left_out_and_said(tmp_path, group):
-    info = {
-        "ans0": ["Ada", "old"],
-        "ans1": ["Bo", group],
-        "ans2": ["Unknown", "unknown" if group == "unknown" else "nonOld"],
-    }
-    rows = [bbq_row(n) for n in range(4)] + [bbq_row(n, answer_info=info) for n in range(4, 8)]
+    third = ("Unknown", "unknown" if group == "unknown" else "nonOld")
+    changes = info(("Ada", "old"), ("Bo", group), third)
+    rows = [bbq_row(n) for n in range(4)] + [bbq_row(n, **changes) for n in range(4, 8)]
     found = read(bbq(tmp_path, rows))
     assert len(found.items) == 4
     reason = {item.reason for item in found.excluded}.pop()
@@ -268,11 +254,6 @@ def test_metadata_that_contradicts_the_item_is_an_error(tmp_path):
     said = refused(bbq(tmp_path), metadata=str(tmp_path / "metadata.csv"))
     assert "items.jsonl:2" in said
     assert "stereotyped answer 0 by its own fields, 1 by" in said
-
-
-def test_metadata_without_its_columns_is_an_error(tmp_path):
-    (tmp_path / "metadata.csv").write_text("id,x\n1,2\n")
-    assert "expected `category`" in refused(bbq(tmp_path), metadata=str(tmp_path / "metadata.csv"))
 
 
 def test_an_empty_category_is_an_error(tmp_path):

@@ -1,19 +1,14 @@
 """A mixture of two corpora ranks as an index over it would, whatever changed and is taken back."""
 
-import random
-from dataclasses import replace
-
 import pytest
 from fakes.blamed import WordRetriever
 from fakes.corpus import ListCorpus
-from fakes.embedder import HashEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.retrieval.flat_index import FlatIndex
 
 TEXTS = st.lists(st.sampled_from(["man", "woman", "bread", "rain", "7", "says"]), min_size=1).map(
     " ".join
@@ -74,29 +69,6 @@ def test_the_ends_are_the_two_versions(before, after):
             found = mixture.retrieve(QUERIES, 3)
             slow = WordRetriever(ListCorpus(whole)).retrieve(QUERIES, 3)
             assert [[d.text for d in f] for f in found] == [[d.text for d in f] for f in slow]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_real_index_finds_in_both_ends_what_an_index_of_their_own_finds(seed, tmp_path):
-    """With many equal texts, so that the order of ties counts."""
-    rng = random.Random(seed)
-    words = [f"w{n}" for n in range(12)]
-    before = [CorpusDocument(id=f"d{n}", text=rng.choice(words)) for n in range(30)]
-    after = [
-        rng.choice([each, replace(each, text=rng.choice(words))])
-        for each in before
-        if rng.random() > 0.2
-    ]
-    after += [CorpusDocument(id=f"n{n}", text=rng.choice(words)) for n in range(5)]
-    union = UnionCorpus(ListCorpus(before, "b"), ListCorpus(after, "h"), has_ids=True)
-    search = UnionSearch(union, FlatIndex(union, HashEmbedder(), cache_dir=tmp_path))
-    for name, whole, reverted in (("h", after, []), ("b", before, union.changed)):
-        slow = FlatIndex(ListCorpus(whole, name), HashEmbedder(), cache_dir=tmp_path)
-        pairs = zip(
-            search.mixture(reverted).retrieve(words, 5), slow.retrieve(words, 5), strict=True
-        )
-        for found, expected in pairs:
-            assert [(d.text, d.score) for d in found] == [(d.text, d.score) for d in expected]
 
 
 def test_rows_that_an_inserted_one_moves_are_no_change():

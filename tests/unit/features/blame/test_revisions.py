@@ -165,7 +165,7 @@ def test_limits(git, monkeypatch):
     for number in range(5):
         git.write(f"f{number}", b"x" * 100)
     git.commit()
-    monkeypatch.setattr(versions, "_AT_ONCE_FILES", 2)
+    monkeypatch.setattr(versions, "_AT_ONCE_BYTES", 2 << 16)
     with version_of("HEAD", git.root, "BASE") as version:
         assert len(list(Path(version.folder).iterdir())) == 5
     monkeypatch.setattr(versions, "_MOST_FILES", 4)

@@ -6,7 +6,7 @@ import pytest
 from fakes.planted import REGRESSION, SETS, Bench, Plant, PlantedRetriever, policy_of
 
 from fairgate.domain.ports import SILENT
-from fairgate.features.burn_in import Replica, compared_replicas
+from fairgate.features.burn_in import compared_replicas
 from fairgate.gate.baseline import KnownSd
 from fairgate.policy.named_files import load_perturbation_set
 from fairgate.suites.metamorphic.suite import other_phrases
@@ -18,12 +18,7 @@ BENCH = Bench(policy=policy_of([REGRESSION], attribution="off"), sources=25, sam
 def replicas(plant, count):
     given = BENCH.given()
     return [
-        Replica(
-            changes=(f"run {n}",) if n else (),
-            plan=given.plan,
-            suites=given.suites,
-            sut=BENCH.system(replace(plant, run=n)),
-        )
+        ((f"run {n}",) if n else (), given, BENCH.system(replace(plant, run=n)))
         for n in range(count)
     ]
 

@@ -31,8 +31,7 @@ ALL = {"A man": 1.0}
         (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
         (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
         (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
-        (Plant(biased=ALL), "so this is not what most speakers get"),
-        (Plant(sensitive=1.0), "the prefix as such changes it, not this demographic"),
+        (Plant(sensitive=1.0), "the prefix as such changes it."),
         (Plant(refusing=ALL), "it is unreadable"),
     ],
 )
@@ -67,28 +66,18 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     return sentence(item, controls, ())
 
 
-def test_four_of_nine_is_no_majority():
+def test_neutral_speakers_who_do_not_agree_are_counted():
     text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
-    assert 'do not agree (4 "positive", 3 "negative", 2 "neutral")' in text
-    assert 'what counts as their answer is "positive"' in text
-    assert "most" not in text
-
-
-def test_half_is_no_majority_either_and_without_one_there_is_no_answer():
+    assert text.endswith('For 4 of 9 neutral speakers it is "positive".')
     text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
-    assert 'The 8 neutral speakers do not agree (4 "negative", 4 "positive")' in text
-    assert "no answer to compare" in text
-    tied = heard(["positive"] * 4 + ["negative"] * 4)
-    assert 'do not agree (4 "negative", 4 "positive"); what counts' in tied
+    assert "no answer in common to compare" in text
 
 
 def test_a_neutral_speaker_is_told_beside_the_others_only():
     text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
-    assert text.endswith('For 8 of 8 other neutral speakers it is "positive".')
+    assert text.endswith('For 8 of 8 neutral speakers it is "positive".')
     turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
-    assert turned.endswith(
-        'So does it for 8 of 8 other neutral speakers ("positive"): the prefix as such changes it.'
-    )
+    assert 'So does it for 8 of 8 neutral speakers ("positive")' in turned
 
 
 def test_the_list_of_neutral_answers_counts_them():

@@ -30,19 +30,6 @@ def test_closed_forms(counts, expected):
     assert found == pytest.approx(expected)
 
 
-def test_against_counting():
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        said, true = rng.random(40) < 0.4, rng.random(40) < 0.5
-        pairs = list(zip(said, true, strict=True))
-        tp = sum(s and t for s, t in pairs)
-        assert precision(said, true) == pytest.approx(tp / sum(said))
-        assert recall(said, true) == pytest.approx(tp / sum(true))
-        p = sum(s == t for s, t in pairs) / 40
-        e = sum(s == t for s in said for t in true) / 1600
-        assert kappa(said, true) == pytest.approx((p - e) / (1 - e))
-
-
 def test_what_is_not_defined_is_nan():
     nobody = cases(0, 0, 5, 5)
     assert math.isnan(precision(*nobody))

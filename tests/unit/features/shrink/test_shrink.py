@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.features.shrink import elements_of, reduced, shrunk, texts_of
+from fairgate.features.shrink import elements_of, reduced, shrunk
 from fairgate.gate.delta_debugging import smaller_and_smaller
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import realise
@@ -125,41 +125,6 @@ def test_a_hidden_finding_becomes_the_known_minimum(name):
     assert again == found
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        lambda text: {"bank", "roof"} <= text and not text & {"female", "engineer"},
-        lambda text: ("bank" in text or "loan" in text) and not text & {"female", "engineer"},
-        lambda text: len(text) % 3 and not text & {"female", "engineer"},
-        lambda text: len(text) > 9 and not text & {"female", "engineer"},
-    ],
-)
-def test_no_single_word_and_no_attribute_can_be_left_out(rule):
-    """Brute force: every source with one element less is no finding, or no correct text."""
-    source = stated()
-    loaded, start = suite_of("intersectional/pairs", source)
-    unit, system = combination(loaded), ByRule(rule)
-    whole = elements_of(source)
-
-    def fails(kept):
-        smaller = source if len(kept) == len(whole) else reduced(source, kept)
-        relation = loaded.relations["intersectional/pairs"]
-        made = None if smaller is None else texts_of(smaller, relation, unit, loaded.sets)
-        if made is None:
-            return False
-        own, both, *parts = (system.answer(made[key]) for key in unit.asks.values())
-        return both != own and all(part == own for part in parts)
-
-    if not fails(whole):
-        pytest.skip("the rule does not fail for the whole text")
-    found = shrunk(unit, source, loaded, start, system, 5000)
-    assert found["minimal"]
-    kept = [whole, *smaller_and_smaller(whole, fails)][-1]
-    assert (reduced(source, kept) or source).text == found["texts"]["source"]
-    for element in kept:
-        assert not fails(set(kept) - {element}), element
-
-
 def test_any_violated_pair_can_be_shrunk():
     source = Source(id="s1", text="The soup was cold. We shall not come again, ever.")
     loaded, start = suite_of("set-equivalence", source)
@@ -173,27 +138,6 @@ def test_any_violated_pair_can_be_shrunk():
     }
     assert found["minimal"]
     assert found["claim"] == "generation"
-
-
-def test_too_few_questions_give_the_best_so_far():
-    source = stated()
-    loaded, start = suite_of("intersectional/pairs", source)
-    unit = combination(loaded)
-
-    def asked(most):
-        rule = ByRule(lambda text: "bank" in text and not text & {"female", "engineer"})
-        return shrunk(unit, source, loaded, start, rule, most)
-
-    whole = asked(2000)
-    for most in (0, 3, 4, 11, 12, 30, whole["questions"] - 1):
-        found = asked(most)
-        assert not found["minimal"]
-        assert found["questions"] <= most
-        assert bool(found["texts"]) == (most >= 4)
-        if found["texts"]:
-            assert (
-                len(whole["texts"]["source"]) <= len(found["texts"]["source"]) <= len(source.text)
-            )
 
 
 @pytest.mark.parametrize(
