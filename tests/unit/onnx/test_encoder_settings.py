@@ -17,6 +17,12 @@ def states(*words):
     return np.array([TABLE[WORDS.index(word)] for word in words], dtype=np.float64)
 
 
+def pooled(tmp_path, text, *, choice=None, **written):
+    """Return the vector of a text, of the length that it has."""
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], **written)
+    return OnnxEncoder(folder, unit=False, choice=choice or EmbedderChoice()).embed([text])[0]
+
+
 def unit(vector):
     return vector / np.linalg.norm(vector)
 
@@ -177,8 +183,7 @@ def test_a_family_whose_prompts_stand_in_its_model_card_is_refused(tmp_path, nam
 @pytest.mark.parametrize("pooling", ["mean", "weightedmean", "max", "cls", "lasttoken"])
 def test_a_prompt_that_is_not_included_is_read_but_not_pooled(tmp_path, pooling):
     excluded = {"1_Pooling/config.json": {"pooling_mode": pooling, "include_prompt": False}}
-    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=excluded)
-    found = OnnxEncoder(folder, unit=False, choice=E5).embed(["a b"])[0]
+    found = pooled(tmp_path, "a b", choice=E5, files=excluded)
     own = states("a", "b", "[SEP]")  # [CLS], "passage" and ":" stand before
     expected = {
         "mean": own.mean(axis=0),
@@ -279,15 +284,13 @@ def test_the_length_limit_is_that_of_sentence_transformers(tmp_path, files, limi
 
 def test_texts_are_cut_on_the_side_that_the_tokenizer_names(tmp_path):
     files = {"tokenizer_config.json": {"model_max_length": 4, "truncation_side": "left"}}
-    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
-    found = OnnxEncoder(folder, unit=False).embed(["a b c d"])[0]
+    found = pooled(tmp_path, "a b c d", files=files)
     assert found == pytest.approx(states("[CLS]", "c", "d", "[SEP]").mean(axis=0), abs=1e-6)
 
 
 def test_lower_casing_leaves_control_tokens_alone(tmp_path):
     files = {"sentence_bert_config.json": {"do_lower_case": True}}
-    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
-    found = OnnxEncoder(folder, unit=False).embed(["A [SEP] B"])[0]
+    found = pooled(tmp_path, "A [SEP] B", files=files)
     assert found == pytest.approx(states("[CLS]", "a", "[SEP]", "b", "[SEP]").mean(axis=0), abs=1e-6)  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Progress says how long it will take, a profile where the time went; neither changes a result."""
 
 import pytest
-from fakes.planted import GATES, Bench, Plant, policy_of
+from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import run_gate
@@ -112,13 +112,3 @@ def test_a_part_that_fails_is_closed(clock, lines_said):
     profile.say(1234)
     assert [line.split("  ")[1] for line in lines_said[1:3]] == ["write", "again"]
     assert lines_said[-1] == "  tokens reported by endpoints: 1,234"
-
-
-def test_results_are_those_of_a_run_that_is_not_timed(lines_said):
-    bench = Bench(policy=policy_of(GATES, attribution="sampled"), sources=12)
-    given, plant = bench.given(), Plant(sensitive=0.3, neutral_retrieval=0.4)
-    profile = Profile(SILENT)
-    timed = run_gate(given, bench.system(plant), profile)
-    assert timed.result == run_gate(given, bench.system(plant), SILENT).result
-    profile.say(0)
-    assert any("attribution: generate" in line for line in lines_said)
