@@ -320,7 +320,7 @@ def _pass(result: GateResult) -> Inline:
 
 
 def why(material: Material) -> Inline:
-    """Return what made the gate fail, or what could not be seen, as the rule that leads says it."""
+    """Return what made the gate fail, as the rule that leads says it."""
     rule = leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
@@ -519,7 +519,10 @@ def _quoted(material: Material, text: str) -> Span:
 def standing(material: Material) -> Inline:
     """Return in one line how many rules passed, on how much, against what."""
     rules = material.rules
-    known = Counter(group_of(row) or _COUNTED[row.rule.outcome] for row in rules)
+    known = Counter(
+        group_of(row) or _COUNTED[row.rule.outcome] + " (advisory)" * row.rule.advisory
+        for row in rules
+    )
     passed = known.pop("passed", 0)
     words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
     words += [f", {many:,} {group}" for group, many in known.items()]

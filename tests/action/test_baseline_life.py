@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from action import payloads
-from action.repositories import POLICY, fair, worse
+from action.repositories import POLICY, fair, introduced, worse
 
 from fairgate.cli import main
 from fairgate.gate import accepted_runs, baseline
@@ -143,20 +143,26 @@ def pin(reason):
     assert code == 0
 
 
-@pytest.fixture
-def drifted(history, capsys):
-    """A history whose baseline was accepted twice since the anchor, with a third change to come."""
-    history.write("policies/small.yaml", BUDGET)
-    history.accept()
-    pin("release 1")
-    history.commit("a budget")
-    for pairs in (5, 10):
-        history.answers(turned(pairs))
+def drifting(states, folder):
+    """Make one whose baseline was accepted twice since the anchor, with a third change to come."""
+    history = states.copy(introduced, folder)
+    with contextlib.chdir(folder):
+        history.write("policies/small.yaml", BUDGET)
         history.accept()
-        history.commit("a little worse, and accepted")
-    history.branch()
-    history.answers(turned(15))
+        pin("release 1")
+        history.commit("a budget")
+        for pairs in (5, 10):
+            history.answers(turned(pairs))
+            history.accept()
+            history.commit("a little worse, and accepted")
+        history.branch()
+        history.answers(turned(15))
     return history
+
+
+@pytest.fixture
+def drifted(states, history):
+    return states.copy(drifting, history.root)
 
 
 def test_the_base_commits_anchor_ends_a_series(job, drifted):

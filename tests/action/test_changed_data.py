@@ -1,10 +1,11 @@
 """A change that swaps the files behind unchanged rules is seen; one of what is tested is not news."""
 
+import contextlib
 import re
 import shutil
 
 import pytest
-from action.repositories import POLICY, fair, worse
+from action.repositories import POLICY, fair, introduced, worse
 
 from fairgate.io.named_files import find
 
@@ -25,18 +26,24 @@ def comments(job):
     return [comment["body"] for comment in job.hub.ours(7)]
 
 
-@pytest.fixture
-def gated(history):
-    """Return a history whose policy names a file of every kind that a recorded system has."""
+def naming(states, folder):
+    """Make one whose policy names a file of every kind that a recorded system has."""
+    history = states.copy(introduced, folder)
     history.write("terms.yaml", SET)
     history.write("task.yaml", TASK)
     text = POLICY.replace("gender]", "terms.yaml]").replace("task: sentiment", "task: task.yaml")
     history.write("policies/small.yaml", text)
-    history.answers(fair)
-    history.accept()
+    with contextlib.chdir(folder):
+        history.answers(fair)
+        history.accept()
     history.commit("name files")
     history.branch()
     return history
+
+
+@pytest.fixture
+def gated(states, history):
+    return states.copy(naming, history.root)
 
 
 def swapped_terms(history):

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from action import payloads
@@ -18,10 +19,13 @@ FILES = ("report-json", "report-md", "sarif-file")
 
 
 class Matrix:
-    """Jobs that ask a part each, the artifacts that they leave, and the job that decides."""
+    """Jobs that ask a part each, the artifacts that they leave, and the job that decides.
 
-    def __init__(self, steps, of=3):
-        self.steps, self.of, self.inputs = steps, of, {}
+    What is `kept` of a part that was asked for an equal event serves the next test.
+    """
+
+    def __init__(self, steps, kept, of=3):
+        self.steps, self.kept, self.of, self.inputs = steps, kept, of, {}
         self.folder = steps.merge.temp / "fairgate-shards"
 
     def ask(self, payload, *numbers):
@@ -29,10 +33,16 @@ class Matrix:
         found = []
         for number in numbers or range(1, self.of + 1):
             inputs = {**self.inputs, "shard": f"{number}/{self.of}"}
-            done = self.steps.again(payload, inputs=inputs)
-            assert done.code == 0, done.log
-            assert done.outputs["comment-url"] == ""
-            shutil.copytree(done.outputs["shard-folder"], self.folder / f"fairgate-part-{number}")
+            known = json.dumps([payload, inputs, self.steps.gate.token])
+            if known not in self.kept.asked:
+                done = self.steps.again(payload, inputs=inputs)
+                assert done.code == 0, done.log
+                assert done.outputs["comment-url"] == ""
+                folder = self.kept.folder / str(len(self.kept.asked))
+                shutil.copytree(done.outputs["shard-folder"], folder)
+                self.kept.asked[known] = done, folder
+            done, folder = self.kept.asked[known]
+            shutil.copytree(folder, self.folder / f"fairgate-part-{number}")
             found.append(done)
         return found
 
@@ -40,17 +50,19 @@ class Matrix:
         return self.steps.again(payload, self.steps.merge, inputs={**self.inputs, **inputs})
 
 
-@pytest.fixture
-def matrix(steps):
-    return Matrix(steps)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return SimpleNamespace(folder=tmp_path_factory.mktemp("asked"), asked={})
 
 
 @pytest.fixture
-def red(history, steps):
+def matrix(steps, kept):
+    return Matrix(steps, kept)
+
+
+@pytest.fixture
+def red(red, steps):
     """Return the payload of a pull request that makes things worse, its merge checked out."""
-    history.branch()
-    history.answers(worse)
-    history.commit()
     return steps.merged()
 
 
@@ -82,9 +94,10 @@ def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, r
     assert [done.outputs[name] for name in same] == [one.outputs[name] for name in same]
 
 
-def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps):
+def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps, tmp_path):
     history.proposes()
-    payload, matrix = real_steps.merged(), Matrix(real_steps, of=1)
+    nothing = SimpleNamespace(folder=tmp_path / "asked", asked={})
+    payload, matrix = real_steps.merged(), Matrix(real_steps, nothing, of=1)
     matrix.ask(payload)
     done = matrix.decide(payload)
     assert done.code == 0, done.log
@@ -305,9 +318,7 @@ def test_files_that_are_no_parts_are_not_looked_at(matrix, red):
 
 
 def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
-    history.branch()
-    history.answers(worse)
-    history.commit()
+    history.proposes(worse)
     payload = steps.merged(repo="stranger/shop")
     steps.gate.token = steps.merge.token = READ_ONLY
     matrix.ask(payload)
@@ -356,8 +367,7 @@ def test_good_parts_are_not_merged_at_a_bad_head(history, matrix, steps):
     assert "its identity 'head commit' is" in done.log
 
 
-@pytest.mark.parametrize("parts", [(1, 2, 3), (2,)])
-def test_every_other_identity_is_refused(history, matrix, steps, parts):
+def test_every_other_identity_is_refused(history, matrix, steps):
     history.proposes(files={"notes.md": "good"})
     payload = steps.merged()
     matrix.ask(payload)
@@ -368,17 +378,14 @@ def test_every_other_identity_is_refused(history, matrix, steps, parts):
     assert all(one["identity"] == first["identity"] for one in others)
     assert set(first["identity"]) == {"repository", "workflow run", "head commit", "base commit"}
     assert all(first["identity"].values())
-    refused = 0
-    for name in first["identity"]:
-        for value in ("", "0" * 40):
-            shutil.rmtree(matrix.folder)
-            shutil.copytree(before, matrix.folder)
-            changed(matrix, name, value, parts)
-            done = matrix.decide(payload)
-            assert done.code == 2, (name, value, done.log)
-            assert name in done.log or "are missing" in done.log
-            refused += 1
-    assert refused == 8
+    ways = [("0" * 40, (1, 2, 3)), ("", (1, 2, 3)), ("0" * 40, (2,)), ("", (2,))]
+    for name, (value, parts) in zip(first["identity"], ways, strict=True):
+        shutil.rmtree(matrix.folder)
+        shutil.copytree(before, matrix.folder)
+        changed(matrix, name, value, parts)
+        done = matrix.decide(payload)
+        assert done.code == 2, (name, value, done.log)
+        assert name in done.log or "are missing" in done.log
 
 
 def test_parts_of_ci_are_merged_elsewhere_if_they_are_of_one_run(history, matrix, steps, capsys):

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from action.repositories import LOOSE, POLICY, POLICY_PARTS, worsened
+from action.repositories import LOOSE, POLICY, POLICY_PARTS, introduced, worsened
 from action.test_base_commit import files_of, shallow
 
 ROOT = "services/rag"
@@ -15,11 +15,16 @@ RULE = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0
 LINE = POLICY.splitlines().index(RULE) + 1
 
 
-@pytest.fixture
-def service(history):
-    """Return the repository with everything of the gate in a service's folder."""
+def moved(states, folder):
+    """Make one with everything of the gate in a service's folder."""
+    history = states.copy(introduced, folder)
     history.move(ROOT)
     return history
+
+
+@pytest.fixture
+def service(states, history):
+    return states.copy(moved, history.root)
 
 
 def worsen(service):

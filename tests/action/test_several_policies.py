@@ -1,11 +1,12 @@
 """Several policies in one step: all are judged, the worst decides, and there is one comment."""
 
+import contextlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from action.repositories import POLICY, worse
+from action.repositories import POLICY, introduced, worse
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.github import report
@@ -16,17 +17,22 @@ BOTH = "policies/small.yaml\n  policies/other.yaml\n"
 OTHER = POLICY.replace("name: small", "name: other").replace("answers.jsonl", "others.jsonl")
 
 
-@pytest.fixture
-def two(history):
-    """Return the repository with a second policy on answers of its own, and its baseline."""
+def doubled(states, folder):
+    """Make one with a second policy on answers of its own, and its baseline."""
+    history = states.copy(introduced, folder)
     history.write("policies/other.yaml", OTHER)
     history.write("others.jsonl", history.read("answers.jsonl"))
-    baseline = history.root / "baselines" / "other.json"
-    history.accept(policy="policies/other.yaml")
-    assert baseline.is_file()
+    with contextlib.chdir(folder):
+        history.accept(policy="policies/other.yaml")
+    assert (folder / "baselines" / "other.json").is_file()
     history.commit("a second policy")
     history.branch()
     return history
+
+
+@pytest.fixture
+def two(states, history):
+    return states.copy(doubled, history.root)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.INCONCLUSIVE])

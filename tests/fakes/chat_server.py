@@ -22,9 +22,9 @@ class Chat(Answering):
 
 
 @contextlib.contextmanager
-def chat_server():
+def chat_server(port=0):
     """Serve until the block ends; `seen` holds path, authorisation and body of what came."""
-    with served(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Chat)) as server:
+    with served(http.server.ThreadingHTTPServer(("127.0.0.1", port), Chat)) as server:
         server.seen, server.faults, server.lock = [], [], threading.Lock()
         server.usage = {"completion_tokens": 1}
         server.answer = lambda prompt: reply(prompt)["answer"]

@@ -19,6 +19,11 @@ POLICY = {
 }
 
 
+_PLACE = {"port": 0}
+"""Of the server: a judge is who answers at one address, and so a record of it is kept."""
+_RECORDS: dict[tuple, str] = {}
+
+
 def helpful(row):
     return f"1. Begin early 2. Ask others 3. Note {row['key']}"
 
@@ -40,16 +45,20 @@ class JudgedGate:
         return code, said.out + said.err
 
     def record(self, answer=turned_away, judges=1, rows=None, more=()):
-        """Measure the judge as the user does, and return the record; `more` votes with it."""
+        """Measure the judge as the user does, once; return the record. `more` votes with it."""
         self.server.answer = answer
         judge = {"id": "j", "generators": [*generators(self.server.url, judges), *more]}
         (self.root / "judge.yaml").write_text(json.dumps(judge))
         lines = [json.dumps(row) + "\n" for row in (rows or labelled())]
         (self.root / "labelled.jsonl").write_text("".join(lines))
-        arguments = ("judge", "evaluate", "judge.yaml", "labelled.jsonl", "--out", "record.json")
-        code, said = self.call(*arguments, "--quiet")
-        assert code == 0, said
-        return json.loads((self.root / "record.json").read_text())
+        known, written = (answer, json.dumps(judge), *lines), self.root / "record.json"
+        if known not in _RECORDS:
+            arguments = ("evaluate", "judge.yaml", "labelled.jsonl", "--out", written.name)
+            code, said = self.call("judge", *arguments, "--quiet")
+            assert code == 0, said
+            _RECORDS[known] = written.read_text()
+        written.write_text(_RECORDS[known])
+        return json.loads(_RECORDS[known])
 
     def policy(self, *, judges=1, judge=None, **changes):
         """Write the policy; `judge` replaces fields of the judge, and None leaves one out."""
@@ -84,5 +93,6 @@ class JudgedGate:
 def judged_gate(root, monkeypatch, capsys):
     monkeypatch.chdir(root)
     monkeypatch.setenv("FAIRGATE_CACHE", str(root / "cache"))
-    with chat_server() as server:
+    with chat_server(_PLACE["port"]) as server:
+        _PLACE["port"] = server.server_address[1]
         yield JudgedGate(root, server, capsys)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from fakes.judges import generators, labelled, turned_away, verdict
-from judged_gates import helpful, judged_gate, turns_away
+from judged_gates import helpful, judged_gate
 
 from fairgate.cli import main
 from fairgate.gate.composition import Composition
@@ -29,36 +29,8 @@ def gate(tmp_path, monkeypatch, capsys):
         yield found
 
 
-def files_of(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
 def told(said):
     return " ".join(said.split())
-
-
-def test_a_run_in_parts_ends_with_the_files_of_one_in_one(gate, monkeypatch):
-    gate.policy(suites=SMALL, judges=JUDGES)
-    assert gate.run(turns_away)[0] == 1
-    whole, needed = files_of(gate.root / "out"), len(gate.server.seen)
-    assert needed == PAIRS * JUDGES
-    monkeypatch.setenv("FAIRGATE_CACHE", str(gate.root / "parts"))
-    (gate.root / "out").rename(gate.root / "whole")
-    answers = (gate.root / "answers.jsonl").read_bytes()
-    gate.policy(suites=SMALL, judges=JUDGES, judge={"budget": {"requests": 7}})
-    (gate.root / "answers.jsonl").write_bytes(answers)
-    asked, code = [], 5
-    while code == 5 and len(asked) < 9:
-        code, record, said = gate.run()
-        asked.append(len(gate.server.seen))
-        if code == 5:
-            left = needed - sum(asked)
-            assert not record
-            assert "the budget of 7 requests is spent. Asked in this run: 7 questions" in told(said)
-            assert f"left: {left} questions" in told(said)
-            assert "run again to go on from there, or raise `judge.budget`" in told(said)
-    assert (code, asked) == (1, [7, 7, 7, 7, 2])
-    assert files_of(gate.root / "out") == whole
 
 
 def test_second_attempts_count(gate):
@@ -85,30 +57,6 @@ def test_tokens_and_money_are_what_judges_report(gate, budget, words):
     count = len(gate.server.seen)
     assert count in (5, 6)  # what was under way is finished, and counted
     assert f"Asked in this run: {count} questions, {count}00 tokens" in told(said)
-
-
-def test_a_limit_that_cannot_be_kept_is_no_verdict(gate):
-    gate.server.usage = None
-    gate.policy(suites=SMALL, judges=1, judge={"budget": {"tokens": 500}})
-    code, record, said = gate.run(helpful)
-    assert (code, record) == (2, {})
-    assert "the budget limits `tokens`, but an answer reports no" in told(said)
-
-
-@pytest.mark.parametrize(
-    ("judge", "words"),
-    [
-        ({"budget": {}}, "limits nothing"),
-        ({"budget": {"requests": 0}}, "found 0, expected a whole number between 1"),
-        ({"budget": {"requests": 5}, "generators": [{"model": "demo-slm"}]}, "ask nobody"),
-    ],
-)
-def test_a_budget_that_is_none_is_an_error_of_the_policy(gate, judge, words):
-    gate.policy(suites=SMALL, judge=judge)
-    code, said = gate.call("check", "p.yaml")
-    assert code == 2
-    assert "p.yaml:1:" in said
-    assert words in told(said)
 
 
 def answering(prompt):
