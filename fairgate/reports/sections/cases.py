@@ -75,7 +75,7 @@ _WORDS = {
     "unknown": "unknown",
     "undecided": "undecided",
 }
-MOST_ROWS = 1_000
+MOST_ROWS = 10_000
 """Cases that a list of the page holds; all of them stand in rows.jsonl."""
 CLEAREST = 25
 """Cases that a page shows where no script runs."""
