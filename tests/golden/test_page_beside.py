@@ -18,7 +18,6 @@ from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.sections import cases
 
 RATE = "asr/generation/controlled"
 OPTIONS = ReportOptions(run_path="runs/1", has_explain=True)
