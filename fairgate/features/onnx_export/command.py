@@ -362,7 +362,9 @@ class ExportSource:
                     for name in weights.keys():  # noqa: SIM118 it is no mapping
                         elements += math.prod(weights.get_slice(name).get_shape())
             return 4 * elements or None
-        except (HfHubHTTPError, NotASafetensorsRepoError, SafetensorError, OSError, TypeError):
+        except (HfHubHTTPError, NotASafetensorsRepoError, SafetensorError):
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
             return None
 
 
