@@ -190,9 +190,13 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
         raise
     except Exception as error:  # noqa: BLE001 optimum, torch and transformers: no common class
         raise ModelError(
-            f"{source.asked!r} cannot be converted ({reason_of(error)}). Use a machine with more "
-            "memory (the first line states the need) or more disk (twice the weights in fp32), "
-            "choose another model, or a repository that ships ONNX files."
+            f"{source.asked!r} cannot be converted ({reason_of(error)}). "
+            + _advice(
+                error,
+                _CONVERTING,
+                "The exporter cannot handle this model: choose another, "
+                "or a repository that ships ONNX files.",
+            )
         ) from None
     if not (folder / "model.onnx").is_file():
         names = ", ".join(sorted(file.name for file in folder.glob("*.onnx"))) or "no graph"
@@ -459,10 +463,13 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
         )
     except Exception as error:  # noqa: BLE001 transformers and the hub document no common class
         raise ModelError(
-            f"{source.asked!r} cannot be exported ({reason_of(error)}). Check name, revision and "
-            "network, accept the licence on the model's page and set HF_TOKEN, and see that a "
-            "folder holds config.json and tokenizer; a model that needs its own code, which is "
-            "never run here, or one that transformers below 4.58 does not know, cannot be exported."
+            f"{source.asked!r} cannot be exported ({reason_of(error)}). "
+            + _advice(
+                error,
+                _ASKING,
+                "Check that the folder holds a transformers model with its "
+                "config.json and tokenizer.",
+            )
         ) from None
     if adapter is not None:
         raise ModelError(
@@ -484,6 +491,39 @@ def reason_of(error: Exception) -> str:
 
     message = concealed(" ".join(str(error).split()), [get_token() or ""])
     return f"{type(error).__name__}: {harmless(message[:400])}"
+
+
+_CONVERTING = (
+    (
+        ("memory", "allocate"),
+        ("Not enough memory: use a machine with more; the first line states the need."),
+    ),
+    (("no space left",), "The disk is full: the export takes about twice the weights in fp32."),
+)
+_ASKING = (
+    (("gated", "401", "403"), "Accept the licence on the model's page and set HF_TOKEN."),
+    (
+        ("trust_remote_code", "custom code"),
+        "The model needs its own code, which is never run here: choose another model.",
+    ),
+    (
+        ("does not recognize this architecture", "unrecognized model"),
+        "The transformers that exports (below 4.58) does not know this model: choose another.",
+    ),
+    (
+        ("repositorynotfound", "not a valid model identifier", "404", "revisionnotfound"),
+        "Check the name and the revision; a private model needs HF_TOKEN.",
+    ),
+    (("connect", "offline", "localentrynotfound", "timed out"), "Check the network."),
+)
+"""What a message contains, in lower case, and the next step that follows from it; first wins."""
+
+
+def _advice(
+    error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], otherwise: str
+) -> str:
+    message = f"{type(error).__name__} {error}".lower()
+    return next((step for signs, step in known if any(one in message for one in signs)), otherwise)
 
 
 def _gigabytes(size: int) -> str:

@@ -82,15 +82,29 @@ def _raised(kind):
     return error
 
 
-def test_what_a_library_says_is_told_with_what_to_check(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("raised", "said", "unsaid"),
+    [
+        (OSError("You are trying to access a gated repo. 403 Client Error"), "HF_TOKEN", "network"),
+        (ValueError("requires you to execute the configuration file; trust_remote_code=True"), "its own code", "licence"),
+        (ValueError("The checkpoint has model type `x` but Transformers does not recognize this architecture"), "does not know this model", "licence"),
+        (OSError("nobody/x is not a local folder and is not a valid model identifier"), "Check the name", "licence"),
+        (ConnectionError("We couldn't connect to 'https://huggingface.co'"), "Check the network", "licence"),
+        (RuntimeError("something else"), "config.json", "licence"),
+    ],
+)  # fmt: skip
+def test_advice_fits_the_error(folder, monkeypatch, raised, said, unsaid):
     import transformers
 
     def refuse(*_, **__):
-        raise OSError("You are trying to access a gated repo. 403 Client Error")
+        raise raised
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", refuse)
-    with pytest.raises(ModelError, match=r"\(OSError: .* 403 Client Error\).*HF_TOKEN"):
+    with pytest.raises(ModelError) as refused:
         checked_source(source(folder), decoder=True)
+    advice = str(refused.value).split(")")[-1]
+    assert said in advice
+    assert unsaid not in advice.lower()
 
 
 def test_an_adapter_an_encoder_with_decoder_and_an_empty_folder_are_refused(
