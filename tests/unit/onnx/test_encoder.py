@@ -42,7 +42,7 @@ def test_vectors_are_unit_float32_in_the_order_of_the_texts(expected):
     assert np.linalg.norm(expected, axis=1) == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("batch_size", "threads"), [(1, 2), (7, 1), (32, 2), (5, 3), (32, 64)])
 def test_vectors_do_not_depend_on_batch_order_or_threads(expected, batch_size, threads):
     order = list(range(len(TEXTS)))

@@ -67,6 +67,7 @@ def alone():
     return [Recorder(DEMO, 3, threads=1).bits_of([prompt])[0] for prompt in PROMPTS]
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("kept_bytes", [0, 500_000, 2**28])
 @pytest.mark.parametrize(("batch_size", "threads"), [(1, 1), (7, 2)])
 def test_no_bit_depends_on_what_is_shared(alone, kept_bytes, batch_size, threads):

@@ -79,6 +79,7 @@ def assert_same(ours, theirs, texts):
                 )
 
 
+@pytest.mark.walk(31)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("family", fakes.MAKERS)
 def test_every_family_in_every_way(tmp_path, family, way):
@@ -224,6 +225,7 @@ def templated(tmp_path_factory):
     return both(fakes.write(tmp_path_factory.mktemp("t") / "m", "llama-3", pad_token=fakes.PADDING))
 
 
+@pytest.mark.walk(16)
 @pytest.mark.parametrize("name", TEMPLATES)
 @pytest.mark.parametrize("arguments", [{}, {"level": "high", "bos_token": "own"}], ids=["", "more"])
 def test_every_template_gives_the_same(templated, name, arguments):
