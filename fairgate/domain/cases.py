@@ -248,11 +248,6 @@ def judge_key(key: str, number: int) -> str:
     return f"{key}{_JUDGE}{number}"
 
 
-def is_repeat(key: str) -> bool:
-    """Return whether a case asks again what another one asked first."""
-    return _REPEAT in key
-
-
 def first_asked(key: str) -> str:
     """Return the key of the case that a repeat repeats; other keys as they are."""
     return key.partition(_REPEAT)[0]

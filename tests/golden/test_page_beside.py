@@ -239,4 +239,4 @@ def test_three_thousand_pairs_beside_everything_are_a_small_page(monkeypatch):
     (data,) = lists(text)
     assert len(data["rows"]) == len(data["beside"]["anchor"]) == 3040
     assert len(re.findall("<option value", text)) == 7
-    assert len(text.encode()) <= 2_000_000
+    assert len(text.encode()) <= 450_000

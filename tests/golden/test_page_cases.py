@@ -161,7 +161,7 @@ def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
     (data,) = lists(text)
     assert len(data["rows"]) == 3040
     assert len(data["documents"]) <= 420
-    assert len(text.encode()) <= 2_000_000
+    assert len(text.encode()) <= 450_000
 
 
 def test_a_page_that_cannot_hold_all_cases_shows_the_first_and_says_so(monkeypatch):
@@ -175,6 +175,16 @@ def test_a_page_that_cannot_hold_all_cases_shows_the_first_and_says_so(monkeypat
     text = page(social_bias(), bias_baseline())
     assert re.search(r"2 of \d+ cases shown", text)
     assert [len(data["rows"]) for data in lists(text)] == [2]
+
+
+def test_a_list_of_long_texts_is_cut_by_its_bytes(monkeypatch):
+    (whole,) = lists(page(regression(), baseline()))
+    monkeypatch.setattr(cases, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
+    text = page(regression(), baseline())
+    (data,) = lists(text)
+    assert 0 < len(data["rows"]) < 9
+    assert len(json.dumps(data, separators=(",", ":"))) <= cases.MOST_BYTES
+    assert f"{len(data['rows'])} of 9 cases shown" in text
 
 
 def test_texts_stand_once_and_are_cut():

@@ -15,7 +15,7 @@ from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 
-from fairgate.domain.cases import Source, Task, TestPlan, first_asked, is_repeat
+from fairgate.domain.cases import Source, Task, TestPlan, first_asked
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.features.mutation.mutants import Kind, Mutant, PairVariants, Reach
@@ -284,7 +284,7 @@ def answered_twice(task, relations, again):
         found.added.append(case)
         readings.add(case)
         said_again = said(case, task, FIRST) if again is None else again
-        response = said_again if is_repeat(case.key) else said(case, task, FIRST)
+        response = said_again if case.key != first_asked(case.key) else said(case, task, FIRST)
         executions["s", case.key] = Execution(key=case.key, suite="s", response=response)
     return found, assessed, documents
 
@@ -297,7 +297,9 @@ def test_an_answer_that_changes_when_asked_again_counts_for_whom_it_changes(agai
             found, assessed, documents = answered_twice(ADVICE, order, again)
             tables = tabulate(found.suites, assessed, None)
             _, (attribution,) = attribute(tables, found, assessed, documents, 0.95)
-            asked = {first_asked(case.key) for case in found.added if is_repeat(case.key)}
+            asked = {
+                first_asked(case.key) for case in found.added if case.key != first_asked(case.key)
+            }
             changed = {
                 key
                 for key, names in readers(found.plan).items()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from fairgate.domain.cases import crossed_key
 from fairgate.domain.executions import Document, Execution
@@ -77,6 +78,8 @@ _WORDS = {
 }
 MOST_ROWS = 10_000
 """Cases that a list of the page holds; all of them stand in rows.jsonl."""
+MOST_BYTES = 800_000
+"""What the data of one list may take: a page has up to two lists, and stays below 2 MB."""
 CLEAREST = 25
 """Cases that a page shows where no script runs."""
 _MOST_DOCUMENTS = 400
@@ -84,6 +87,7 @@ _MOST_DOCUMENTS = 400
 _MOST = 400
 """Characters that a text is cut to where texts are not hidden."""
 _NAME = 120
+T = TypeVar("T")
 Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
@@ -543,7 +547,8 @@ def changed_cases(material: Material) -> Iterator[Section]:
         for choice in material.choices[1:]
         if choice.run is not None
     }
-    shown = [*usual, *_only_beside(material, usual, others)][:MOST_ROWS]
+    rows = [*usual, *_only_beside(material, usual, others)]
+    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others))
     title = "Changed, undecided and fixed answers"
     browser = CaseBrowser(
         depth=Depth.PAGE,
@@ -551,8 +556,8 @@ def changed_cases(material: Material) -> Iterator[Section]:
         label=title,
         kind="pairs",
         rows=len(usual),
-        left_out=max(0, len(usual) - MOST_ROWS),
-        data=_Data(material, shown).whole(others),
+        left_out=max(0, len(usual) - len(shown)),
+        data=data,
         clearest=CaseList(cases=case_items(material, CLEAREST)),
     )
     yield Section(
@@ -638,6 +643,7 @@ def answers(material: Material) -> Iterator[Section]:
     rows = [row for row in material.questions if row.is_correct is not True]
     if not rows:
         return
+    shown, data = fitting(rows, lambda some: _question_data(material, some))
     title = "Wrong and undecided answers to questions"
     words = (
         "Where the context names neither of the two people, only “unknown” is right. The share of "
@@ -649,8 +655,8 @@ def answers(material: Material) -> Iterator[Section]:
         label=title,
         kind="questions",
         rows=len(rows),
-        left_out=max(0, len(rows) - MOST_ROWS),
-        data=_question_data(material, rows[:MOST_ROWS]),
+        left_out=len(rows) - len(shown),
+        data=data,
         clearest=CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
     )
     yield Section(
@@ -683,10 +689,26 @@ class CaseBrowser(Block):
 
         Only ASCII, without `<`, `>` and `&`, and without what a CI runner takes for a command.
         """
-        text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
-        for sign in "<>&":
-            text = text.replace(sign, f"\\u{ord(sign):04x}")
-        return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
+        return _as_json(self.data)
+
+
+def _as_json(data: Mapping[str, Json]) -> str:
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
+
+
+def fitting(
+    rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]]
+) -> tuple[Sequence[T], Mapping[str, Json]]:
+    """Return the first rows that a page has room for, at least one, and the data made of them."""
+    shown = rows[:MOST_ROWS]
+    data = data_of(shown)
+    while (size := len(_as_json(data))) > MOST_BYTES and len(shown) > 1:
+        shown = shown[: max(1, len(shown) * MOST_BYTES // size)]
+        data = data_of(shown)
+    return shown, data
 
 
 @dataclass(slots=True)

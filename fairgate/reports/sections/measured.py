@@ -44,9 +44,6 @@ _PARTS = {
     "interaction": "both together",
 }
 _METRIC = "asr/generation/net"
-_FAR = 10.0
-"""Shares beyond this, ten times the total, are not distinguished."""
-_OTHERS = 3
 AMBIGUOUS, DISAMBIGUATED = CONDITIONS = ("diff-bias/ambiguous", "diff-bias/disambiguated")
 _SIDES = ("ambiguous", "disambiguated")
 _ACCURACIES = ("accuracy/ambiguous", "accuracy/disambiguated")

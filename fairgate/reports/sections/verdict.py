@@ -52,40 +52,20 @@ from fairgate.reports.material import Material, PairRow, pair_suites, question_s
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
-_ALIKE = 3
-"""Rules that break one limit, each in its slice, and are shown before the others are folded."""
-_FOLDED = {False: "rules passed", True: "rules passed or are only reported"}
 _URGENCY = {
     outcome: rank
     for rank, outcome in enumerate(
         (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
     )
 }
-_REPORTED_RANK = len(_URGENCY)
-_UNITS = {
-    (True, False): "share, in %",
-    (True, True): "points to either side of 0, which is best",
-    (False, False): "score",
-    (False, True): "score, 0 is best",
-}
-_NOTE = (
-    "Values are what each run measured. A change is of the cases that both runs decided, so it "
-    "need not be the exact difference; a dash: no rule compares this metric."
-)
 _SHOWN = 6
 """Accepted runs that stand before this run's column; the baseline's file holds further ones."""
-_CLAIMS = {
-    "generation": "answers compared with the answer without a speaker",
-    "controlled": "answers compared with neutral wording",
-}
 _MISSING = 10
 _NAMED = 3
 _NOT_SEEN = 6
 """Sentences on what the policy does not see."""
 _LIMITS = frozenset({"bound", "identity"})
 """Checks that compare with no baseline."""
-Arm = tuple[str, str, bool]
-"""Suite, claim, and whether it is of the control arm."""
 _REASONS = 3
 
 
