@@ -140,17 +140,16 @@ class Readings:
         """Return which oracle reads a case."""
         case = self._cases.get(key)
         if case is not None and (not reader or case.judge is not None):
-            return self._first_of(case.oracle)
-        return self._first_of(reader)
+            reader = case.oracle
+        return self._first.get(reader) or self._first_of(reader)
 
     def _first_of(self, name: str) -> str:
         """Return the name of the first oracle that is equal to the named one."""
-        first = self._first.get(name)
-        if first is None:
+        if name not in self._first:
             own = self.oracles.get(name)
-            first = next((other for other, each in self.oracles.items() if each == own), name)
-            self._first[name] = first
-        return first
+            same = (other for other, each in self.oracles.items() if each == own)
+            self._first[name] = next(same, name)
+        return self._first[name]
 
     def _together_of(self, keys: Sequence[str], name: str) -> Reading:
         raw = [self._raw(key, name) for key in keys]

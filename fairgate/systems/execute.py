@@ -376,11 +376,15 @@ def _generate(
         make=made,
     )
     fingerprint, unique = generator.fingerprint, dict.fromkeys(requests)
+    ends = {
+        (labels, stop): json.dumps([labels, None if stop is None else asdict(stop)])
+        for labels, stop in {(each.labels, each.stop) for each in unique}
+    }
     keys = {
         request: _digest(
             fingerprint,
             request.prompt,
-            json.dumps([request.labels, None if request.stop is None else asdict(request.stop)]),
+            ends[request.labels, request.stop],
             str(request.seed),
         )
         for request in unique

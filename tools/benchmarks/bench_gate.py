@@ -9,6 +9,7 @@ Every size runs in a process of its own, whose peak memory is printed.
 from __future__ import annotations
 
 import argparse
+import gc
 import resource
 import subprocess
 import sys
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[3_000, 30_000, 300_000])
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    gc.set_threshold(500_000)  # as the command line does
     if options.one:
         print(measure(options.one), flush=True)
         return

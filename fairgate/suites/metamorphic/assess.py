@@ -251,18 +251,15 @@ def _distances(
         if not isinstance(found, Reason):
             groups.setdefault(len(found[0]), []).append((position, found))
     for group in groups.values():
-        unique: dict[str | None, Document] = {}
-        for _, (left, right) in group:
-            for document in (*left, *right):
-                unique.setdefault(document_key(document), document)
-        known = None if None in unique else vectors(list(unique.values()))
+        documents = [document for _, pair in group for side in pair for document in side]
+        keys = [document_key(document) for document in documents]
+        unique = dict(zip(reversed(keys), reversed(documents), strict=True))
+        first = dict.fromkeys(keys)
+        known = None if None in first else vectors([unique[key] for key in first])
         if known is None:
             continue
-        rows = {key: row for row, key in enumerate(unique)}
-        index = np.asarray(
-            [[[rows[document_key(d)] for d in side] for side in pair] for _, pair in group],
-            dtype=np.int64,
-        )
+        rows = {key: row for row, key in enumerate(first)}
+        index = np.fromiter(map(rows.__getitem__, keys), np.int64).reshape(len(group), 2, -1)
         values = mean_distances(
             known, index[:, 0], index[:, 1], distance=suite.distance, matching=suite.matching
         )

@@ -152,7 +152,7 @@ class MetamorphicSuite(Suite):
         combined = (HIDDEN,) if COMBINES in self.relations else ()
         return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
 
-    @property
+    @cached_property
     def crossing(self) -> str | None:
         """Return the policy's choice; `off` where responses are embedded or judged."""
         off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
