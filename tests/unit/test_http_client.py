@@ -78,12 +78,11 @@ def asked(client, url, **fields):
 
 def test_connections_are_kept_and_so_many_are_asked_at_once(server):
     four = threading.Barrier(4)  # nobody gets an answer before so many are asked
-    server.answers = {f"/{n}": (200, {}, str(n).encode(), lambda _: four.wait()) for n in range(40)}
+    bodies = {n: str(n).encode() for n in range(40)}
+    server.answers = {f"/{n}": (200, {}, bodies[n], lambda _: four.wait()) for n in bodies}
     with HttpClient(Limits(concurrency=4)) as client:
         answers = dict(client.ask_all(get(f"{server.url}/{n}") for n in range(40)))
-    assert {n: answer.body for n, answer in answers.items()} == {
-        n: str(n).encode() for n in range(40)
-    }
+    assert {n: answer.body for n, answer in answers.items()} == bodies
     assert server.most == 4
     assert len(server.connections) == 4
 
@@ -147,13 +146,11 @@ def test_what_another_attempt_does_not_change_is_asked_once(server, status, head
 
 
 def test_nothing_is_kept_that_a_server_sets(server):
-    heads = []
     with raw_server(b"HTTP/1.0 200 OK\r\nSet-Cookie: a=b\r\n\r\n") as raw:
         with HttpClient(Limits()) as client:
             client.ask(get(raw.url))
             client.ask(get(raw.url))
-        heads += raw.seen
-    assert not any("cookie" in head.lower() for head in heads)
+        assert not any("cookie" in head.lower() for head in raw.seen)
 
 
 @pytest.mark.parametrize(
@@ -203,10 +200,8 @@ def test_broken_answers_are_no_answers(raw, text):
     "url", ["ftp://x/", "http://[bad/", "nothing", "http:///v1", "http://127.0.0.1:99999/"]
 )
 def test_an_address_that_is_none_is_asked_once_or_never(url):
-    waits = []
-    with HttpClient(Limits(), sleep=waits.append) as client:
-        error = asked(client, url)
-    assert isinstance(error, HttpError)
+    with HttpClient(Limits(), sleep=lambda _: None) as client:
+        assert isinstance(asked(client, url), HttpError)
 
 
 @contextlib.contextmanager

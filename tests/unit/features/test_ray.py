@@ -180,10 +180,7 @@ def test_what_is_no_reply_ends_the_run(ray, reply):
         list(spread(1, worker=lying(reply))[0].generate(questions([2])))
 
 
-NO_SCORES = [[1.0], [1.0, True], [1.0, float("nan")], 5]
-
-
-@pytest.mark.parametrize("value", NO_SCORES, ids=range(len(NO_SCORES)))
+@pytest.mark.parametrize("value", [[1.0], [1.0, True], [1.0, float("nan")], 5])
 def test_what_are_no_scores_ends_the_run(ray, value):
     generator, _ = spread(1, worker=lying({"position": 0, "value": value}))
     with pytest.raises(WorkerError, match="no sound answer to a question about source 's0'"):
@@ -205,10 +202,9 @@ def test_without_ray_the_message_says_what_to_install(monkeypatch):
         spread()
 
 
-ADDRESSES = ["", "head", "ray://head:10001", "head:65536", ":6379", "h:1\x1b[2J", "x" * 10**4]
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize(
+    "address", ["", "head", "ray://head:10001", "head:65536", ":6379", "h:1\x1b[2J", "x" * 10**4]
+)
 def test_what_is_no_address_is_refused(ray, address):
     with pytest.raises(UsageError, match="expected HOST:PORT of the cluster's head") as error:
         spread(address=address)

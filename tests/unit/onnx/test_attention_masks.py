@@ -115,18 +115,13 @@ def a_window_in_one_layer(model):
 
 
 def a_bias_of_text(model):
-    name = "bias"
-    model.graph.initializer.append(helper.make_tensor(name, TensorProto.STRING, [1], [b"far"]))
+    model.graph.initializer.append(helper.make_tensor("bias", TensorProto.STRING, [1], [b"far"]))
     return biased(model, [])
 
 
-CHANGES = [
-    sub_less, chunks, documents, a_stored_band, a_window_in_one_layer,
-    a_bias_of_text,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [sub_less, chunks, documents, a_stored_band, a_window_in_one_layer, a_bias_of_text]
+)
 def test_a_graph_whose_mask_hides_or_weighs_anything_else_is_left_as_it_is(change):
     assert len(GraphIndex(demo_graph()).attention()) == 3
     model = change(demo_graph())

@@ -29,13 +29,6 @@ def expected():
     return OnnxEncoder(MINILM, threads=1).embed(TEXTS)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    path = tmp_path / "minilm"
-    shutil.copytree(MINILM, path)
-    return path
-
-
 def test_vectors_are_unit_float32_in_the_order_of_the_texts(expected):
     assert expected.shape == (len(TEXTS), 384)
     assert expected.dtype == np.float32
@@ -52,7 +45,8 @@ def test_vectors_do_not_depend_on_batch_order_or_threads(expected, batch_size, t
     assert np.array_equal(vectors, expected[order])
 
 
-def test_a_model_is_loaded_at_the_first_text_only(folder):
+def test_a_model_is_loaded_at_the_first_text_only(tmp_path):
+    folder = shutil.copytree(MINILM, tmp_path / "minilm")
     (folder / "model.onnx").write_bytes(b"no graph")
     engine = OnnxEncoder(folder)
     assert engine.fingerprint.startswith("onnx-encoder/2:")
@@ -77,7 +71,6 @@ class Session(EncoderSession):
     def __init__(self, threads, fails_at=None, device="cpu"):
         super().__init__(None, device=device, threads=threads)
         self.running = self.most = self.batches = 0
-        self.names = set()
         self._fails_at = fails_at
         self._lock = threading.Lock()
 
@@ -86,7 +79,6 @@ class Session(EncoderSession):
             self.running += len(rows)
             self.batches += 1
             self.most = max(self.most, self.running)
-            self.names.add(threading.current_thread().name)
         if self._fails_at == width:
             raise ModelError(f"failed at {width}")
         states = np.array([[len(row.ids)] for row in rows])

@@ -219,11 +219,10 @@ def test_vectors_are_cut_to_the_dimensions_and_scaled_after(tmp_path):
     assert chosen.fingerprint != OnnxEncoder(own).fingerprint
 
 
-@pytest.mark.parametrize("meant", ["dot"])
-def test_a_model_for_another_similarity_is_refused_where_lengths_are_lost(tmp_path, meant):
-    files = {PROMPTS: {"similarity_fn_name": meant}}
+def test_a_model_for_another_similarity_is_refused_where_lengths_are_lost(tmp_path):
+    files = {PROMPTS: {"similarity_fn_name": "dot"}}
     folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
-    assert repr(meant) in refusal(folder)
+    assert "'dot'" in refusal(folder)
     assert OnnxEncoder(folder, unit=False).embed(["a"]).shape == (1, 6)
     normalized = write_encoder(tmp_path / "n", files=files)
     assert OnnxEncoder(normalized).embed(["a"]).shape == (1, 6)
