@@ -381,13 +381,8 @@ def _generate(
         for labels, stop in {(each.labels, each.stop) for each in unique}
     }
     keys = {
-        request: _digest(
-            fingerprint,
-            request.prompt,
-            ends[request.labels, request.stop],
-            str(request.seed),
-        )
-        for request in unique
+        each: _digest(fingerprint, each.prompt, ends[each.labels, each.stop], str(each.seed))
+        for each in unique
     }
     answers = stage.results(keys, store, progress)
     lost = len(unique) - len(answers)
