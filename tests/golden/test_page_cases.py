@@ -177,14 +177,20 @@ def test_a_page_that_cannot_hold_all_cases_shows_the_first_and_says_so(monkeypat
     assert [len(data["rows"]) for data in lists(text)] == [2]
 
 
-def test_a_list_of_long_texts_is_cut_by_its_bytes(monkeypatch):
-    (whole,) = lists(page(regression(), baseline()))
+@pytest.mark.parametrize(
+    ("run", "base"), [(regression, baseline), (social_bias, bias_baseline)], ids=["pairs", "items"]
+)
+def test_every_list_is_cut_by_its_bytes(monkeypatch, run, base):
+    (whole,) = lists(page(run(), base()))
     monkeypatch.setattr(cases, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
-    text = page(regression(), baseline())
+    text = page(run(), base())
     (data,) = lists(text)
-    assert 0 < len(data["rows"]) < 9
+    assert 0 < len(data["rows"]) < len(whole["rows"])
     assert len(json.dumps(data, separators=(",", ":"))) <= cases.MOST_BYTES
-    assert f"{len(data['rows'])} of 9 cases shown" in text
+    assert f"{len(data['rows'])} of {len(whole['rows'])} cases shown" in text
+    monkeypatch.setattr(cases, "MOST_BYTES", 1)
+    (data,) = lists(page(run(), base()))
+    assert len(data["rows"]) == 1
 
 
 def test_texts_stand_once_and_are_cut():

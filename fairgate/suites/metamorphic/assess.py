@@ -253,12 +253,13 @@ def _distances(
     for group in groups.values():
         documents = [document for _, pair in group for side in pair for document in side]
         keys = [document_key(document) for document in documents]
-        unique = dict(zip(reversed(keys), reversed(documents), strict=True))
-        first = dict.fromkeys(keys)
-        known = None if None in first else vectors([unique[key] for key in first])
+        unique: dict[str | None, Document] = {}
+        for key, document in zip(keys, documents, strict=True):
+            unique.setdefault(key, document)
+        known = None if None in unique else vectors(list(unique.values()))
         if known is None:
             continue
-        rows = {key: row for row, key in enumerate(first)}
+        rows = {key: row for row, key in enumerate(unique)}
         index = np.fromiter(map(rows.__getitem__, keys), np.int64).reshape(len(group), 2, -1)
         values = mean_distances(
             known, index[:, 0], index[:, 1], distance=suite.distance, matching=suite.matching
