@@ -57,6 +57,7 @@ lint: $(VENV)/test.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	.ci/ceilings
+	! git grep -nE '^(<{7}|>{7}) '  # what a merge left
 
 # bench_cuda.py needs a card, bench_start_up.py another checkout: both are run by hand.
 BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tools/benchmarks/bench_*.py)))
