@@ -146,9 +146,9 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception leaves it."""
+    ends = arguments is None  # the process, after this: looking for cycles would only take time
     if arguments is None:
         arguments = sys.argv[1:]
-        # The process ends after this; looking for cycles before would only take time.
         atexit.register(gc.freeze)
     thresholds = gc.get_threshold()
     # Most of what a run makes lives until its end; looking for cycles often finds none.
@@ -160,7 +160,8 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             code = _main(arguments, called)
         finally:
-            gc.set_threshold(*thresholds)
+            if not ends:
+                gc.set_threshold(*thresholds)
         out.flush()
         is_help = not {"-h", "--help"}.isdisjoint(arguments)
         answers = {name for name, one in _commands().items() if one.answers}

@@ -69,7 +69,7 @@ def lattice_unit(difference: Observations) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TypicalValues:
-    """Sums and means of the change over non-empty subsets of sources, each ascending.
+    """Sums of the change over non-empty subsets of sources, and its means, ascending.
 
     `n_arrangements` counts the subsets drawn (or all of them) and the observed arrangement;
     `always` of these count against every hypothesis: the observed one and empty draws.
@@ -112,7 +112,7 @@ class TypicalValues:
         tolerance = _TIE * scale
         sums = np.where(np.abs(known[:, 0]) <= tolerance, 0.0, known[:, 0])
         return cls(
-            sums=np.sort(sums),
+            sums=sums,
             means=np.sort(sums / known[:, 1]),
             total=math.fsum(changes.tolist()),
             n_arrangements=len(drawn) + 1,
@@ -129,7 +129,7 @@ class TypicalValues:
         """Return P(sum under sign flips >= target) if nothing changed."""
         # Flipping F takes the sum from total to total - 2 * sum over F.
         allowed = (self.total - target) / 2 + self.tolerance
-        reached = int(self.sums.searchsorted(allowed, side="right"))
+        reached = int(np.count_nonzero(self.sums <= allowed))
         counted = self.always if target <= self.total + self.tolerance else 1
         return (counted + reached) / self.n_arrangements
 
@@ -167,7 +167,7 @@ def _random_subset_sums(columns: Floats, n_draws: int, rng: np.random.Generator)
         # One random byte picks the subset of eight sources: a table look-up instead of 8 coins.
         table = _subsets(len(eight)) @ eight
         coins = np.frombuffer(rng.bytes(n_draws), dtype=np.uint8)
-        drawn += table[coins & (len(table) - 1)]
+        drawn += table.take(coins & (len(table) - 1), axis=0)
     return drawn
 
 
