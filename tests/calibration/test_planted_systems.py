@@ -3,14 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from calibration.pipeline import (
-    FIVE,
-    SCENARIOS,
-    THREE,
-    attributed,
-    run_scenario,
-    value,
-)
+from calibration.pipeline import FIVE, SCENARIOS, THREE, attributed, run_scenario, value
 from fakes.planted import REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.errors import ExitCode

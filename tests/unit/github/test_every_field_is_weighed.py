@@ -41,11 +41,7 @@ PLAN = plan_of(TEXT)
 RECORDED = parse_policy(
     TEXT.replace("generator: {model: demo-slm}", "recorded: a.jsonl"), "p.yaml"
 ).policy
-OTHERS = [
-    "http: {url: 'http://127.0.0.1/'}",
-    "command: [./ask.sh]",
-    "python: 'my_app:ask'",
-]
+OTHERS = ["http: {url: 'http://127.0.0.1/'}", "command: [./ask.sh]", "python: 'my_app:ask'"]
 SYSTEMS = [
     POLICY.system,
     RECORDED.system,

@@ -82,17 +82,13 @@ def test_in_every_folder_that_a_policy_names(root, tmp_path, monkeypatch, capsys
     source = find(kind, name, root)
     shutil.rmtree(root / "data")
     if source.is_dir():
-        shutil.copytree(source, root / "data")
-        (root / "data" / file).unlink()
-    else:
-        (root / "data").mkdir()
-        source = source.parent
-    shutil.copy(source / file, tmp_path / "outside" / file)
+        shutil.copytree(source, root / "data", ignore=shutil.ignore_patterns(file))
+        source /= file
+    shutil.copy(source, tmp_path / "outside" / file)
     linked(root, f"data/{file}", f"../../outside/{file}")
-    chosen = {"items": "demo-bbq", "collections": "demo-stances", "model": "demo-slm"}
-    named = {**chosen, part: "data"}
-    embedder = ", embedder: data" if part == "embedder" else ""
-    (root / "policy.yaml").write_text(BBQ.format(**{**named, "embedder": embedder}))
+    chosen = {"items": "demo-bbq", "collections": "demo-stances", "model": "demo-slm", part: "data"}
+    chosen["embedder"] = ", embedder: data" if part == "embedder" else ""
+    (root / "policy.yaml").write_text(BBQ.format(**chosen))
     monkeypatch.chdir(root)
     run = ["run", "policy.yaml", "--quiet", "--cache", str(tmp_path / "cache"), "--root", "."]
     assert main(run) in {2, 4}

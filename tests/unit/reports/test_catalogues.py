@@ -32,7 +32,6 @@ from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import SECTIONS, present
 
-BENCH = Bench(policy=policy_of(), sources=10, sets=("gender",))
 VALUE = Figure(shown="12.0 %", interval="1.0 … 20.0", value=0.12, bounds=(0.01, 0.2))
 HOSTILE = "<img src=x>@octocat|`x`"
 EVERY_KIND = (
@@ -46,9 +45,7 @@ EVERY_KIND = (
         ]
     ),
 )
-NAMES = (
-    "kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-case",
-)  # fmt: skip
+NAMES = ("kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-case")
 
 
 def toy(material):

@@ -22,7 +22,6 @@ from fairgate.stats.observations import ClusterTotals, cluster_totals
 
 def test_wilson_solves_the_score_equation():
     found = wilson(7, 40, confidence=0.9)
-    assert isinstance(found, Interval)
     for limit in (found.low, found.high):
         assert abs(7 / 40 - limit) / math.sqrt(limit * (1 - limit) / 40) == pytest.approx(
             1.6448536, rel=1e-6
@@ -31,10 +30,7 @@ def test_wilson_solves_the_score_equation():
 
 def test_wilson_of_none_and_all_touches_the_end_exactly():
     none, every = wilson(0, 20, confidence=0.95), wilson(20, 20, confidence=0.95)
-    assert isinstance(none, Interval)
-    assert isinstance(every, Interval)
-    assert none.low == 0.0
-    assert every.high == 1.0
+    assert (none.low, every.high) == (0.0, 1.0)
     assert none.high == pytest.approx(0.1611, abs=1e-4)
     assert every.low == pytest.approx(1 - none.high)
 
@@ -47,7 +43,6 @@ def test_balanced_clusters_give_the_t_interval_of_the_cluster_means(build):
     rows = [[1, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 0]]
     means = np.array([np.mean(row) for row in rows])
     found = t_interval(cluster_totals(build(rows)), confidence=0.95)
-    assert isinstance(found, Interval)
     reach = 3.182446305284263 * means.std(ddof=1) / 2
     assert (found.low, found.high) == pytest.approx((means.mean() - reach, means.mean() + reach))
 
@@ -58,6 +53,7 @@ def test_two_arms_use_the_difference_within_each_cluster(build):
     totals = cluster_totals(obs)
     assert standard_error(totals) == pytest.approx(differences.std(ddof=1) / 2)
     assert contrast(totals) == pytest.approx(0.5)
+    assert math.isnan(standard_error(cluster_totals(build([[1, 0]]))))
 
 
 @pytest.mark.parametrize(
@@ -72,10 +68,6 @@ def test_two_arms_use_the_difference_within_each_cluster(build):
 )
 def test_where_there_is_no_interval_the_reason_is_said(build, rows, reason):
     assert t_interval(cluster_totals(build(rows)), confidence=0.95) == NoInterval(reason=reason)
-
-
-def test_standard_error_of_one_cluster_is_unknown(build):
-    assert math.isnan(standard_error(cluster_totals(build([[1, 0]]))))
 
 
 def totals(sums) -> ClusterTotals:
@@ -97,7 +89,6 @@ def drawn(rng, clusters=30):
 def test_the_ends_are_where_the_t_test_turns(seed):
     part, whole = drawn(np.random.default_rng(seed))
     found = ratio_interval(part, whole, confidence=0.95)
-    assert isinstance(found, Interval)
     limit = t_quantile(0.975, 29)
     for q in (found.low, found.high):
         rest = replace(part, sums=part.sums - q * whole.sums)
@@ -122,14 +113,11 @@ def test_no_share_without_cases_or_with_one_cluster():
 
 def test_covers_the_true_share_as_often_as_it_says():
     rng = np.random.default_rng(3)
-    hits, known = 0, 0
+    found = []
     for _ in range(800):
-        chance = rng.beta(2, 3, (40, 1))
-        whole = rng.binomial(20, chance).astype(np.float64)
-        part = rng.binomial(whole.astype(int), 0.7).astype(np.float64)
-        one = ratio_interval(totals(part), totals(whole), confidence=0.95)
-        if isinstance(one, Interval):
-            known += 1
-            hits += one.low <= 0.7 <= one.high
-    assert known > 790
-    assert 0.925 <= hits / known <= 0.975
+        whole = rng.binomial(20, rng.beta(2, 3, (40, 1)))
+        part = rng.binomial(whole, 0.7)
+        found.append(ratio_interval(totals(part), totals(whole), confidence=0.95))
+    known = [one for one in found if isinstance(one, Interval)]
+    assert len(known) > 790
+    assert 0.925 <= np.mean([one.low <= 0.7 <= one.high for one in known]) <= 0.975

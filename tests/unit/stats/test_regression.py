@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 from fakes.statistics import regression_evidence
+from scipy import stats
 
-from fairgate.stats.observations import estimate, select
+from fairgate.stats.observations import estimate
 from fairgate.stats.regression import Method, RegressionSettings, Worse
 
 NAN = math.nan
@@ -101,14 +102,10 @@ def test_few_sources_are_compared_by_t(build):
     base, now = verdicts(rng, 4, 20), verdicts(rng, 4, 20, 0.8)
     found = evidence(build(now), build(base))
     changes = (now - base).mean(axis=1)
-    from scipy import stats
-
     assert found.method is Method.STUDENT
-    assert found.p_value == pytest.approx(
-        stats.ttest_1samp(changes, 0, alternative="greater").pvalue
-    )
-    low = stats.ttest_1samp(changes, 0, alternative="greater").confidence_interval(0.95).low
-    assert found.lower == pytest.approx(low)
+    expected = stats.ttest_1samp(changes, 0, alternative="greater")
+    assert found.p_value == pytest.approx(expected.pvalue)
+    assert found.lower == pytest.approx(expected.confidence_interval(0.95).low)
     assert found.sd == pytest.approx(changes.std(ddof=1))
     assert found.changed_sources_needed == 0
 
@@ -133,19 +130,8 @@ def test_what_cannot_be_significant_cannot_be_seen(build):
 @pytest.mark.parametrize("rows", [[], [[NAN, NAN]], [[NAN], [NAN]]])
 def test_nothing_decided_is_not_evaluated(build, rows):
     found = evidence(build(rows), build(rows))
-    assert not found.evaluated
+    assert (found.evaluated, found.significant, found.level) == (False, False, 0.05)
     assert math.isnan(found.p_value)
-    assert not found.significant
-    assert found.level == 0.05
-
-
-def test_only_cases_of_both_runs_are_compared(build):
-    now = build([[1, 0], [1, 1], [1, 1]])
-    base = select(build([[0, 0], [1, 1], [0, NAN]]), np.array([1, 1, 0, 1, 1, 1], dtype=bool))
-    found = evidence(now, base)
-    assert found.n_pairs == 4
-    assert found.n_sources == 3
-    assert found.worsening == pytest.approx(2 / 4)
 
 
 def test_real_values_are_compared_by_drawn_flips(build):
@@ -162,12 +148,8 @@ def test_the_same_whatever_the_order_of_cases_and_sources(build):
     rng = np.random.default_rng(7)
     now, base = build(rng.gamma(2, 0.3, (30, 5))), build(rng.gamma(2, 0.3, (30, 5)))
     order = rng.permutation(150)
-    turned = replace(
-        now,
-        keys=[now.keys[i] for i in order],
-        clusters=29 - now.clusters[order],
-        values=now.values[order],
-    )
+    keys = [now.keys[i] for i in order]
+    turned = replace(now, keys=keys, clusters=29 - now.clusters[order], values=now.values[order])
     first, second = evidence(now, base), evidence(turned, base)
     for name in ("p_value", "lower", "upper", "sd", "worsening", "detectable"):
         assert getattr(second, name) == pytest.approx(getattr(first, name), abs=1e-12)
@@ -176,19 +158,6 @@ def test_the_same_whatever_the_order_of_cases_and_sources(build):
 def two_arms(build, biased, counter):
     rows = np.stack([biased, counter], axis=1)
     return build(rows, arms=[0, 1], weights=(1.0, -1.0))
-
-
-def absolute_p_by_enumeration(now, base) -> float:
-    """Exchange the runs within sources in all ways and compare the sizes."""
-    here = now[:, 0] - now[:, 1]
-    there = base[:, 0] - base[:, 1]
-    observed = abs(here.mean()) - abs(there.mean())
-    reached = [
-        abs(np.where(swap, there, here).mean()) - abs(np.where(swap, here, there).mean())
-        >= observed - 1e-9
-        for swap in product((False, True), repeat=len(here))
-    ]
-    return float(np.mean(reached))
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -200,12 +169,15 @@ def test_the_absolute_change_is_tested_exactly(build, seed):
         two_arms(build, base[:, 0], base[:, 1]),
         worse=Worse.ABSOLUTE,
     )
-    expected = absolute_p_by_enumeration(now, base)
+    # Exchange the runs within sources in all ways and compare the sizes.
+    here, there = now[:, 0] - now[:, 1], base[:, 0] - base[:, 1]
+    swaps = np.array(list(product((False, True), repeat=11)))
+    sizes = [abs(np.where(s, there, here).mean(axis=1)) for s in (swaps, ~swaps)]
+    expected = np.mean(sizes[0] - sizes[1] >= abs(here.mean()) - abs(there.mean()) - 1e-9)
     if found.worsening > 1e-9:
         assert found.p_value == pytest.approx(expected)
     else:
-        assert found.p_value >= 0.5
-        assert expected >= 0.5
+        assert min(found.p_value, expected) >= 0.5
 
 
 def test_a_bias_that_turns_its_sign_is_no_larger_bias(build):

@@ -53,13 +53,12 @@ def test_the_ends():
 
 
 @pytest.mark.parametrize(
-    ("probability", "degrees"), [(-0.1, 5), (1.1, 5), (math.nan, 5), (0.5, 0), (0.5, -3)]
+    ("of", "value", "degrees"),
+    [
+        *((t_quantile, p, n) for p, n in ((-0.1, 5), (1.1, 5), (math.nan, 5), (0.5, 0), (0.5, -3))),
+        (t_upper_tail, 1.0, 0),
+    ],
 )
-def test_what_is_no_quantile_is_refused(probability, degrees):
-    with pytest.raises(ValueError, match=r"probability|degree"):
-        t_quantile(probability, degrees)
-
-
-def test_no_degree_of_freedom_has_no_tail():
-    with pytest.raises(ValueError, match="degree"):
-        t_upper_tail(1.0, 0)
+def test_no_probability_and_no_degree_of_freedom_are_refused(of, value, degrees):
+    with pytest.raises(ValueError, match="probability" if degrees > 0 else "degree"):
+        of(value, degrees)

@@ -38,10 +38,7 @@ def without(monkeypatch):
         ({}, ""),
         (QWEN, ""),
         ({"config": {"model_type": "gemma2"}}, "its model_type is 'gemma2'"),
-        (
-            {"config": {"model_type": "mistral", "sliding_window": None}},
-            "",
-        ),
+        ({"config": {"model_type": "mistral", "sliding_window": None}}, ""),
         ({"config": {"model_type": "qwen3", "use_sliding_window": False}}, ""),
     ],
 )
