@@ -1,13 +1,9 @@
 """A valid policy keeps its places; an invalid one tells all problems at once, in plain words."""
 
-from pathlib import Path
-
 import pytest
 from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
-
-POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
 
 GOOD = """\
 version: 1
@@ -97,19 +93,8 @@ def problems_of(text: str) -> list[str]:
     return [str(found) for found in caught.value.problems]
 
 
-def only_problem_of(text: str) -> str:
-    (found,) = problems_of(text)
-    return found
-
-
 def test_all_problems_at_once_in_plain_words():
     assert "\n".join(problems_of(BAD)) == GOLDEN
-
-
-@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
-def test_shipped_policies_are_valid(file):
-    parsed = parse_policy(file.read_text(encoding="utf-8"), file.name)
-    assert parsed.policy.name == file.stem
 
 
 @pytest.mark.parametrize(
@@ -189,20 +174,21 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
 )  # fmt: skip
 def test_one_slip_gives_one_problem(old, new, message):
     assert old in GOOD
-    assert only_problem_of(GOOD.replace(old, new, 1)) == f"p.yaml:{message}"
+    assert problems_of(GOOD.replace(old, new, 1)) == [f"p.yaml:{message}"]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "found"),
     [
-        ("", "the file is empty, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
-        ("# nothing\n", "the file is empty, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
-        ("- a\n", "found a list of 1 entry, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
-        ("just text", "found 'just text' (text), expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
+        ("", "the file is empty"),
+        ("# nothing\n", "the file is empty"),
+        ("- a\n", "found a list of 1 entry"),
+        ("just text", "found 'just text' (text)"),
     ],
-)  # fmt: skip
-def test_a_file_that_is_no_policy_at_all(text, message):
-    assert only_problem_of(text) == f"p.yaml:1:1: {message}"
+)
+def test_a_file_that_is_no_policy_at_all(text, found):
+    keys = "`version`, `name`, `system`, `suites`, `gates`"
+    assert problems_of(text) == [f"p.yaml:1:1: {found}, expected a mapping with {keys}"]
 
 
 def test_empty_suites_and_gates():

@@ -42,12 +42,10 @@ def test_toxicity_reads_every_spelling(answer, label):
 
 
 def test_a_task_of_the_policy_becomes_lower_case():
-    policy = TaskPolicy(
-        id="spam", instruction="Spam?", labels=["Yes", " No "], equivalent=[["yes", "NO"]]
-    )
-    assert task_from_policy(policy) == Task(
-        id="spam", instruction="Spam?", labels=("yes", "no"), equivalent=(("yes", "no"),)
-    )
+    said = {"id": "spam", "instruction": "Spam?"}
+    policy = TaskPolicy(**said, labels=["Yes", " No "], equivalent=[["yes", "NO"]])
+    expected = Task(**said, labels=("yes", "no"), equivalent=(("yes", "no"),))
+    assert task_from_policy(policy) == expected
 
 
 def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():

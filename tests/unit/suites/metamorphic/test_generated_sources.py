@@ -67,10 +67,7 @@ def changed_attribute(**changed):
         (a_row(attributes=["x"]), r"attributes\[0\]: found 'x' \(text\); expected an object"),
         (changed_attribute(dimension="ethnicty"), "did you mean `ethnicity`"),
         (changed_attribute(value="asia"), "'ethnicity' has no value 'asia'; did you mean `asian`"),
-        (
-            changed_attribute(form="verb"),
-            r"`form` is 'verb' \(text\); expected `adjective`, `noun`",
-        ),
+        (changed_attribute(form="verb"), r"`form` is 'verb' \(text\); expected `adjective`, `n"),
         (changed_attribute(manner="loud"), r"`manner` is 'loud' \(text\); expected `plain`"),
         (changed_attribute(start=1), r"attributes\[0\]: span 1 to 11; 'ethnicity' stands from 2"),
         (changed_attribute(end=True), "expected two whole numbers"),
