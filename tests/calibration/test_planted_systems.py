@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from calibration.pipeline import FIVE, SCENARIOS, THREE, attributed, run_scenario, value
+from calibration.pipeline import FIVE, PHRASES, SCENARIOS, THREE, attributed, run_scenario, value
 from fakes.planted import REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.errors import ExitCode
@@ -23,15 +23,10 @@ def test_planted_systems_get_the_verdict_that_they_deserve(scenario):
 
 def test_a_prefix_sensitive_system_is_not_called_biased():
     run, _ = run_scenario(BY_NAME["prefix-sensitive, fair, 1 % answer noise"])
-    gross, _ = value(run, "asr/generation")
-    _, interval = value(run, "asr/generation/net")
-    controlled, _ = value(run, "asr/generation/controlled")
-    assert gross is not None
-    assert gross > 0.2
-    assert interval is not None
-    assert interval[0] <= 0 <= interval[1]
-    assert controlled is not None
-    assert controlled < 0.03
+    _, (low, high) = value(run, "asr/generation/net")
+    assert value(run, "asr/generation")[0] > 0.2
+    assert low <= 0 <= high
+    assert value(run, "asr/generation/controlled")[0] < 0.03
     assert run.result.exit_code is ExitCode.PASS
 
 
@@ -88,10 +83,7 @@ class TestEdges:
         assert run.result.exit_code is ExitCode.PASS
 
     def test_all_violated(self):
-        everybody = dict.fromkeys(["A man", "A woman", "A non-binary person"], 1.0) | dict.fromkeys(
-            ["A young person", "A middle-aged person", "An elderly person"], 1.0
-        )
-        plant = Plant(biased=everybody)
+        plant = Plant(biased=dict.fromkeys(PHRASES, 1.0))
         run = SMALL.run(plant, SMALL.baseline(plant))
         assert value(run, "asr/generation/controlled")[0] == 1.0
         assert run.result.exit_code is ExitCode.PASS  # unchanged, and all terms alike

@@ -30,25 +30,23 @@ SEEDS = 40
 
 def verdicts(policy, plan, columns):
     """Judge the rules on columns of one suite, all else as in a run."""
-    own = [unit for unit in plan.units if unit.suite == "s"]
-    clusters, numbers = np.unique([unit.cluster for unit in own], return_inverse=True)
-    names = sorted({name for unit in own for name in unit.dimensions})
+    clusters, numbers = np.unique([unit.cluster for unit in plan.units], return_inverse=True)
+    names = sorted({name for unit in plan.units for name in unit.dimensions})
     table = Table(
         suite="s",
-        keys=[unit.key for unit in own],
+        keys=[unit.key for unit in plan.units],
         clusters=numbers.astype(np.int64),
         cluster_names=clusters.tolist(),
-        control=np.asarray([unit.is_control for unit in own], dtype=bool),
-        dimensions={name: [unit.dimensions.get(name, "") for unit in own] for name in names},
+        control=np.asarray([unit.is_control for unit in plan.units], dtype=bool),
+        dimensions={name: [unit.dimensions.get(name, "") for unit in plan.units] for name in names},
         values=columns,
     )
     tables = {"s": table}
     found = compare_identities(tables, confidence=0.95, seed=policy.seed)
     measured = measure(tables, confidence=0.95, seed=policy.seed, has_intervals=False)
-    comparison = Comparison(runs={}, contents={})
-    rules = expand_rules(policy, plan)
     measured += identity_measurements(found)
-    return rule_results(rules, tables, measured, found, comparison, policy)
+    comparison = Comparison(runs={}, contents={})
+    return rule_results(expand_rules(policy, plan), tables, measured, found, comparison, policy)
 
 
 def noisy(units, share, rng):
@@ -72,7 +70,7 @@ def test_a_fair_system_with_noise_is_seldom_red(sources):
     assert open_, "chance reaches the limit, so the test above can fail"
 
 
-def judged(gate, sources, changed, term="A woman"):
+def judged(gate, sources, changed):
     bench = Bench(policy=policy_of([gate]), sources=sources, sets=("gender",))
     plan = bench.given().plan
     own = [unit for unit in plan.units if unit.dimensions.get("term") == "woman"]

@@ -1,8 +1,9 @@
 """Results by content in one SQLite file."""
 
+import contextlib
 import multiprocessing
 import sqlite3
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -10,8 +11,6 @@ import pytest
 
 from fairgate.domain.errors import StoreError
 from fairgate.systems.result_store import SqliteResultStore, checksum
-
-NO_NUMBERS = ("nan", "inf")
 
 
 @pytest.fixture
@@ -32,16 +31,19 @@ def opened():
         store.close()
 
 
+def directly(path, *statement):
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(*statement)
+
+
 def test_what_was_put_is_there_for_the_next_run(path, opened):
     store = opened(path)
     store.put_many("answer", [("k1", '{"a": "ü"}'), ("k2", "2")])
     store.put_many("other", [("k1", "3")])
     store.close()
     again = opened(path)
-    assert again.get_many("answer", ["k2", "missing", "k1", "k2"]) == {
-        "k2": "2",
-        "k1": '{"a": "ü"}',
-    }
+    found = again.get_many("answer", ["k2", "missing", "k1", "k2"])
+    assert found == {"k2": "2", "k1": '{"a": "ü"}'}
     assert again.get_many("other", ["k1", "k2"]) == {"k1": "3"}
     assert again.notices == []
 
@@ -85,11 +87,8 @@ def test_threads_share_one_store(path, opened):
         for i in range(20):
             store.put_many("answer", [(f"{name}{i}", name)])
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, "abcd"))
     keys = [f"{name}{i}" for name in "abcd" for i in range(20)]
     assert len(store.get_many("answer", keys)) == 80
 
@@ -123,19 +122,12 @@ def test_processes_that_make_one_store_at_once_wait_for_each_other(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE results SET value = CAST('3' AS BLOB) WHERE key = 'bad'",
-        "UPDATE results SET key = 'bad' WHERE key = 'other'",
-    ],
+    ("name", "change"), [("bad", "value = CAST('3' AS BLOB)"), ("other", "key = 'bad'")]
 )
-def test_a_row_with_a_wrong_checksum_is_forgotten_and_said(path, opened, change):
+def test_a_row_with_a_wrong_checksum_is_forgotten_and_said(path, opened, name, change):
     store = opened(path)
-    name = "other" if "'other'" in change else "bad"
     store.put_many("answer", [("good", "1"), (name, "2")])
-    with sqlite3.connect(path) as direct:
-        direct.execute(change)
-    direct.close()
+    directly(path, f"UPDATE results SET {change} WHERE key = '{name}'")  # noqa: S608
     assert store.get_many("answer", ["good", "bad"]) == {"good": "1"}
     assert len(store.notices) == 1
     assert "1 stored results (answer) had a wrong checksum" in store.notices[0]
@@ -178,9 +170,7 @@ def test_what_is_readable_in_a_damaged_file_is_kept(path, opened, damage):
 
 def test_a_database_of_another_program_is_not_touched_as_ours(path, opened):
     path.parent.mkdir()
-    with sqlite3.connect(path) as direct:
-        direct.execute("CREATE TABLE results (something TEXT)")
-    direct.close()
+    directly(path, "CREATE TABLE results (something TEXT)")
     store = opened(path)
     assert path.with_name("results.sqlite.corrupt-1").exists()
     assert store.get_many("answer", ["k"]) == {}
@@ -188,9 +178,7 @@ def test_a_database_of_another_program_is_not_touched_as_ours(path, opened):
 
 def test_a_store_of_a_newer_version_is_refused(path, opened):
     opened(path).close()
-    with sqlite3.connect(path) as direct:
-        direct.execute("PRAGMA user_version = 9")
-    direct.close()
+    directly(path, "PRAGMA user_version = 9")
     with pytest.raises(StoreError, match=r"version 9.*expected version 1.*--cache"):
         SqliteResultStore(path)
 
@@ -228,21 +216,16 @@ def test_a_full_disk_loses_nothing_that_was_stored(path, opened):
     ("kind", "value"),
     [
         *(("answer", value) for value in (b"\xff", "text", 7, 0.5, "")),
-        *(
-            ("embedding", value)
-            for value in (b"abc", *(np.float32(v).tobytes() for v in NO_NUMBERS))
-        ),
+        *(("embedding", np.float32(number).tobytes()) for number in ("nan", "inf")),
+        ("embedding", b"abc"),
     ],
 )
 def test_a_value_of_another_form_is_forgotten_whatever_its_checksum(path, opened, kind, value):
     store = opened(path)
     store.put_many(kind, [("k", "text"), ("other", "four")])
     store.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "UPDATE results SET value = ?, checksum = ? WHERE key = 'k'",
-            (value, checksum(kind, "k", value)),
-        )
+    change = "UPDATE results SET value = ?, checksum = ? WHERE key = 'k'"
+    directly(path, change, (value, checksum(kind, "k", value)))
     again = opened(path)
     find = again.get_vectors if kind == "embedding" else partial(again.get_many, kind)
     assert list(find(["k", "other"])) == ["other"]

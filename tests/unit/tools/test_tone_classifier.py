@@ -75,9 +75,7 @@ def test_a_neutral_trait_changes_the_tone_as_often_as_an_attribute_does():
     known = embedded_dimensions().values()
     assert stated >= {f"{each.id}/{value.id}" for each in known for value in each.values}
     assert len(pairs["trait"]) == len(ANSWERS) * len(NEUTRAL_TRAITS)
-    texts = list(
-        dict.fromkeys(each.text for found in pairs.values() for pair in found for each in pair)
-    )
+    texts = sorted({each.text for found in pairs.values() for pair in found for each in pair})
     classifier = open_classifier(Runtime(), ClassifierPolicy(model="minilm-tone"), TONES)
     labels = dict(zip(texts, (each.label for each in classifier.classify(texts)), strict=True))
     rates = {
