@@ -96,8 +96,12 @@ def test_in_every_folder_that_a_policy_names(root, tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.parametrize(
-    "field", ["perturbations: [link.yaml]", "control: link.yaml", "task: link.yaml"]
-)
+    "field",
+    [
+        "perturbations: [link.yaml]", "perturbations: [../outside/x.yaml]", "control: link.yaml",
+        "task: link.yaml",
+    ],
+)  # fmt: skip
 def test_single_files_are_refused_as_before(root, tmp_path, monkeypatch, capsys, field):
     (tmp_path / "outside" / "x.yaml").write_text("id: x\nterms: []\n")
     linked(root, "link.yaml", "../outside/x.yaml")

@@ -199,19 +199,6 @@ def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
     holder.close()
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(path, opened):
-    store = opened(path)
-    store.put_many("answer", [("k", "1")])
-    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-    store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-    with pytest.raises(StoreError, match=r"the disk is full.*--cache"):
-        store.put_many("answer", [(f"n{i}", "x" * 5000) for i in range(50)])
-    assert store.get_many("answer", ["k", "n0"]) == {"k": "1"}
-    store._connection.execute("PRAGMA max_page_count = 1000000")
-    store.put_many("answer", [("n0", "2")])
-    assert store.get_many("answer", ["n0"]) == {"n0": "2"}
-
-
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
