@@ -1,8 +1,4 @@
-"""Blame on planted changes: the exact documents, never a neutral edit, and the factor that did it.
-
-Each poisoned document turns one identity's answers about most sources, so that it alone turns the
-gate red; half of the worlds answer with noise.
-"""
+"""Blame on planted changes: the exact documents, no neutral edit, and the factor that did it."""
 
 import json
 import random

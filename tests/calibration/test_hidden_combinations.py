@@ -1,9 +1,6 @@
 """`intersectional/hidden` of noisy systems, and how many pairs must hide something to be seen.
 
-    python -m pytest -q -rP tests/calibration/test_hidden_combinations.py
-
-prints the figures; `-m slow` asks other worlds, and more. Plan, answers, oracle and verdict are the
-gate's own. The policy holds the bound twice, as shipped policies have it and on the estimate.
+`-rP` prints the figures; the policy holds the bound twice: as shipped policies do and on the estimate.
 """
 
 import re
@@ -70,7 +67,7 @@ def given() -> GateInput:
         setup=Setup(seed=POLICY.seed, retriever=None),
         task=TASK,
         sources=[
-            Source(id=each.id, text=each.text, frame=each.frame, attributes=each.attributes)
+            Source(**{name: getattr(each, name) for name in ("id", "text", "frame", "attributes")})
             for each in generated(count=SOURCES)
         ],
         sets=load_perturbation_sets([], "neutral"),

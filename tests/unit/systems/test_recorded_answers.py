@@ -126,6 +126,29 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
         recorded(tmp_path, *records)
 
 
+@pytest.mark.parametrize(
+    ("valid", "broken", "said"),
+    [
+        ({"id": "1", "score": 1.0}, {"id": "1", "score": True}, "score is True"),
+        ({"id": 1}, {"id": True}, "'id' holds True"),
+        ({"id": 1}, {"id": 1.0}, "'id' holds 1.0"),
+        ({"id": "a"}, {"id": ["a"]}, "'id' holds"),
+        ({"id": "a"}, {"id": "a", "text": {"b": 1}}, "'text' holds"),
+        ({"id": "a"}, {"id": "a", "url": None}, "unknown field 'url'"),
+        ({"id": "a"}, "a", "expected an object"),
+    ],
+)
+def test_what_equals_a_valid_document_is_checked_by_itself(tmp_path, valid, broken, said):
+    with pytest.raises(DataError, match=rf"answers.jsonl:2: documents\[0\].*{said}|{said}"):
+        recorded(tmp_path, X | {"documents": [valid]}, X | {"key": "b", "documents": [broken]})
+
+
+def test_an_id_that_is_a_number_is_its_digits(tmp_path):
+    rows = X | {"documents": [{"id": 7}]}, X | {"key": "b", "documents": [{"id": "7"}]}
+    answers = recorded(tmp_path, *rows)
+    assert answers.answer(case("s", "a")).documents == answers.answer(case("s", "b")).documents
+
+
 def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_before():
     shared = (Document(id="1", text='a "é" \u2028', score=0.1 + 0.2), Document())
     equal = (Document(id="1", text='a "é" \u2028', score=0.1 + 0.2), Document())

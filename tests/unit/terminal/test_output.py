@@ -18,7 +18,7 @@ COMMAND = re.compile(r"^\s*::|::|##\[")
 
 
 def check(text):
-    for line in text.split("\n"):
+    for line in set(text.split("\n")):
         assert not COMMAND.search(line), line[:200]
         assert line.isprintable(), line[:200]
 
