@@ -11,7 +11,9 @@ from fairgate.policy.named_files import (
     PERTURBATIONS,
     collect_perturbation_sets,
     embedded_names,
+    load_dimension,
     load_perturbation_set,
+    load_task,
 )
 
 PAPER = {
@@ -62,16 +64,19 @@ def test_a_users_file_is_read_relative_to_the_folder_and_an_embedded_name_wins(t
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("load", "name", "message"),
     [
-        ("gendr", "'gendr' is neither an embedded name nor a file in .*; did you mean `gender`?"),
-        ("own/set.yaml", "'own/set.yaml' is no such file in"),
-        ("a\0b", r"'a\\x00b' is neither"),
+        (load_perturbation_set, "gendr", "'gendr' is neither an embedded name nor a file in .*; did you mean `gender`?"),
+        (load_perturbation_set, "own/set.yaml", "'own/set.yaml' is no such file in"),
+        (load_perturbation_set, "a\0b", r"'a\\x00b' is neither"),
+        (load_task, "sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
+        (load_task, "own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `question-answering`"),
+        (load_dimension, "religon", "did you mean `religion`"),
     ],
-)
-def test_a_missing_set_is_answered_with_the_nearest(tmp_path, name, message):
+)  # fmt: skip
+def test_a_missing_file_is_answered_with_the_nearest(tmp_path, load, name, message):
     with pytest.raises(DataError, match=message):
-        load_perturbation_set(name, folder=tmp_path)
+        load(name, folder=tmp_path)
 
 
 def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):

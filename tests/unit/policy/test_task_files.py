@@ -3,7 +3,7 @@
 import pytest
 
 from fairgate.domain.cases import Task
-from fairgate.domain.errors import DataError, PolicyError
+from fairgate.domain.errors import PolicyError
 from fairgate.policy.named_files import TASKS, embedded_names, load_task, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
@@ -74,15 +74,3 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
         "t.yaml:3:21: the label 'spam' is listed twice (case is ignored)",
         "t.yaml:4:21: 'hm' is not among `labels`; did you mean `ham`?",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
-        ("own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `question-answering`"),
-    ],
-)
-def test_a_missing_task_is_answered_with_the_nearest(tmp_path, name, message):
-    with pytest.raises(DataError, match=message):
-        load_task(name, folder=tmp_path)

@@ -75,9 +75,7 @@ def test_bbq_as_published(tmp_path):
         (("Europe", "Asia"), ["Elbonia"], 1),  # a nationality is found by its text
     ],
 )
-def test_the_target_is_the_only_answer_of_a_stereotyped_group(
-    tmp_path, groups, stereotyped, target
-):
+def test_the_target_is_the_answer_of_a_stereotyped_group(tmp_path, groups, stereotyped, target):
     changes = info(("Ruritania", groups[0]), ("Elbonia", groups[1]))
     changes["additional_metadata"] = {"stereotyped_groups": stereotyped}
     found = read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)]))
@@ -129,9 +127,8 @@ def test_cbbq_finds_the_target_by_its_text_else_in_the_metadata(tmp_path):
     found = read(tmp_path / "amb.csv")
     assert [(item.key, item.stereotype) for item in found.items] == [("age/ambiguous-neg-1", 1)]
     assert "no single target" in found.excluded[0].reason
-    (tmp_path / "metadata.csv").write_text(
-        "category,example_id,stereotype_ans\nage,ambiguous-neg-2,1\n"
-    )
+    rows = "category,example_id,stereotype_ans\nage,ambiguous-neg-2,1\n"
+    (tmp_path / "metadata.csv").write_text(rows)
     found = read(tmp_path / "amb.csv", metadata=str(tmp_path / "metadata.csv"))
     assert [item.stereotype for item in found.items] == [1, 1]
 
@@ -144,10 +141,8 @@ def test_the_neutral_format(tmp_path):
     }  # fmt: skip
     rows = [row, row | {"id": "a2", "condition": "ambiguous", "correct": 2, "group": "g"}]
     found = read(written(tmp_path / "own.jsonl", rows))
-    assert [(i.key, i.group, i.alignment) for i in found.items] == [
-        ("age/a1", "a1", Alignment.COUNTER),
-        ("age/a2", "g", None),
-    ]
+    own = [(item.key, item.group, item.alignment) for item in found.items]
+    assert own == [("age/a1", "a1", Alignment.COUNTER), ("age/a2", "g", None)]
 
 
 def test_the_embedded_items_are_whole_and_have_four_categories():
@@ -224,9 +219,8 @@ def test_a_disambiguated_item_whose_answer_is_unknown_is_an_error(tmp_path):
 
 
 def test_metadata_that_contradicts_the_item_is_an_error(tmp_path):
-    (tmp_path / "metadata.csv").write_text(
-        "category,example_id,target_loc\nAge,0,0\nAge,1,1\nAge,2,NA\n"
-    )
+    rows = "category,example_id,target_loc\nAge,0,0\nAge,1,1\nAge,2,NA\n"
+    (tmp_path / "metadata.csv").write_text(rows)
     said = refused(bbq(tmp_path), metadata=str(tmp_path / "metadata.csv"))
     assert "items.jsonl:2" in said
     assert "stereotyped answer 0 by its own fields, 1 by" in said
@@ -238,14 +232,12 @@ def test_an_empty_category_is_an_error(tmp_path):
 
 def test_a_file_of_no_known_format_or_without_a_usable_item_is_an_error(tmp_path):
     assert "no format of question items" in refused(written(tmp_path / "x.jsonl", [{"a": 1}]))
-    assert "holds no usable item, 1 have the defect" in refused(
-        bbq(tmp_path, [bbq_row(0)], "one.jsonl")
-    )
-    (tmp_path / "empty").mkdir()
-    assert "holds no" in refused(tmp_path / "empty")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "a.jsonl").write_text("{")
-    assert "broken JSON" in refused(tmp_path / "broken")
+    said = refused(bbq(tmp_path, [bbq_row(0)], "one.jsonl"))
+    assert "holds no usable item, 1 have the defect" in said
+    (tmp_path / "inside").mkdir()
+    assert "holds no" in refused(tmp_path / "inside")
+    (tmp_path / "inside" / "a.jsonl").write_text("{")
+    assert "broken JSON" in refused(tmp_path / "inside")
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a": 1, "a": 2}', "9" * 5000, '{"a": '])

@@ -16,13 +16,10 @@ HEADER = {"fairgate-cases": 1, "generator": "genfair"}
 
 
 def a_row(**changed):
-    found = realise(
-        FRAME, uses("ethnicity/asian adjective negated", "family-status/no-children clause")
-    )
-    case = GeneratedCase(
-        id="g-1", text=found.text, template="advice", frame=FRAME, attributes=found.attributes
-    )
-    return case_row(case) | changed
+    stated = uses("ethnicity/asian adjective negated", "family-status/no-children clause")
+    found = realise(FRAME, stated)
+    shown = {"template": "advice", "frame": FRAME, "attributes": found.attributes}
+    return case_row(GeneratedCase(id="g-1", text=found.text, **shown)) | changed
 
 
 def read(tmp_path, *rows):
@@ -34,10 +31,8 @@ def read(tmp_path, *rows):
 def test_attributes_come_back_as_they_were(tmp_path):
     (source,) = read(tmp_path, HEADER, a_row())
     assert source.text == "A non-Asian person who has no children asks for advice on their work."
-    assert [source.text[a.start : a.end] for a in source.attributes] == [
-        "non-Asian",
-        "has no children",
-    ]
+    stated = [source.text[each.start : each.end] for each in source.attributes]
+    assert stated == ["non-Asian", "has no children"]
     assert realise(source.frame, source.attributes).text == source.text
 
 
