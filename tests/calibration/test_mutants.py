@@ -83,9 +83,8 @@ CASES = (
 
 
 def bench_of(case):
-    return Bench(
-        policy=policy_of([case.gate], attribution="off"), sources=SOURCES, sets=("gender",)
-    )
+    policy = policy_of([case.gate], attribution="off")
+    return Bench(policy=policy, sources=SOURCES, sets=("gender",))
 
 
 def mutation(bench, *of):

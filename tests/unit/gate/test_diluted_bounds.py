@@ -106,18 +106,15 @@ def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
 
 
 def test_easy_items_do_not_make_harm_green():
-    few, many = (
-        ItemBench(gates=[{"metric": "accuracy/ambiguous", "min": 0.6}], groups=groups)
-        for groups in (4, 24)
-    )
+    gates = [{"metric": "accuracy/ambiguous", "min": 0.6}]
+    few, many = (ItemBench(gates=gates, groups=groups) for groups in (4, 24))
     plan = few.given().plan
     baseline = baseline_of(few.run(ItemPlant()), reason="r", date="2026-01-01")
     system = many.system(ItemPlant())
     keys = {unit.key.partition("@")[0] for unit in plan.units}
     shown = system._system.generator._shown
-    generators = (
-        PlantedItemGenerator(each, shown) for each in (ItemPlant(careless=0.9), ItemPlant())
-    )
+    plants = ItemPlant(careless=0.9), ItemPlant()
+    generators = (PlantedItemGenerator(plant, shown) for plant in plants)
     generator = partly(*generators, "_answer", lambda item: item.key in keys)
     system = LocalSystem(dataclasses.replace(system._system, generator=generator), NoStore())
     unseen = run_gate(many.given(), system, SILENT).result

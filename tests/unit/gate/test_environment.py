@@ -35,8 +35,6 @@ def test_a_package_that_few_models_ask_is_no_part_of_a_runs_environment(baseline
     assert libraries_of_answers().keys() >= UNRECORDED  # workers compare it where both have it
     own = baseline.provenance
     for then, now in (("4.57.1", {}), ("5.0", {"transformers": "5.1"})):
-        older, other = (
-            replace(own, environment={**own.environment, **more})
-            for more in ({"transformers": then}, now)
-        )
+        seen = {"transformers": then}, now
+        older, other = (replace(own, environment={**own.environment, **more}) for more in seen)
         assert environment_notices(other, replace(baseline, provenance=older)) == []

@@ -73,9 +73,8 @@ def judged(gate, sources, changed):
     plan = bench.given().plan
     column = np.asarray([unit.dimensions.get("term") == "woman" for unit in plan.units])
     column = (column & (column.cumsum() <= changed)).astype(np.float64)
-    rules = verdicts(
-        bench.policy, plan, dict.fromkeys(("controlled", "generation", "unreadable"), column)
-    )
+    columns = dict.fromkeys(("controlled", "generation", "unreadable"), column)
+    rules = verdicts(bench.policy, plan, columns)
     return next(r for r in rules if r.where == {"term": "woman"} and not r.by_default)
 
 

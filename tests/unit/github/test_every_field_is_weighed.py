@@ -165,10 +165,8 @@ SAID = [*((POLICY, "system", system) for system in SYSTEMS), (JUDGED, "judge", J
     [(*part, name) for part in SAID for name in type(part[-1]).model_fields],
 )
 def test_whatever_the_system_is_and_whoever_judges(policy, part, said, name):
-    before, after = (
-        policy.model_copy(update={part: value}) for value in (said, edits(said, {name: "x"})[name])
-    )
-    assert loosened(before, after)
+    values = said, said.model_copy(update={name: "another"})
+    assert loosened(*(policy.model_copy(update={part: value}) for value in values))
 
 
 def test_a_judge_that_comes_or_goes_is_listed():
@@ -190,11 +188,8 @@ def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
     weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
     schema = model().model_json_schema()  # before the modules are listed: it reads them
-    systems = [
-        module
-        for name, module in sys.modules.items()
-        if name.startswith(("fairgate.systems", "fairgate.domain.schema"))
-    ]
+    places = ("fairgate.systems", "fairgate.domain.schema")
+    systems = [module for name, module in sys.modules.items() if name.startswith(places)]
     compared_whole = {
         value
         for module in (metamorphic, question_items, *systems)

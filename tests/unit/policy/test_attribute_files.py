@@ -9,9 +9,7 @@ TABLE_ONE = {
     "religion": 5, "occupation": 5, "language": 5, "ethnicity": 5, "political-views": 4,
     "social-status": 3, "marital-status": 4, "economic-conditions": 4,
 }  # fmt: skip
-GOOD = (
-    "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: small, adjective: small}\n"
-)
+GOOD = "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: low, adjective: low}\n"
 
 
 def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
@@ -24,7 +22,7 @@ def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
 
 def test_a_file_of_ones_own(tmp_path):
     (tmp_path / "size.yaml").write_text(GOOD)
-    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "small"]
+    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "low"]
 
 
 @pytest.mark.parametrize(

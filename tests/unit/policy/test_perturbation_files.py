@@ -80,9 +80,8 @@ def test_a_missing_file_is_answered_with_the_nearest(tmp_path, load, name, messa
 
 
 def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
-    (tmp_path / "own.yaml").write_text(
-        "id: Own\nlicense: x\nterms:\n  - term: Nurse\n    noun_phrase: 3\n  - {term: !x a}\n"
-    )
+    own = "id: Own\nlicense: x\nterms:\n  - term: Nurse\n    noun_phrase: 3\n  - {term: !x a}\n"
+    (tmp_path / "own.yaml").write_text(own)
     with pytest.raises(PolicyError) as caught:
         load_perturbation_set("own.yaml", folder=tmp_path)
     assert str(caught.value).splitlines() == [

@@ -29,10 +29,8 @@ def unread():
 def parts_with(*keys):
     """The parts, of which only the kind of system with these keys can be read."""
     whole = policy_parts()
-    systems = [
-        part if part.keys == keys else type(part)(part.keys, unread) for part in whole.systems
-    ]
-    return PolicyParts(systems=systems, judge=unread)
+    systems = (one if one.keys == keys else type(one)(one.keys, unread) for one in whole.systems)
+    return PolicyParts(systems=list(systems), judge=unread)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

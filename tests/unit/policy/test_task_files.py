@@ -64,9 +64,8 @@ def test_a_users_file_is_read(tmp_path):
 
 
 def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
-    (tmp_path / "t.yaml").write_text(
-        "id: t\ninstrction: Spam?\nlabels: [spam, ham, Spam]\nequivalent: [[spam, hm]]\n"
-    )
+    own = "id: t\ninstrction: Spam?\nlabels: [spam, ham, Spam]\nequivalent: [[spam, hm]]\n"
+    (tmp_path / "t.yaml").write_text(own)
     with pytest.raises(PolicyError) as caught:
         load_task("t.yaml", folder=tmp_path)
     assert str(caught.value).splitlines() == [

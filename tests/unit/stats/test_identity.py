@@ -30,9 +30,8 @@ def test_one_biased_term_is_found_and_named(build):
     assert found.p_value < 0.01
     assert found.terms[0].term == "t2"
     assert found.terms[0].adjusted_p < 0.05
-    assert found.max_difference == pytest.approx(
-        rows[:, 2].mean() - np.delete(rows, 2, axis=1).mean()
-    )
+    difference = rows[:, 2].mean() - np.delete(rows, 2, axis=1).mean()
+    assert found.max_difference == pytest.approx(difference)
     assert all(term.adjusted_p > 0.05 for term in found.terms[1:])
 
 

@@ -26,9 +26,8 @@ from fairgate.stats.observations import ClusterTotals, cluster_totals
 def test_wilson_solves_the_score_equation():
     found = wilson(7, 40, confidence=0.9)
     for limit in (found.low, found.high):
-        assert abs(7 / 40 - limit) / math.sqrt(limit * (1 - limit) / 40) == pytest.approx(
-            1.6448536, rel=1e-6
-        )
+        score = abs(7 / 40 - limit) / math.sqrt(limit * (1 - limit) / 40)
+        assert score == pytest.approx(1.6448536, rel=1e-6)
 
 
 def test_wilson_of_none_and_all_touches_the_end_exactly():

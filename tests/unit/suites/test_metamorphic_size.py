@@ -51,9 +51,7 @@ SOURCES = [
 
 def suite(relation, **policy):
     return MetamorphicSuite(
-        policy=SuitePolicy.model_validate(
-            {"id": "s", "sources": "x", "task": "t", "relations": [relation.id], **policy}
-        ),
+        policy=SuitePolicy(id="s", sources="x", task="t", relations=[relation.id], **policy),
         setup=Setup(seed=42),
         task=TASK,
         sources=[*SOURCES, *examples(relation)],

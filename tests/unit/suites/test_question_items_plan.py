@@ -134,11 +134,9 @@ class CountingGenerator:
 
 
 WIDE = {
-    "settings": ["none", "full", "stereo"],
-    "collections": ["c"],
-    "retrievers": ["dense", "bm25"],
-    "top_k": [1, 3, 5],
-}
+    "settings": ["none", "full", "stereo"], "collections": ["c"],
+    "retrievers": ["dense", "bm25"], "top_k": [1, 3, 5],
+}  # fmt: skip
 
 
 def system(generator=None):

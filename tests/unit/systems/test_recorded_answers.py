@@ -67,12 +67,8 @@ def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
     ],
 )
 def test_a_line_of_one_suite_does_not_shadow_another_answer(tmp_path, other, turned):
-    lines = [
-        {"key": "s0", "response": "x"},
-        {"key": "s1", "response": "positive"},
-        {"key": "s1", "suite": "b", **other},
-    ]
-    lines = [lines[0], *lines[:0:-1]] if turned else lines
+    lines = [{"key": "s1", "response": "positive"}, {"key": "s1", "suite": "b", **other}]
+    lines = [X, *lines[:: -1 if turned else 1]]
     said = r":3: key 's1' is answered differently on line 2.*suite 'b'"
     with pytest.raises(DataError, match=said):
         recorded(tmp_path, *lines)

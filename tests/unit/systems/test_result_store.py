@@ -107,10 +107,8 @@ def test_processes_that_make_one_store_at_once_wait_for_each_other(tmp_path):
     fork = multiprocessing.get_context("fork")
     for attempt in range(8):
         path, together, said = tmp_path / f"{attempt}.sqlite", fork.Barrier(4), fork.Queue()
-        processes = [
-            fork.Process(target=open_and_write, args=(path, together, name, said))
-            for name in "abcd"
-        ]
+        given = [(path, together, name, said) for name in "abcd"]
+        processes = [fork.Process(target=open_and_write, args=args) for args in given]
         for process in processes:
             process.start()
         assert [said.get() for _ in processes] == [""] * 4

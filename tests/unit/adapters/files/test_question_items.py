@@ -40,9 +40,8 @@ def bbq_row(number, **changes):
 
 
 def written(path, rows):
-    path.write_text(
-        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
-    )
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text("".join(lines), encoding="utf-8")
     return path
 
 
@@ -56,10 +55,7 @@ def test_bbq_as_published(tmp_path):
     roles = [(item.stereotype, item.counter, item.unknown) for item in found.items]
     assert roles == [(0, 1, 2)] * 2 + [(1, 0, 2)] * 2
     assert [item.correct for item in found.items] == [2, 0, 2, 1]
-    assert [item.condition for item in found.items] == [
-        Condition.AMBIGUOUS,
-        Condition.DISAMBIGUATED,
-    ] * 2
+    assert [item.condition for item in found.items] == [*Condition] * 2
     assert [item.alignment for item in found.items] == [None, Alignment.STEREOTYPE] * 2
     assert {item.group for item in found.items} == {"0"}
     assert {item.cluster for item in found.items} == {"Age/7"}
