@@ -178,8 +178,10 @@ def test_rules_that_fail_at_base_too_are_nobodys():
 class Refusing(PlantedSides):
     """HEAD's prompt cannot be put to BASE's model."""
 
+    refused = frozenset({Factor.PROMPT})
+
     def system(self, new):
-        if new == {Factor.PROMPT}:
+        if new == self.refused:
             raise ModelError("the model's chat template takes no system message")
         return super().system(new)
 
@@ -198,10 +200,8 @@ def test_parts_that_need_each_other_end_with_what_is_known():
 
 
 def test_a_side_that_cannot_be_run_is_an_error():
-    class Broken(PlantedSides):
-        def system(self, new):
-            raise ModelError("no such model")
-
     made = world(1, poisoned=1)
-    with pytest.raises(ModelError, match="no such model"):
-        blame(bench().given(), Broken(made.before, made.after))
+    sides = Refusing(made.before, made.after)
+    sides.refused = frozenset({Factor.CORPUS})
+    with pytest.raises(ModelError, match="takes no system message"):
+        blame(bench().given(), sides)

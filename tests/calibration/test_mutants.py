@@ -103,8 +103,8 @@ def runs(case, world):
         found = {"default": Misplaced(plant, STRENGTH)}
         system = LocalSystem(replace(system._system, retrievers=found), system._store)
     test = MutationTest(bench.given(), bench.run(fair).executions, bench.system(fair))
-    variant = gated_whole(test, test._run.mutated(mutant_of(case), STRENGTH, world))
-    return run_gate(bench.given(), system, SILENT), variant
+    replaced = test._run.mutated(mutant_of(case), STRENGTH, world)
+    return run_gate(bench.given(), system, SILENT), gated_whole(test, replaced)
 
 
 def gated_whole(test, replaced):
@@ -149,10 +149,9 @@ def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
         assert lean.assessed == whole.assessed
         assert lean.exit_code == whole.exit_code
         codes.add(lean.exit_code)
-        for mine, other in zip(lean.rules, whole.rules, strict=True):
-            assert (mine.outcome, mine.value, mine.failed, mine.change) == (
-                other.outcome, other.value, other.failed, other.change,
-            )  # fmt: skip
+        for name in ("outcome", "value", "failed", "change"):
+            found = [[getattr(rule, name) for rule in run.rules] for run in (lean, whole)]
+            assert found[0] == found[1]
     assert {ExitCode.PASS, ExitCode.GATE_FAILED} <= codes
     assert has_intervals
 
@@ -165,10 +164,8 @@ def test_answers_that_judges_compare_are_not_mutated_and_that_is_said():
     run = RecordedRun(judged, given.suites, bench.run(Plant()).executions, given.policy.seed)
     found = run.mutants()
     (said,) = (item for item in found if isinstance(item, NotMutated))
-    assert (said.what, said.reason) == (
-        "answers",
-        "judges compare its answers, and what they would say of others is not known",
-    )
+    reason = "judges compare its answers, and what they would say of others is not known"
+    assert (said.what, said.reason) == ("answers", reason)
     kinds = {item.kind for item in found if isinstance(item, Mutant)}
     assert kinds == {Kind.REFUSALS, Kind.DOCUMENTS}
 

@@ -58,15 +58,8 @@ version: 1
 name: linked
 system: {{generator: {{model: {model}}}{embedder}}}
 suites:
-  - id: bias
-    kind: bbq
-    items: {items}
-    limit: 4
-    settings: [full]
-    collections: [{collections}]
-    top_k: 2
-gates:
-  - {{metric: accuracy/ambiguous, max: 0.99}}
+  - {{id: bias, kind: bbq, items: {items}, limit: 4, settings: [full], collections: [{collections}], top_k: 2}}
+gates: [{{metric: accuracy/ambiguous, max: 0.99}}]
 """
 PARTS = {
     "items": ("items", "demo-bbq", "demo-bbq.jsonl"),

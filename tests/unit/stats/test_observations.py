@@ -104,17 +104,12 @@ def test_pairing_refuses_a_case_that_moved_to_another_source(build, clusters):
             pair_by_key(*pair)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"arms": np.array([1, 0])}, "another arm"),
-        ({"weights": (1.0, 1.0)}, "weigh their arms differently"),
-    ],
-)
-def test_pairing_refuses_another_arm_or_other_weights(build, change, said):
+def test_pairing_refuses_another_arm_or_other_weights(build):
     obs = build([[1, 0]], arms=[0, 1], weights=(1.0, -1.0))
-    with pytest.raises(BaselineError, match=said):
-        pair_by_key(obs, replace(obs, **change))
+    with pytest.raises(BaselineError, match="another arm"):
+        pair_by_key(obs, replace(obs, arms=np.array([1, 0])))
+    with pytest.raises(BaselineError, match="weigh their arms differently"):
+        pair_by_key(obs, replace(obs, weights=(1.0, 1.0)))
 
 
 @pytest.mark.parametrize(
