@@ -247,10 +247,9 @@ def test_sources_needed_is_the_smallest_number_that_does(effect, sd):
     assert minimum_detectable_effect(sd, needed - 1, design) > effect
 
 
-def test_a_change_within_the_margin_is_never_seen():
-    assert sources_needed(0.01, 0.2, RuleDesign()) is None
-    assert sources_needed(0.02, 0.2, RuleDesign()) is None
-    assert sources_needed(0.0200001, 0.5, RuleDesign()) is None
+@pytest.mark.parametrize(("effect", "sd"), [(0.01, 0.2), (0.02, 0.2), (0.0200001, 0.5)])
+def test_a_change_within_the_margin_is_never_seen(effect, sd):
+    assert sources_needed(effect, sd, RuleDesign()) is None
 
 
 def test_without_noise_as_many_sources_do_as_let_the_test_reject():

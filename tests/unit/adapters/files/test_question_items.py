@@ -222,11 +222,8 @@ def test_metadata_that_contradicts_the_item_is_an_error(tmp_path):
     assert "stereotyped answer 0 by its own fields, 1 by" in said
 
 
-def test_an_empty_category_is_an_error(tmp_path):
+def test_no_known_format_no_usable_item_and_an_empty_category_are_errors(tmp_path):
     assert "did you mean `Age`?" in refused(bbq(tmp_path), categories=["age"])
-
-
-def test_a_file_of_no_known_format_or_without_a_usable_item_is_an_error(tmp_path):
     assert "no format of question items" in refused(written(tmp_path / "x.jsonl", [{"a": 1}]))
     said = refused(bbq(tmp_path, [bbq_row(0)], "one.jsonl"))
     assert "holds no usable item, 1 have the defect" in said
