@@ -67,12 +67,14 @@ def get(url, **fields):
     return Request(method="GET", url=url, **fields)
 
 
-def asked(client, url, **fields):
-    """The answer, or the error with its traceback's text."""
-    try:
-        return client.ask(get(url, **fields))
-    except HttpError as error:
-        return error
+def asked(url, limits=None, waits=None, **fields):
+    """Return what a client of its own is answered, or the error; `waits` takes its pauses."""
+    sleep = (waits if waits is not None else []).append
+    with HttpClient(limits or Limits(), sleep=sleep) as client:
+        try:
+            return client.ask(get(url, **fields))
+        except HttpError as error:
+            return error
 
 
 def test_connections_are_kept_and_so_many_are_asked_at_once(server):
@@ -104,8 +106,7 @@ def test_a_rate_is_kept(server):
 def test_a_redirect_is_an_answer_and_headers_are_read_in_lower_case(server, status):
     headers = {"Location": f"{server.url}/other", "X-Odd": "caf\xe9"}
     server.answers = {"/": (status, headers, b"", at_once)}
-    with HttpClient(Limits()) as client:
-        found = client.ask(get(f"{server.url}/"))
+    found = asked(f"{server.url}/")
     assert (found.status, found.headers["x-odd"]) == (status, "caf\xe9")
     assert server.seen == ["/"]
 
@@ -129,8 +130,7 @@ def test_a_busy_server_is_asked_again_after_growing_pauses_or_when_it_says(serve
 def test_what_another_attempt_does_not_change_is_asked_once(server, status, headers):
     waits = []
     server.answers = {"/": (status, headers, b"", at_once)}
-    with HttpClient(Limits(), sleep=waits.append) as client:
-        assert client.ask(get(f"{server.url}/")).status == status
+    assert asked(f"{server.url}/", waits=waits).status == status
     assert (waits, len(server.seen)) == ([], 1)
 
 
@@ -152,8 +152,7 @@ def test_nothing_is_kept_that_a_server_sets(server):
 )
 def test_size_and_time_are_bounded(server, limits, body, wait, text, attempts):
     server.answers = {"/": (200, {}, body, wait)}
-    with HttpClient(Limits(**limits), sleep=lambda _: None) as client:
-        error = asked(client, f"{server.url}/")
+    error = asked(f"{server.url}/", Limits(**limits))
     assert text in str(error)
     assert error.attempts == attempts
     assert len(server.seen) <= attempts
@@ -162,14 +161,13 @@ def test_size_and_time_are_bounded(server, limits, body, wait, text, attempts):
 def test_an_answer_that_drips_ends():
     """Every byte comes in time, the last one never."""
     drip = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x"
-    limits = Limits(seconds=0.3, attempts=1)
-    with raw_server(drip, keep_open=3600.0) as raw, HttpClient(limits) as client:
-        assert "no complete answer" in str(asked(client, raw.url))
+    with raw_server(drip, keep_open=3600.0) as raw:
+        assert "no complete answer" in str(asked(raw.url, Limits(seconds=0.3, attempts=1)))
 
 
 def test_what_is_wrong_with_a_certificate_is_said(server):
-    with HttpClient(Limits(attempts=1)) as client:
-        assert "SSL" in str(asked(client, server.url.replace("http:", "https:")))
+    found = asked(server.url.replace("http:", "https:"), Limits(attempts=1))
+    assert "SSL" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +180,8 @@ def test_what_is_wrong_with_a_certificate_is_said(server):
     ],
 )
 def test_broken_answers_are_no_answers(raw, text):
-    with raw_server(raw) as server, HttpClient(Limits(), sleep=lambda _: None) as client:
-        assert text in str(asked(client, server.url))
+    with raw_server(raw) as server:
+        assert text in str(asked(server.url))
         assert len(server.seen) == (1 if text == "compressed" else 4)
 
 
@@ -192,8 +190,7 @@ def test_broken_answers_are_no_answers(raw, text):
 )
 def test_an_address_that_is_none_is_asked_once_or_never(url):
     waits = []
-    with HttpClient(Limits(), sleep=waits.append) as client:
-        assert isinstance(asked(client, url), HttpError)
+    assert isinstance(asked(url, waits=waits), HttpError)
     assert waits == []
 
 
@@ -242,14 +239,13 @@ def test_certificates_are_read_where_tls_may_be_spoken(server, monkeypatch, url,
     monkeypatch.setattr(httpx2, "create_ssl_context", made)
     monkeypatch.setattr(http_client, "getproxies", lambda: {"http": proxy, "https": proxy})
     address = url.format(server.url if url == "{}" else server.url.partition(":")[2])
-    with HttpClient(Limits(attempts=1, seconds=5.0)) as client:
-        asked(client, address)
+    asked(address, Limits(attempts=1, seconds=5.0))
     assert [call.kwargs["trust_env"] for call in made.call_args_list] == read
 
 
 def test_what_may_have_happened_is_not_asked_again():
-    with raw_server(b"") as server, HttpClient(Limits(), sleep=lambda _: None) as client:
-        assert isinstance(asked(client, server.url, is_repeatable=False), HttpError)
+    with raw_server(b"") as server:
+        assert isinstance(asked(server.url, is_repeatable=False), HttpError)
         assert len(server.seen) == 1
 
 
@@ -261,7 +257,8 @@ def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
         fields = {"headers": {"X": f"Bearer {SECRET}"}} if where == "headers" else {}
         url = "http://models.invalid/" + (SECRET if where == "url" else "")
         with HttpClient(Limits(), secrets=[SECRET]) as client:
-            assert "unencrypted" in str(asked(client, url, **fields))
+            with pytest.raises(HttpError, match="unencrypted"):
+                client.ask(get(url, **fields))
             assert client.ask(get("http://models.invalid/")).status == 200
         assert len(proxy.seen) == 1
         assert SECRET not in "".join(proxy.seen)
@@ -269,8 +266,7 @@ def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
 
 def test_a_proxy_s_password_is_in_no_text(monkeypatch):
     monkeypatch.setenv("https_proxy", "socks9://user:swordfish@127.0.0.1:1")
-    with HttpClient(Limits(), sleep=lambda _: None) as client:
-        error = asked(client, "https://models.invalid/")
+    error = asked("https://models.invalid/")
     assert isinstance(error, HttpError)
     assert "swordfish" not in str(error)
 
