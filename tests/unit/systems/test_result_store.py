@@ -31,13 +31,17 @@ def opened():
         store.close()
 
 
+@pytest.fixture
+def store(path, opened):
+    return opened(path)
+
+
 def directly(path, *statement):
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(*statement)
 
 
-def test_what_was_put_is_there_for_the_next_run(path, opened):
-    store = opened(path)
+def test_what_was_put_is_there_for_the_next_run(path, store, opened):
     store.put_many("answer", [("k1", '{"a": "ü"}'), ("k2", "2")])
     store.put_many("other", [("k1", "3")])
     store.close()
@@ -48,8 +52,7 @@ def test_what_was_put_is_there_for_the_next_run(path, opened):
     assert again.notices == []
 
 
-def test_thousands_of_keys_at_once_and_second_values(path, opened):
-    store = opened(path)
+def test_thousands_of_keys_at_once_and_second_values(store):
     keys = [f"key {i}" for i in range(3210)]
     for suffix in ("", " again"):
         store.put_many("answer", ((key, key + suffix) for key in keys))
@@ -58,9 +61,7 @@ def test_thousands_of_keys_at_once_and_second_values(path, opened):
     assert store.get_many("answer", []) == {}
 
 
-def test_a_batch_is_stored_whole_or_not_at_all(path, opened):
-    store = opened(path)
-
+def test_a_batch_is_stored_whole_or_not_at_all(store):
     def failing():
         yield "a", "1"
         raise ValueError("the generator of results failed")
@@ -70,8 +71,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(path, opened):
     assert store.get_many("answer", ["a"]) == {}
 
 
-def test_vectors_come_back_bit_by_bit(path, opened):
-    store = opened(path)
+def test_vectors_come_back_bit_by_bit(store):
     vectors = np.random.default_rng(0).standard_normal((3, 7)).astype(np.float32)
     store.put_vectors(zip("abc", vectors, strict=True))
     found = store.get_vectors(["c", "x", "a"])
@@ -80,9 +80,7 @@ def test_vectors_come_back_bit_by_bit(path, opened):
     assert found["c"].dtype == np.float32
 
 
-def test_threads_share_one_store(path, opened):
-    store = opened(path)
-
+def test_threads_share_one_store(store):
     def work(name):
         for i in range(20):
             store.put_many("answer", [(f"{name}{i}", name)])
@@ -122,8 +120,7 @@ def test_processes_that_make_one_store_at_once_wait_for_each_other(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"), [("bad", "value = CAST('3' AS BLOB)"), ("other", "key = 'bad'")]
 )
-def test_a_row_with_a_wrong_checksum_is_forgotten_and_said(path, opened, name, change):
-    store = opened(path)
+def test_a_row_with_a_wrong_checksum_is_forgotten_and_said(path, store, name, change):
     store.put_many("answer", [("good", "1"), (name, "2")])
     directly(path, f"UPDATE results SET {change} WHERE key = '{name}'")  # noqa: S608
     assert store.get_many("answer", ["good", "bad"]) == {"good": "1"}
@@ -147,8 +144,7 @@ def test_a_file_that_is_no_database_is_moved_aside_and_said(path, opened, conten
 
 
 @pytest.mark.parametrize("damage", ["overwritten", "cut"])
-def test_what_is_readable_in_a_damaged_file_is_kept(path, opened, damage):
-    store = opened(path)
+def test_what_is_readable_in_a_damaged_file_is_kept(path, store, opened, damage):
     keys = [f"key {i}" for i in range(2000)]
     store.put_many("answer", ((key, key * 20) for key in keys))
     store.close()
@@ -205,8 +201,9 @@ def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
         ("embedding", b"abc"),
     ],
 )
-def test_a_value_of_another_form_is_forgotten_whatever_its_checksum(path, opened, kind, value):
-    store = opened(path)
+def test_a_value_of_another_form_is_forgotten_whatever_its_checksum(
+    path, store, opened, kind, value
+):
     store.put_many(kind, [("k", "text"), ("other", "four")])
     store.close()
     change = "UPDATE results SET value = ?, checksum = ? WHERE key = 'k'"
