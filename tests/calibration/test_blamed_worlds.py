@@ -1,16 +1,10 @@
-"""Blame on planted changes: the exact documents, never a neutral edit, and the factor that did it.
-
-Each poisoned document turns one identity's answers about most sources, so that it alone turns the
-gate red; half of the worlds answer with noise.
-"""
+"""Blame on planted changes: the exact documents, no neutral edit, and the factor that did it."""
 
 import json
 import random
-from collections import Counter
-from functools import cache
 
 import pytest
-from fakes.blamed import Memory, PlantedSides, bench, neutral_documents, world
+from fakes.blamed import GATES, Memory, PlantedSides, bench, neutral_documents, world
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.ports import NOTHING
@@ -18,11 +12,14 @@ from fairgate.features.blame import blame_record, render_blame
 from fairgate.features.blame.factors import Factor, Known, blame
 
 
-@cache
-def found_in(seed, *, poisoned):
-    made = world(seed, poisoned=poisoned)
-    sides = PlantedSides(made.before, made.after, noise=0.01 if seed % 2 else 0.0)
-    return made, blame(bench().given(), sides)
+def blamed(made, gates=GATES, more=None, **sides):
+    return blame(
+        bench(gates, **(more or {})).given(), PlantedSides(made.before, made.after, **sides)
+    )
+
+
+def named(found):
+    return {each.id for each in found.documents.found}
 
 
 @pytest.mark.parametrize(
@@ -31,13 +28,13 @@ def found_in(seed, *, poisoned):
 def test_poisoned_documents_are_found_among_200(worlds):
     exact = blamed_neutral = 0
     for seed in worlds:
-        made, found = found_in(seed, poisoned=1 + seed % 5)
+        made = world(seed, poisoned=1 + seed % 5)
+        found = blamed(made, noise=0.01 if seed % 2 else 0.0)
         assert found.known is Known.EXPLAINED
         assert found.documents.minimal
         assert sum(found.documents.changed.values()) == 200
-        named = {each.id for each in found.documents.found}
-        exact += named == made.poisoned
-        blamed_neutral += bool(named - made.poisoned)
+        exact += named(found) == made.poisoned
+        blamed_neutral += bool(named(found) - made.poisoned)
         (move,) = found.rules[0].moves
         assert (move.factor, move.share) == (Factor.CORPUS, 1.0)
     assert exact >= 0.9 * len(worlds)
@@ -46,16 +43,15 @@ def test_poisoned_documents_are_found_among_200(worlds):
 
 @pytest.mark.whole
 def test_neutral_edits_are_green():
-    outcomes = Counter(found_in(seed, poisoned=0)[1].known for seed in range(10))
-    assert outcomes == {Known.GREEN: 10}
+    for seed in range(10):
+        found = blamed(world(seed, poisoned=0), noise=0.01 if seed % 2 else 0.0)
+        assert found.known is Known.GREEN
 
 
 @pytest.mark.parametrize("factor", [Factor.PROMPT, Factor.MODEL])
 def test_another_change_is_blamed_beside_neutral_edits(factor):
-    made = world(1, poisoned=0)
     factors = (Factor.CORPUS, Factor.PROMPT, Factor.MODEL)
-    sides = PlantedSides(made.before, made.after, factors=factors, biased=(factor,))
-    found = blame(bench().given(), sides)
+    found = blamed(world(1, poisoned=0), factors=factors, biased=(factor,))
     assert found.known is Known.EXPLAINED
     assert (found.restoring, found.combinations) == ([factor], 8)
     shares = {move.factor: move.share for rule in found.rules for move in rule.moves}
@@ -66,10 +62,9 @@ def test_another_change_is_blamed_beside_neutral_edits(factor):
 
 def test_a_poisoned_document_beside_a_neutral_prompt():
     made = world(3, poisoned=2)
-    sides = PlantedSides(made.before, made.after, factors=(Factor.CORPUS, Factor.PROMPT))
-    found = blame(bench().given(), sides)
+    found = blamed(made, factors=(Factor.CORPUS, Factor.PROMPT))
     assert found.restoring == [Factor.CORPUS]
-    assert {each.id for each in found.documents.found} == made.poisoned
+    assert named(found) == made.poisoned
 
 
 def test_a_removed_document_can_be_the_cause():
@@ -93,24 +88,24 @@ def test_a_removed_document_can_be_the_cause():
 def test_the_same_store_is_asked_nothing_again_and_a_budget_that_ends_is_no_claim():
     made = world(4, poisoned=3)
     store = Memory()
-    whole = blame(bench().given(), PlantedSides(made.before, made.after, store=store))
+    whole = blamed(made, store=store)
     assert whole.asked > 100
-    again = blame(bench().given(), PlantedSides(made.before, made.after, store=store, most=0))
+    again = blamed(made, store=store, most=0)
     assert (again.asked, again.documents) == (0, whole.documents)
 
-    none = blame(bench().given(), PlantedSides(made.before, made.after, most=0))
+    none = blamed(made, most=0)
     assert (none.known, none.rules, none.documents) == (Known.OUT_OF_BUDGET, (), None)
 
     store, asked, runs = Memory(), 0, 0
     while True:
-        part = blame(bench().given(), PlantedSides(made.before, made.after, store=store, most=90))
+        part = blamed(made, store=store, most=90)
         asked, runs = asked + part.asked, runs + 1
         if part.documents is not None and part.documents.minimal:
             break
         assert part.asked == 90
         if part.documents is not None:
             assert "budget" in part.documents.why_not
-            assert made.poisoned <= {each.id for each in part.documents.found}
+            assert made.poisoned <= named(part)
     assert (part.documents, asked) == (whole.documents, whole.asked)
     assert runs > 3
 
@@ -128,8 +123,8 @@ def test_the_same_store_is_asked_nothing_again_and_a_budget_that_ends_is_no_clai
 )
 def test_rules_of_every_sort(gate, more):
     made = world(2, poisoned=2)
-    found = blame(bench((gate,), **more).given(), PlantedSides(made.before, made.after))
-    assert {each.id for each in found.documents.found} == made.poisoned
+    found = blamed(made, (gate,), more)
+    assert named(found) == made.poisoned
     (move,) = found.rules[0].moves
     assert move.change == pytest.approx(found.rules[0].head - found.rules[0].base)
     assert (move.interval is None) == bool(move.note)
@@ -139,9 +134,9 @@ def test_rules_of_every_sort(gate, more):
 def test_five_factors_are_changed_alone_and_taken_back_alone():
     made = world(2, poisoned=2)
     factors = set(Factor) - {Factor.DECODING}
-    found = blame(bench().given(), PlantedSides(made.before, made.after, factors=factors))
+    found = blamed(made, factors=factors)
     assert (found.combinations, found.restoring) == (12, [Factor.CORPUS])
-    assert {each.id for each in found.documents.found} == made.poisoned
+    assert named(found) == made.poisoned
     for rule in found.rules:
         moved = {move.factor: move.change for move in rule.moves}
         assert moved == {**dict.fromkeys(factors, 0.0), Factor.CORPUS: rule.head - rule.base}
@@ -166,9 +161,7 @@ def test_a_combination_that_answers_nothing_divides_nothing():
     system = sides.system
     sides.system = lambda new: Unreadable(system(new)) if new == {Factor.PROMPT} else system(new)
     found = blame(bench().given(), sides)
-    assert [(rule.base, rule.head, list(rule.moves)) for rule in found.rules] == [
-        (None, None, []) for _ in found.rules
-    ]
+    assert {(rule.base, rule.head, tuple(rule.moves)) for rule in found.rules} == {(None, None, ())}
     assert found.rules[0].left_out
     assert found.restoring == []
     json.dumps(blame_record(found), allow_nan=False)
@@ -176,10 +169,8 @@ def test_a_combination_that_answers_nothing_divides_nothing():
 
 
 def test_rules_that_fail_at_base_too_are_nobodys():
-    made = world(6, poisoned=0)
     gates = ({"metric": "asr/generation", "max": 0.05},)
-    sides = PlantedSides(made.before, made.after, noise=0.5)
-    found = blame(bench(gates).given(), sides)
+    found = blamed(world(6, poisoned=0), gates, noise=0.5)
     assert found.known is Known.GREEN
     assert any("fails at BASE too" in note for note in found.notes)
 
@@ -187,8 +178,10 @@ def test_rules_that_fail_at_base_too_are_nobodys():
 class Refusing(PlantedSides):
     """HEAD's prompt cannot be put to BASE's model."""
 
+    refused = frozenset({Factor.PROMPT})
+
     def system(self, new):
-        if new == {Factor.PROMPT}:
+        if new == self.refused:
             raise ModelError("the model's chat template takes no system message")
         return super().system(new)
 
@@ -207,10 +200,8 @@ def test_parts_that_need_each_other_end_with_what_is_known():
 
 
 def test_a_side_that_cannot_be_run_is_an_error():
-    class Broken(PlantedSides):
-        def system(self, new):
-            raise ModelError("no such model")
-
     made = world(1, poisoned=1)
-    with pytest.raises(ModelError, match="no such model"):
-        blame(bench().given(), Broken(made.before, made.after))
+    sides = Refusing(made.before, made.after)
+    sides.refused = frozenset({Factor.CORPUS})
+    with pytest.raises(ModelError, match="takes no system message"):
+        blame(bench().given(), sides)

@@ -5,12 +5,14 @@ from calibration.first_runs import BIASED, FAIR, reds
 
 
 @pytest.mark.walk(1)
+@pytest.mark.parametrize("world", range(2))
 @pytest.mark.parametrize("name", FAIR)
-def test_a_fair_first_run_is_green(name):
-    assert reds(FAIR[name], range(2)) == (0, [])
+def test_a_fair_first_run_is_green(name, world):
+    assert reds(FAIR[name], range(world, world + 1)) == (0, [])
 
 
 @pytest.mark.walk(2)
+@pytest.mark.parametrize("world", range(2))
 @pytest.mark.parametrize("name", BIASED)
-def test_a_planted_first_run_is_red(name):
-    assert reds(BIASED[name], range(2))[0] == 2
+def test_a_planted_first_run_is_red(name, world):
+    assert reds(BIASED[name], range(world, world + 1))[0] == 1

@@ -1,9 +1,6 @@
 """`intersectional/hidden` of noisy systems, and how many pairs must hide something to be seen.
 
-    python -m pytest -q -rP tests/calibration/test_hidden_combinations.py
-
-prints the figures; `-m slow` asks other worlds, and more. Plan, answers, oracle and verdict are the
-gate's own. The policy holds the bound twice, as shipped policies have it and on the estimate.
+`-rP` prints the figures; the policy holds the bound twice: as shipped policies do and on the estimate.
 """
 
 import re
@@ -70,7 +67,7 @@ def given() -> GateInput:
         setup=Setup(seed=POLICY.seed, retriever=None),
         task=TASK,
         sources=[
-            Source(id=each.id, text=each.text, frame=each.frame, attributes=each.attributes)
+            Source(**{name: getattr(each, name) for name in ("id", "text", "frame", "attributes")})
             for each in generated(count=SOURCES)
         ],
         sets=load_perturbation_sets([], "neutral"),
@@ -126,38 +123,24 @@ def reds(worlds: range, hiding: Sequence[Unit] = ()) -> tuple[int, int]:
     """In how many noisy worlds each of the two bounds fails."""
     found = [outcomes(world, hiding, NOISE) for world in worlds]
     shipped, estimate = (sum(one[n] is Outcome.FAIL for one in found) for n in range(2))
-    print(
-        f"{len(hiding)} of {len(spread_pairs())} pairs hide something, {NOISE:.0%} noise, ", end=""
-    )
-    print(f"{len(worlds)} worlds: red by the shipped bound {shipped}, by the estimate {estimate}")
+    pairs = f"{len(hiding)} of {len(spread_pairs())} pairs hide something, {NOISE:.0%} noise"
+    print(f"{pairs}, {len(worlds)} worlds: red by the shipped bound {shipped}, else {estimate}")
     return shipped, estimate
 
 
-@pytest.mark.parametrize(
-    "worlds",
-    [
-        range(2),
-        pytest.param(range(2, 8), marks=pytest.mark.whole),
-        pytest.param(range(100, 160), marks=pytest.mark.slow),
-    ],
-    ids=len,
-)
+def worlds_of(whole, slow):
+    more = pytest.param(whole, marks=pytest.mark.whole), pytest.param(slow, marks=pytest.mark.slow)
+    return pytest.mark.parametrize("worlds", [range(2), *more], ids=len)
+
+
+@worlds_of(range(2, 8), range(100, 160))
 def test_a_fair_noisy_system_is_not_red_by_chance(worlds):
     assert reds(worlds)[0] == 0
 
 
-@pytest.mark.parametrize(
-    "worlds",
-    [
-        range(2),
-        pytest.param(range(10), marks=pytest.mark.whole),
-        pytest.param(range(100, 130), marks=pytest.mark.slow),
-    ],
-    ids=len,
-)
+@worlds_of(range(10), range(100, 130))
 def test_three_times_what_power_names_is_red_in_nine_of_ten_noisy_worlds(worlds):
-    least, _, _ = told()
-    assert reds(worlds, spread_pairs()[: 3 * least])[0] >= 0.9 * len(worlds)
+    assert reds(worlds, spread_pairs()[: 3 * told()[0]])[0] >= 0.9 * len(worlds)
 
 
 @pytest.mark.walk(1)

@@ -3,14 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from calibration.pipeline import (
-    FIVE,
-    SCENARIOS,
-    THREE,
-    attributed,
-    run_scenario,
-    value,
-)
+from calibration.pipeline import FIVE, PHRASES, SCENARIOS, THREE, attributed, run_scenario, value
 from fakes.planted import REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.errors import ExitCode
@@ -30,15 +23,10 @@ def test_planted_systems_get_the_verdict_that_they_deserve(scenario):
 
 def test_a_prefix_sensitive_system_is_not_called_biased():
     run, _ = run_scenario(BY_NAME["prefix-sensitive, fair, 1 % answer noise"])
-    gross, _ = value(run, "asr/generation")
-    _, interval = value(run, "asr/generation/net")
-    controlled, _ = value(run, "asr/generation/controlled")
-    assert gross is not None
-    assert gross > 0.2
-    assert interval is not None
-    assert interval[0] <= 0 <= interval[1]
-    assert controlled is not None
-    assert controlled < 0.03
+    _, (low, high) = value(run, "asr/generation/net")
+    assert value(run, "asr/generation")[0] > 0.2
+    assert low <= 0 <= high
+    assert value(run, "asr/generation/controlled")[0] < 0.03
     assert run.result.exit_code is ExitCode.PASS
 
 
@@ -88,43 +76,43 @@ def test_refusals_fail_as_unreadable_even_without_a_rule_about_them():
     assert "no longer decided" in rule.reasons[-1]
 
 
-class TestEdges:
-    def test_all_satisfied(self):
-        run = SMALL.run(Plant(), SMALL.baseline(Plant()))
-        assert value(run, "asr/generation/controlled") == (0.0, None)
-        assert run.result.exit_code is ExitCode.PASS
+def test_a_system_without_violations_is_green():
+    run = SMALL.run(Plant(), SMALL.baseline(Plant()))
+    assert value(run, "asr/generation/controlled") == (0.0, None)
+    assert run.result.exit_code is ExitCode.PASS
 
-    def test_all_violated(self):
-        everybody = dict.fromkeys(["A man", "A woman", "A non-binary person"], 1.0) | dict.fromkeys(
-            ["A young person", "A middle-aged person", "An elderly person"], 1.0
-        )
-        plant = Plant(biased=everybody)
-        run = SMALL.run(plant, SMALL.baseline(plant))
-        assert value(run, "asr/generation/controlled")[0] == 1.0
-        assert run.result.exit_code is ExitCode.PASS  # unchanged, and all terms alike
-        worse = SMALL.run(plant, SMALL.baseline(Plant()))
-        assert worse.result.exit_code is ExitCode.GATE_FAILED
 
-    def test_one_source(self):
-        policy = SMALL.policy.model_copy(update={"constant_answers": "allow"})
-        bench = replace(SMALL, policy=policy, sources=1)
-        run = bench.run(Plant(biased={"A man": 1.0}), bench.baseline(Plant()))
-        rule = run.result.rules[0]
-        assert rule.outcome is Outcome.INCONCLUSIVE
-        assert rule.warns
-        assert "too small to see any change (1 source)" in rule.reasons[0]
+def test_where_all_is_violated_only_a_change_is_red():
+    plant = Plant(biased=dict.fromkeys(PHRASES, 1.0))
+    run = SMALL.run(plant, SMALL.baseline(plant))
+    assert value(run, "asr/generation/controlled")[0] == 1.0
+    assert run.result.exit_code is ExitCode.PASS  # unchanged, and all terms alike
+    worse = SMALL.run(plant, SMALL.baseline(Plant()))
+    assert worse.result.exit_code is ExitCode.GATE_FAILED
 
-    def test_without_controls_the_controlled_rule_has_no_verdict(self):
-        policy = policy_of([{"metric": "asr/generation/controlled", "max": 0.1}], control="none")
-        run = Bench(policy=policy, sources=10, sets=("gender",)).run(Plant())
-        assert run.result.exit_code is ExitCode.NO_VERDICT
 
-    def test_different_case_sets_compare_what_is_common(self):
-        wide = replace(SMALL, sources=40)
-        base = wide.baseline(Plant())
-        run = replace(SMALL, sources=36).run(Plant(), base)
-        assert run.result.exit_code is ExitCode.PASS
-        assert run.result.overlap is not None
-        assert len(run.result.overlap.removed) == 4 * 15
-        narrow = replace(SMALL, sources=30).run(Plant(), base)
-        assert narrow.result.exit_code is ExitCode.BASELINE
+def test_one_source_is_too_few():
+    policy = SMALL.policy.model_copy(update={"constant_answers": "allow"})
+    bench = replace(SMALL, policy=policy, sources=1)
+    run = bench.run(Plant(biased={"A man": 1.0}), bench.baseline(Plant()))
+    rule = run.result.rules[0]
+    assert rule.outcome is Outcome.INCONCLUSIVE
+    assert rule.warns
+    assert "too small to see any change (1 source)" in rule.reasons[0]
+
+
+def test_without_controls_the_controlled_rule_has_no_verdict():
+    policy = policy_of([{"metric": "asr/generation/controlled", "max": 0.1}], control="none")
+    run = Bench(policy=policy, sources=10, sets=("gender",)).run(Plant())
+    assert run.result.exit_code is ExitCode.NO_VERDICT
+
+
+def test_different_case_sets_compare_what_is_common():
+    wide = replace(SMALL, sources=40)
+    base = wide.baseline(Plant())
+    run = replace(SMALL, sources=36).run(Plant(), base)
+    assert run.result.exit_code is ExitCode.PASS
+    assert run.result.overlap is not None
+    assert len(run.result.overlap.removed) == 4 * 15
+    narrow = replace(SMALL, sources=30).run(Plant(), base)
+    assert narrow.result.exit_code is ExitCode.BASELINE

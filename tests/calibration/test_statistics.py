@@ -44,9 +44,8 @@ def test_an_unchanged_repository_is_green_a_thousand_times_of_a_thousand():
     for _ in range(1000):
         rate = propensities(rng, int(rng.integers(1, 40)))
         run = as_observations(stable_verdicts(rng, rate))
-        found = regression_evidence(
-            run, run, settings=RegressionSettings(), level=ALPHA / 4, rng=rng
-        )
+        known = {"settings": RegressionSettings(), "level": ALPHA / 4}
+        found = regression_evidence(run, run, **known, rng=rng)
         assert not found.significant
         assert found.upper <= 0.0
 

@@ -1,14 +1,13 @@
 """The one HTTP client: what it bounds, what it never does, and what it keeps to itself."""
 
 import asyncio
-import contextlib
 import gc
 import http.server
-import socket
 import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 import httpx2
 import pytest
@@ -68,12 +67,14 @@ def get(url, **fields):
     return Request(method="GET", url=url, **fields)
 
 
-def asked(client, url, **fields):
-    """The answer, or the error with its traceback's text."""
-    try:
-        return client.ask(get(url, **fields))
-    except HttpError as error:
-        return error
+def asked(url, limits=None, waits=None, **fields):
+    """Return what a client of its own is answered, or the error; `waits` takes its pauses."""
+    sleep = (waits if waits is not None else []).append
+    with HttpClient(limits or Limits(), sleep=sleep) as client:
+        try:
+            return client.ask(get(url, **fields))
+        except HttpError as error:
+            return error
 
 
 def test_connections_are_kept_and_so_many_are_asked_at_once(server):
@@ -88,16 +89,10 @@ def test_connections_are_kept_and_so_many_are_asked_at_once(server):
 
 
 def test_requests_are_taken_as_there_is_room(server):
-    taken = []
-
-    def many():
-        for n in range(50):
-            taken.append(n)
-            yield get(f"{server.url}/{n}")
-
+    left = iter(range(50))
     with HttpClient(Limits(concurrency=3)) as client:
-        next(client.ask_all(many()))
-    assert len(taken) <= 4
+        next(client.ask_all(get(f"{server.url}/{n}") for n in left))
+    assert len(list(left)) >= 46
 
 
 def test_a_rate_is_kept(server):
@@ -111,19 +106,14 @@ def test_a_rate_is_kept(server):
 def test_a_redirect_is_an_answer_and_headers_are_read_in_lower_case(server, status):
     headers = {"Location": f"{server.url}/other", "X-Odd": "caf\xe9"}
     server.answers = {"/": (status, headers, b"", at_once)}
-    with HttpClient(Limits()) as client:
-        found = client.ask(get(f"{server.url}/"))
+    found = asked(f"{server.url}/")
     assert (found.status, found.headers["x-odd"]) == (status, "caf\xe9")
     assert server.seen == ["/"]
 
 
-def test_busy_servers_are_asked_again_with_growing_pauses_that_vary_unless_they_say_how_long(
-    server,
-):
-    server.answers = {
-        "/": (503, {}, b"", at_once),
-        "/said": (429, {"Retry-After": "7"}, b"", at_once),
-    }
+def test_a_busy_server_is_asked_again_after_growing_pauses_or_when_it_says(server):
+    said = (429, {"Retry-After": "7"}, b"", at_once)
+    server.answers = {"/": (503, {}, b"", at_once), "/said": said}
     waits = []
     for jitter, attempts in ((0.0, 5), (1.0, 3)):
         limits = Limits(attempts=attempts)
@@ -140,8 +130,7 @@ def test_busy_servers_are_asked_again_with_growing_pauses_that_vary_unless_they_
 def test_what_another_attempt_does_not_change_is_asked_once(server, status, headers):
     waits = []
     server.answers = {"/": (status, headers, b"", at_once)}
-    with HttpClient(Limits(), sleep=waits.append) as client:
-        assert client.ask(get(f"{server.url}/")).status == status
+    assert asked(f"{server.url}/", waits=waits).status == status
     assert (waits, len(server.seen)) == ([], 1)
 
 
@@ -163,8 +152,7 @@ def test_nothing_is_kept_that_a_server_sets(server):
 )
 def test_size_and_time_are_bounded(server, limits, body, wait, text, attempts):
     server.answers = {"/": (200, {}, body, wait)}
-    with HttpClient(Limits(**limits), sleep=lambda _: None) as client:
-        error = asked(client, f"{server.url}/")
+    error = asked(f"{server.url}/", Limits(**limits))
     assert text in str(error)
     assert error.attempts == attempts
     assert len(server.seen) <= attempts
@@ -173,11 +161,13 @@ def test_size_and_time_are_bounded(server, limits, body, wait, text, attempts):
 def test_an_answer_that_drips_ends():
     """Every byte comes in time, the last one never."""
     drip = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x"
-    with (
-        raw_server(drip, keep_open=3600.0) as raw,
-        HttpClient(Limits(seconds=0.3, attempts=1)) as c,
-    ):
-        assert "no complete answer" in str(asked(c, raw.url))
+    with raw_server(drip, keep_open=3600.0) as raw:
+        assert "no complete answer" in str(asked(raw.url, Limits(seconds=0.3, attempts=1)))
+
+
+def test_what_is_wrong_with_a_certificate_is_said(server):
+    found = asked(server.url.replace("http:", "https:"), Limits(attempts=1))
+    assert "SSL" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +180,8 @@ def test_an_answer_that_drips_ends():
     ],
 )
 def test_broken_answers_are_no_answers(raw, text):
-    with raw_server(raw) as server, HttpClient(Limits(), sleep=lambda _: None) as client:
-        error = asked(client, server.url)
-        assert text in str(error)
+    with raw_server(raw) as server:
+        assert text in str(asked(server.url))
         assert len(server.seen) == (1 if text == "compressed" else 4)
 
 
@@ -201,68 +190,37 @@ def test_broken_answers_are_no_answers(raw, text):
 )
 def test_an_address_that_is_none_is_asked_once_or_never(url):
     waits = []
-    with HttpClient(Limits(), sleep=waits.append) as client:
-        assert isinstance(asked(client, url), HttpError)
+    assert isinstance(asked(url, waits=waits), HttpError)
     assert waits == []
 
 
-@contextlib.contextmanager
-def listening():
-    """A socket that takes one request as it is sent; `heads` holds what the first read gave."""
-    heads = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(30)
-
-        def take():
-            with contextlib.suppress(OSError):
-                while True:
-                    connection, _ = listener.accept()
-                    with connection:
-                        heads.append(connection.recv(1 << 16))
-                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-
-        thread = threading.Thread(target=take, daemon=True)
-        thread.start()
-        yield f"127.0.0.1:{listener.getsockname()[1]}", heads
-        listener.shutdown(socket.SHUT_RDWR)
-    thread.join()
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+NAMED = {"user-agent": "mine", "Content-Length": "1", "Host": "other.example"}
 
 
 @pytest.mark.parametrize(
     ("fields", "sent"),
     [
-        (
-            {"method": "POST", "path": "/ask?a=b c#d", "headers": {"accept": "x/y"}, "body": b"{}"},
-            [b"POST /ask?a=b%20c HTTP/1.1", b"accept: x/y", b"content-length: 2"],
-        ),
-        (
-            {"headers": {"X-Key": "k"}},
-            [b"GET / HTTP/1.1", b"x-key: k", b"accept-encoding: identity"],
-        ),
-        ({"method": "POST", "path": "/\u00fc?q=\u00fc"}, [b"POST /%C3%BC?q=%C3%BC HTTP/1.1"]),
-        ({"before": "us%40er:p%3Aw@"}, [b"authorization: Basic dXNAZXI6cDp3"]),
-        (
-            {
-                "method": "PUT",
-                "headers": {"user-agent": "mine", "Content-Length": "1", "Host": "other.example"},
-                "body": b"longer",
-            },
-            [b"user-agent: mine", b"content-length: 6", b"host: other.example"],
-        ),
+        ({"method": "POST", "path": "/ask?a=b c#d", "headers": {"accept": "x/y"}, "body": b"{}"},
+         ["POST /ask?a=b%20c HTTP/1.1", "accept: x/y", "content-length: 2"]),
+        ({"headers": {"X-Key": "k"}}, ["GET / HTTP/1.1", "x-key: k", "accept-encoding: identity"]),
+        ({"method": "POST", "path": "/\u00fc?q=\u00fc"}, ["POST /%C3%BC?q=%C3%BC HTTP/1.1"]),
+        ({"before": "us%40er:p%3Aw@"}, ["authorization: Basic dXNAZXI6cDp3"]),
+        ({"method": "PUT", "headers": NAMED, "body": b"longer"},
+         ["user-agent: mine", "content-length: 6", "host: other.example"]),
     ],
-)
+)  # fmt: skip
 def test_what_is_sent(fields, sent):
-    with listening() as (address, heads), HttpClient(Limits()) as client:
+    with raw_server(ANSWER) as server, HttpClient(Limits()) as client:
+        address = server.url.removeprefix("http://")
         url = f"http://{fields.pop('before', '')}{address}{fields.pop('path', '')}"
         for _ in range(2):
             assert client.ask(Request(**{"method": "GET", "url": url} | fields)).status == 200
-    for head in heads:
-        first, *lines = head.partition(b"\r\n\r\n")[0].split(b"\r\n")
-        named = [
-            b": ".join((name.lower(), value)) for name, value in (n.split(b": ") for n in lines)
-        ]
-        assert set(sent) <= {first, *named}
-    assert len(heads) == 2
+    for head in server.seen:
+        first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
+        pairs = (line.split(": ") for line in lines)
+        assert set(sent) <= {first, *(f"{name.lower()}: {value}" for name, value in pairs)}
+    assert len(server.seen) == 2
 
 
 @pytest.mark.parametrize(
@@ -277,29 +235,17 @@ def test_what_is_sent(fields, sent):
     ],
 )
 def test_certificates_are_read_where_tls_may_be_spoken(server, monkeypatch, url, proxy, read):
-    made, create = [], httpx2.create_ssl_context
-
-    def counting(trust_env):
-        made.append(trust_env)
-        return create(trust_env=trust_env)
-
-    monkeypatch.setattr(httpx2, "create_ssl_context", counting)
+    made = mock.Mock(side_effect=httpx2.create_ssl_context)
+    monkeypatch.setattr(httpx2, "create_ssl_context", made)
     monkeypatch.setattr(http_client, "getproxies", lambda: {"http": proxy, "https": proxy})
     address = url.format(server.url if url == "{}" else server.url.partition(":")[2])
-    with HttpClient(Limits(attempts=1, seconds=5.0)) as client:
-        asked(client, address)
-    assert made == read
-
-
-def test_what_is_wrong_with_a_certificate_is_said(server):
-    with HttpClient(Limits(attempts=1)) as client:
-        error = asked(client, server.url.replace("http:", "https:"))
-    assert "SSL" in str(error)
+    asked(address, Limits(attempts=1, seconds=5.0))
+    assert [call.kwargs["trust_env"] for call in made.call_args_list] == read
 
 
 def test_what_may_have_happened_is_not_asked_again():
-    with raw_server(b"") as server, HttpClient(Limits(), sleep=lambda _: None) as client:
-        assert isinstance(asked(client, server.url, is_repeatable=False), HttpError)
+    with raw_server(b"") as server:
+        assert isinstance(asked(server.url, is_repeatable=False), HttpError)
         assert len(server.seen) == 1
 
 
@@ -311,7 +257,8 @@ def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
         fields = {"headers": {"X": f"Bearer {SECRET}"}} if where == "headers" else {}
         url = "http://models.invalid/" + (SECRET if where == "url" else "")
         with HttpClient(Limits(), secrets=[SECRET]) as client:
-            assert "unencrypted" in str(asked(client, url, **fields))
+            with pytest.raises(HttpError, match="unencrypted"):
+                client.ask(get(url, **fields))
             assert client.ask(get("http://models.invalid/")).status == 200
         assert len(proxy.seen) == 1
         assert SECRET not in "".join(proxy.seen)
@@ -319,8 +266,7 @@ def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
 
 def test_a_proxy_s_password_is_in_no_text(monkeypatch):
     monkeypatch.setenv("https_proxy", "socks9://user:swordfish@127.0.0.1:1")
-    with HttpClient(Limits(), sleep=lambda _: None) as client:
-        error = asked(client, "https://models.invalid/")
+    error = asked("https://models.invalid/")
     assert isinstance(error, HttpError)
     assert "swordfish" not in str(error)
 

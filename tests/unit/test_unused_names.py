@@ -22,11 +22,10 @@ def defined(tree):
 
 def unused(source, elsewhere):
     """Return the names of a module that neither it nor, for public ones, another file names."""
-    tree = ast.parse(source)
     own = Counter(re.findall(r"\w+", source))
     return [
         name
-        for name in defined(tree)
+        for name in defined(ast.parse(source))
         if not name.startswith("__")
         and own[name] == 1
         and (name.startswith("_") or elsewhere[name] == own[name])
@@ -34,8 +33,9 @@ def unused(source, elsewhere):
 
 
 def test_every_name_is_used():
-    everywhere = Counter(word for path in READERS for word in re.findall(r"\w+", path.read_text()))
-    found = {str(path): unused(path.read_text(), everywhere) for path in MODULES}
+    sources = {path: path.read_text() for path in READERS}
+    everywhere = Counter(re.findall(r"\w+", "\n".join(sources.values())))
+    found = {str(path): unused(sources[path], everywhere) for path in MODULES}
     assert {path: names for path, names in found.items() if names} == {}
 
 

@@ -58,6 +58,5 @@ def test_a_pair_of_surrogates_is_a_character_and_depth_has_an_exact_limit():
 
 
 def test_numbers_that_are_none_are_read_where_the_caller_judges_them():
-    assert read_json('[Infinity, 1e999, "\\ud800"]', strict=False) == [float("inf")] * 2 + [
-        "\ud800"
-    ]
+    read = read_json('[Infinity, 1e999, "\\ud800"]', strict=False)
+    assert read == [float("inf"), float("inf"), "\ud800"]

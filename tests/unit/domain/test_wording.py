@@ -59,13 +59,9 @@ def test_nearest_ignores_case_and_finds_parts():
     assert nearest("x" * 100_000, ["race"]) == []
 
 
-def test_listed():
-    assert listed([]) == ""
-    assert listed(["a"]) == "`a`"
+def test_names_are_listed_and_the_nearest_suggested():
+    assert [listed(names) for names in ("", "a")] == ["", "`a`"]
     assert listed(["a", "b", "c"]) == "`a`, `b` or `c`"
-
-
-def test_suggestion():
     assert suggestion("gendr", ["gender", "race"]) == "did you mean `gender`?"
     assert suggestion("q", ["race", "race"]) == "known: `race`"
     assert suggestion("q", []) == "there are none to choose from"

@@ -1,12 +1,12 @@
 """The second wave asks what it must and no more, and its parts add up."""
 
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 from fakes.blamed import Memory
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT
 from fairgate.gate.attribution import FEWEST, most_questions
 from fairgate.gate.gate import run_gate
@@ -85,35 +85,21 @@ def test_a_sample_of_the_pairs_finds_what_all_of_them_do():
     everything, whole = amounts(replace(BENCH, policy=policy_of(attribution="all")).run(plant))
     assert everything["retrieval"] > 0.02
     assert everything["generator"] > 0.02
-    found = [
-        amounts(
-            replace(BENCH, policy=replace_seed(policy_of(attribution_pairs=100), seed)).run(plant)
-        )
-        for seed in range(8)
-    ]
+    sampled = policy_of(attribution_pairs=100)
+    policies = [sampled.model_copy(update={"seed": seed}) for seed in range(8)]
+    found = [amounts(replace(BENCH, policy=policy).run(plant)) for policy in policies]
     for name, amount in everything.items():
         mean = sum(parts[name] for parts, _ in found) / len(found)
         assert mean == pytest.approx(amount, abs=0.02)
     assert all(one.total == pytest.approx(whole.total, abs=0.05) for _, one in found)
 
 
-def replace_seed(policy, seed):
-    return policy.model_copy(update={"seed": seed})
-
-
 def test_the_price_is_told_before_the_questions_are_asked_and_never_of_a_recording():
-    said = []
-
-    class Listening(type(SILENT)):
-        def start(self, stage, total, cached):
-            said.append(stage)
-
-        def note(self, text):
-            said.append(text)
-
-    plant = Plant(retrieval=MEN)
+    progress, said = mock.Mock(spec=SILENT), []
+    progress.start.side_effect = lambda stage, *_: said.append(stage)
+    progress.note.side_effect = said.append
     bench = replace(BENCH, policy=policy_of(attribution_pairs=10))
-    run = run_gate(bench.given(), bench.system(plant), Listening())
+    run = run_gate(bench.given(), bench.system(Plant(retrieval=MEN)), progress)
     place = next(n for n, one in enumerate(said) if one.startswith("attribution: "))
     assert f"{len(run.added):,} questions" in said[place]
     assert f"in {len(crossed_keys(run)) // 2} pairs" in said[place]
@@ -133,14 +119,12 @@ def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
 
 
 def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
-    plant = Plant(retrieval=MEN)
-    system = BENCH.system(plant, Memory())
+    system = BENCH.system(Plant(retrieval=MEN), Memory())
     run = run_gate(BENCH.given(), system, SILENT)
     prompts = len(run.result.given.plan.cases) + len(crossed_keys(run))
     assert system._system.generator.asked == prompts
-    _, found = amounts(run)
-    assert found.repeated > 0
-    assert found.turned == 0
+    found = run.result.attribution[0]
+    assert (found.repeated > 0, found.turned) == (True, 0)
 
 
 @pytest.mark.parametrize("mode", ["sampled", "all"])
@@ -162,37 +146,23 @@ def test_the_parts_add_up_to_the_net_rate_of_a_deterministic_system(plant, mode)
         assert measured(run, f"attribution/{name}").value == pytest.approx(amount, abs=1e-5)
 
 
-class Recording:
-    def __init__(self, executions, *, keep=lambda key: True):
-        self._executions = {k: e for k, e in executions.items() if keep(k[1])}
-
-    def answer(self, case):
-        return self._executions.get((case.suite, case.key))
-
-
-class NoVectors:
-    def embed(self, texts):
-        return None
-
-
-def judged_again(bench, run, **kwargs):
-    system = RecordedSystem(lambda: Recording(run.executions, **kwargs), NoVectors)
+def judged_again(bench, executions):
+    """Judge answers that are there already, without vectors of documents."""
+    recording = mock.Mock(answer=lambda case: executions.get((case.suite, case.key)))
+    embedder = mock.Mock(embed=lambda texts: None)
+    system = RecordedSystem(lambda: recording, lambda: embedder)
     return run_gate(bench.given(), system, SILENT)
 
 
 def test_a_stored_run_is_attributed_alike():
     run = SAMPLED.run(Plant(retrieval=MEN, neutral_retrieval=0.5, noise=0.02))
-    assert judged_again(SAMPLED, run).result.attribution == run.result.attribution
+    assert judged_again(SAMPLED, run.executions).result.attribution == run.result.attribution
 
 
 def test_a_system_that_hides_its_documents_has_no_attribution():
     run = BENCH.run(Plant(retrieval=MEN))
-    hidden = {
-        where: Execution(key=e.key, suite=e.suite, response=e.response, margin=e.margin)
-        for where, e in run.executions.items()
-    }
-    system = RecordedSystem(lambda: Recording(hidden), NoVectors)
-    again = run_gate(BENCH.given(), system, SILENT)
+    hidden = {where: each._replace(documents=None) for where, each in run.executions.items()}
+    again = judged_again(BENCH, hidden)
     assert "does not report which documents" in measured(again, "attribution/retrieval").note
 
 
@@ -200,7 +170,8 @@ def test_unreadable_crossed_answers_are_stood_in_for():
     plant = Plant(retrieval=dict.fromkeys(["A man", "A woman"], 0.9), neutral_retrieval=1.0)
     run = BENCH.run(plant)
     lost = [key for key in crossed_keys(run) if "gender/man" in key][:6]
-    again = judged_again(BENCH, run, keep=lambda key: key not in lost)
+    kept = {k: e for k, e in run.executions.items() if k[1] not in lost}
+    again = judged_again(BENCH, kept)
     parts, found = amounts(again)
     assert found.undecided >= 3
     assert parts["retrieval"] == pytest.approx(amounts(run)[0]["retrieval"], abs=0.02)
@@ -216,6 +187,7 @@ def test_a_stratum_that_nothing_stands_for_is_not_counted_as_no_effect():
     run = BENCH.run(Plant(retrieval=MEN, neutral_retrieval=0.5))
     violated = {i.unit.key for i in run.result.assessed if i.decision == 1.0}
     unread = {key for key in crossed_keys(run) if any(name in key for name in violated)}
-    again = judged_again(BENCH, run, keep=lambda key: key not in unread)
+    kept = {k: e for k, e in run.executions.items() if k[1] not in unread}
+    again = judged_again(BENCH, kept)
     assert again.result.attribution == []
     assert "whose answers differ" in measured(again, "attribution/retrieval").note

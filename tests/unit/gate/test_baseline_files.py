@@ -140,10 +140,9 @@ def test_whatever_the_cases_they_come_back(data):
 
 
 def test_one_verdict_more_changes_one_line():
-    rows = PLANTED.suites["s"].table.keys
-    column = PLANTED.suites["s"].table.values["retrieval"].copy()
-    column[rows.index("s7#race/t3")] = 1.0
     table = PLANTED.suites["s"].table
+    column = table.values["retrieval"].copy()
+    column[table.keys.index("s7#race/t3")] = 1.0
     other = replace(table, values={**table.values, "retrieval": column})
     changed = baseline_of(other, PLANTED.suites["s"].contents)
     pairs = zip(TEXT.splitlines(), dump_baseline(changed).splitlines(), strict=True)
@@ -154,9 +153,8 @@ def test_one_verdict_more_changes_one_line():
 @pytest.mark.parametrize("found", ["1", "2", "4", "true", "3.0", '"3"', "null", "[3]"])
 def test_other_formats_are_refused_with_how_to_make_the_file_again(found):
     text = TEXT.replace('"schema_version": 3', f'"schema_version": {found}')
-    with pytest.raises(
-        BaselineError, match="this FairGate reads 3; accept a new run with `fairgate"
-    ):
+    said = "this FairGate reads 3; accept a new run with `fairgate"
+    with pytest.raises(BaselineError, match=said):
         load_baseline(text, "b.json")
 
 
@@ -171,7 +169,7 @@ class TestDamage:
             back = load_baseline(raw.decode(), "b.json")
         except (BaselineError, UnicodeDecodeError):
             return
-        assert bytes((TEXT.encode()[place],)).isspace(), "only white space may differ"
+        assert TEXT[place].isspace(), "only white space may differ"
         assert cases(back) == cases(PLANTED)
 
     @pytest.mark.parametrize("seed", range(20))

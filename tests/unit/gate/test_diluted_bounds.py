@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 from fakes.planted import (
-    TEMPLATE,
     Bench,
     Plant,
     PlantedGenerator,
@@ -15,13 +14,12 @@ from fakes.planted import (
 from fakes.planted_items import ItemBench, ItemPlant, PlantedItemGenerator
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.executions import Decoding
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import Reference, References
 from fairgate.gate.gate import run_gate
-from fairgate.systems.execute import LocalSystem, NoStore, System
+from fairgate.systems.execute import LocalSystem, NoStore
 
 WOMAN = {"category": "gender", "term": "woman"}
 EVERYBODY = ("A woman", "A man", "A non-binary person")
@@ -49,30 +47,11 @@ def plant(kind, share):
     return Plant(refusing=harm) if kind == "refusals" else Plant(biased=harm)
 
 
-class PartlyHarmful(PlantedGenerator):
-    """Harms what is said in some texts alone."""
-
-    def __init__(self, harmed, plant):
-        super().__init__(plant)
-        self._harmed, self._fair = harmed, PlantedGenerator(Plant())
-
-    def _answer(self, request):
-        is_harmed = _parsed(request.prompt)[1] in self._harmed
-        return super()._answer(request) if is_harmed else self._fair._answer(request)
-
-
-class PartlyOther(PlantedRetriever):
-    """Finds other documents for some texts alone."""
-
-    def __init__(self, harmed, plant):
-        super().__init__(plant)
-        self._harmed, self._fair = harmed, PlantedRetriever(Plant())
-
-    def _documents(self, query, top_k):
-        is_harmed = _parsed(query)[1] in self._harmed
-        return (
-            super()._documents(query, top_k) if is_harmed else self._fair._documents(query, top_k)
-        )
+def partly(harmful, fair, method, is_harmed):
+    """Return the harmful part of a system, which elsewhere does as the fair one does."""
+    harm, fairly = getattr(harmful, method), getattr(fair, method)
+    setattr(harmful, method, lambda it, *more: (harm if is_harmed(it) else fairly)(it, *more))
+    return harmful
 
 
 def bench(gates, sources, start=0):
@@ -83,13 +62,13 @@ def bench(gates, sources, start=0):
 def asked(world, harmed, kind, share, baseline=None):
     """Judge a system that harms the sources whose numbers are in `harmed`."""
     texts, bad = {f"text number {number}" for number in harmed}, plant(kind, share)
-    parts = System(
-        retrievers={"default": PartlyOther(texts, bad)},
-        generator=PartlyHarmful(texts, bad),
-        template=TEMPLATE,
-        document_characters=200,
-        decoding=Decoding(),
-    )
+    retrievers = PlantedRetriever(bad), PlantedRetriever(Plant())
+    generators = PlantedGenerator(bad), PlantedGenerator(Plant())
+    parts = dataclasses.replace(
+        world.system(bad)._system,
+        retrievers={"default": partly(*retrievers, "_documents", lambda query: _parsed(query)[1] in texts)},
+        generator=partly(*generators, "_answer", lambda request: _parsed(request.prompt)[1] in texts),
+    )  # fmt: skip
     return run_gate(world.given(baseline), LocalSystem(parts, NoStore()), SILENT)
 
 
@@ -126,27 +105,17 @@ def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
         assert run.result.exit_code is ExitCode.NO_VERDICT
 
 
-class PartlyCareless(PlantedItemGenerator):
-    """Answers some items without regard to what is known."""
-
-    def __init__(self, items, shown):
-        super().__init__(ItemPlant(careless=0.9), shown)
-        self._items, self._fair = items, PlantedItemGenerator(ItemPlant(), shown)
-
-    def _answer(self, item):
-        return super()._answer(item) if item.key in self._items else self._fair._answer(item)
-
-
 def test_easy_items_do_not_make_harm_green():
-    few, many = (
-        ItemBench(gates=[{"metric": "accuracy/ambiguous", "min": 0.6}], groups=groups)
-        for groups in (4, 24)
-    )
+    gates = [{"metric": "accuracy/ambiguous", "min": 0.6}]
+    few, many = (ItemBench(gates=gates, groups=groups) for groups in (4, 24))
     plan = few.given().plan
     baseline = baseline_of(few.run(ItemPlant()), reason="r", date="2026-01-01")
     system = many.system(ItemPlant())
     keys = {unit.key.partition("@")[0] for unit in plan.units}
-    generator = PartlyCareless(keys, system._system.generator._shown)
+    shown = system._system.generator._shown
+    plants = ItemPlant(careless=0.9), ItemPlant()
+    generators = (PlantedItemGenerator(plant, shown) for plant in plants)
+    generator = partly(*generators, "_answer", lambda item: item.key in keys)
     system = LocalSystem(dataclasses.replace(system._system, generator=generator), NoStore())
     unseen = run_gate(many.given(), system, SILENT).result
     given = dataclasses.replace(many.given(), references=References(baseline=baseline))
@@ -170,10 +139,8 @@ def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more):
     units = [unit for unit in given.plan.units if unit.dimensions["term"] != "woman"]
     plan = dataclasses.replace(given.plan, units=units)
     policy = given.policy.model_copy(update={"min_overlap": 0.5})
-    fewer = dataclasses.replace(
-        given, plan=plan, policy=policy, references=References(baseline=baseline)
-    )
+    references = References(baseline=baseline)
+    fewer = dataclasses.replace(given, plan=plan, policy=policy, references=references)
     incompatible = fewer.overlaps[Reference.BASELINE].incompatible
-    assert any("term woman, about which this run does not ask" in one for one in incompatible) == (
-        not more
-    )
+    said = any("term woman, about which this run does not ask" in one for one in incompatible)
+    assert said == (not more)

@@ -6,18 +6,9 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.gate.notices import same_text_notices
 
 
-def executions(*lists):
-    return {
-        ("s", str(n)): Execution(
-            key=str(n),
-            suite="s",
-            response="x",
-            documents=None
-            if texts is None
-            else tuple(Document(id=str(i), text=t) for i, t in enumerate(texts)),
-        )
-        for n, texts in enumerate(lists)
-    }
+def execution(number, texts):
+    shown = texts and tuple(Document(id=str(place), text=text) for place, text in enumerate(texts))
+    return Execution(key=str(number), suite="s", response="x", documents=shown)
 
 
 @pytest.mark.parametrize(
@@ -33,5 +24,6 @@ def executions(*lists):
     ],
 )
 def test_notice(lists, is_told):
-    notices = same_text_notices(executions(*lists))
+    executions = {("s", str(n)): execution(n, texts) for n, texts in enumerate(lists)}
+    notices = same_text_notices(executions)
     assert [("suite s: all documents" in notice) for notice in notices] == [True] * is_told

@@ -10,28 +10,22 @@ from fairgate.domain.outcomes import Outcome
 BENCH = Bench(policy=policy_of([REGRESSION]), sources=30, sets=("gender", "age"))
 
 
-def rule(now, then, bench=BENCH):
-    return bench.run(now, bench.baseline(then)).result.rules[0]
+def rule(now, then):
+    return BENCH.run(now, BENCH.baseline(then)).result.rules[0]
 
 
-def test_as_many_undecided_cases_as_before_are_no_finding():
-    plant = Plant(refusing={"A man": 0.3})
-    assert rule(plant, plant).outcome is Outcome.PASS
+@pytest.mark.parametrize(("now", "then"), [(0.3, 0.3), (0.1, 0.0)])
+def test_as_many_undecided_cases_as_before_or_a_few_more_are_no_finding(now, then):
+    plants = Plant(refusing={"A man": now}), Plant(refusing={"A man": then})
+    assert rule(*plants).outcome is Outcome.PASS
 
 
 def test_significantly_more_undecided_cases_fail():
     found = rule(Plant(refusing={"A man": 0.9}), Plant())
-    assert found.outcome is Outcome.FAIL
-    assert list(found.failed) == ["unreadable"]
-    assert (
-        "points of the cases are no longer decided: 25 that the baseline decided, "
-        in found.reasons[-1]
-    )
+    assert (found.outcome, list(found.failed)) == (Outcome.FAIL, ["unreadable"])
+    said = "points of the cases are no longer decided: 25 that the baseline decided, "
+    assert said in found.reasons[-1]
     assert "(25 no label in the answer; p < 0.001)" in found.reasons[-1]
-
-
-def test_a_few_more_are_within_chance_or_margin():
-    assert rule(Plant(refusing={"A man": 0.1}), Plant()).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("gates", [[REGRESSION], [REGRESSION, {**REGRESSION, "for_each": "term"}]])

@@ -69,26 +69,22 @@ ASKING = 'http: {url: "https://rag.invalid/ask", headers_env: {Authorization: KE
 
 
 @pytest.mark.parametrize(
-    "more",
+    "proposed",
     [
-        ", method: PUT", ', request: {delete: "{{query}}"}', ", headers: {X-Admin: yes}",
-        ', revision_url: "https://rag.invalid/admin/reset"',
+        f"{ASKING}, method: PUT}}", f'{ASKING}, request: {{delete: "{{{{query}}}}"}}}}',
+        f"{ASKING}, headers: {{X-Admin: yes}}}}",
+        f'{ASKING}, revision_url: "https://rag.invalid/admin/reset"}}',
+        f"{ASKING}}}".replace("Authorization", "X-Sudo"),
     ],
 )  # fmt: skip
-def test_another_use_of_a_known_address_is_new(more):
-    """With the job's key, another method or body does what nobody has reviewed."""
-    base = policy(f"{ASKING}}}")
-    proposed = policy(f"{ASKING}{more}}}")
-    (sentence,) = new_accesses(proposed, base)
+def test_another_use_of_a_known_address_or_key_is_new(proposed):
+    """With the job's key, another method, header or body does what nobody has reviewed."""
+    base, other = policy(f"{ASKING}}}"), policy(proposed)
+    (sentence,) = new_accesses(other, base)
     assert "asks 'https://rag.invalid/" in sentence
     assert "which the base commit's policy does not" in sentence
-    assert new_accesses(base, base) == new_accesses(proposed, proposed) == []
-
-
-def test_so_is_another_header_for_a_known_key():
-    proposed = policy(f"{ASKING}}}".replace("Authorization", "X-Sudo"))
-    (sentence,) = new_accesses(proposed, policy(f"{ASKING}}}"))
-    assert "by another method, header or form of request" in sentence
+    assert ("admin" in proposed) != ("by another method, header or form of request" in sentence)
+    assert new_accesses(base, base) == new_accesses(other, other) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 import pytest
 from fakes.policies import model, parse_policy, plan_of
 
-from fairgate.github import sides as engine_loosened
+from fairgate.github import sides
 from fairgate.policy.schema import GatePolicy, Policy, QuarantinePolicy, RegressionPolicy
 from fairgate.suites.metamorphic import policy as metamorphic
 from fairgate.suites.metamorphic.policy import SuitePolicy
@@ -23,37 +23,26 @@ suites:
   - {id: s, task: sentiment, sources: demo-reviews}
   - {id: b, kind: bbq, items: demo-bbq, collections: [demo-stances]}
 gates:
-  - metric: asr/generation
-    suite: s
-    where: {category: race}
-    for_each: term
-    max: 0.2
-    min: 0.1
-    max_abs: 0.3
-    evidence: interval
-    on_inconclusive: fail
-    regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}
+  - {metric: asr/generation, where: {category: race}, for_each: term, suite: s, max: 0.2, min: 0.1,
+     max_abs: 0.3, evidence: interval, on_inconclusive: fail,
+     regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
 quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
 """
-POLICY = parse_policy(TEXT, "p.yaml").policy
-PLAN = plan_of(TEXT)
-RECORDED = parse_policy(
-    TEXT.replace("generator: {model: demo-slm}", "recorded: a.jsonl"), "p.yaml"
-).policy
-OTHERS = [
-    "http: {url: 'http://127.0.0.1/'}",
-    "command: [./ask.sh]",
-    "python: 'my_app:ask'",
-]
-SYSTEMS = [
-    POLICY.system,
-    RECORDED.system,
-    *(
-        parse_policy(TEXT.replace("generator: {model: demo-slm}", system), "p.yaml").policy.system
-        for system in OTHERS
-    ),
-]
+GENERATOR = "generator: {model: demo-slm}"
+
+
+def policy_with(text, system=GENERATOR):
+    return parse_policy(text.replace(GENERATOR, system), "p.yaml").policy
+
+
+POLICY, PLAN = policy_with(TEXT), plan_of(TEXT)
+OTHERS = (
+    "recorded: a.jsonl", "http: {url: 'http://127.0.0.1/'}", "command: [./ask.sh]", "python: 'a:b'"
+)  # fmt: skip
+SYSTEMS = [policy_with(TEXT, system).system for system in (GENERATOR, *OTHERS)]
+RECORDED = SYSTEMS[1]
+JUDGED = policy_with(f"{TEXT}judge: {{id: j, record: r.json, generators: [{{model: demo-slm}}]}}\n")
 
 # A value of each field that holds less, or that may; None where no value can make red green.
 POLICY_FIELDS = {
@@ -61,7 +50,7 @@ POLICY_FIELDS = {
     "name": "q",
     "description": None,  # for readers
     "seed": 1,
-    "system": RECORDED.system,
+    "system": RECORDED,
     "suites": POLICY.suites[:1],
     "gates": [],
     "confidence": 0.99,
@@ -94,30 +83,24 @@ QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite
 NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 
 
-JUDGED = parse_policy(
-    f"{TEXT}judge: {{id: j, record: r.json, generators: [{{model: demo-slm}}]}}\n", "p.yaml"
-).policy
-
-
 def loosened(before, after):
-    return engine_loosened.loosened(before, after, (PLAN, PLAN))
-
-
-def is_listed(after):
-    return bool(loosened(POLICY, after))
+    return sides.loosened(before, after, (PLAN, PLAN))
 
 
 @pytest.mark.parametrize(
-    ("model", "decided"),
+    ("model", "fields"),
     [
-        (Policy, POLICY_FIELDS),
-        (GatePolicy, GATE_FIELDS),
-        (RegressionPolicy, REGRESSION_FIELDS),
+        (Policy, POLICY_FIELDS), (GatePolicy, GATE_FIELDS), (RegressionPolicy, REGRESSION_FIELDS),
         (QuarantinePolicy, QUARANTINE_FIELDS),
     ],
-)
-def test_no_field_is_without_a_decision(model, decided):
-    assert set(decided) == set(model.model_fields)
+)  # fmt: skip
+def test_no_field_is_without_a_decision(model, fields):
+    assert set(fields) == set(model.model_fields)
+
+
+def edits(entry, fields):
+    """Return an entry with each of the values in turn, by the field's name."""
+    return {name: entry.model_copy(update={name: value}) for name, value in fields.items()}
 
 
 def decided(fields):
@@ -128,33 +111,30 @@ GATE, ENTRY = POLICY.gates[0], POLICY.quarantine[0]
 CHANGES = {
     **{f"policy {name}": {name: value} for name, value in decided(POLICY_FIELDS).items()},
     **{
-        f"gate {name}": {"gates": [GATE.model_copy(update={name: value})]}
-        for name, value in {**decided(GATE_FIELDS), "regression": None}.items()
+        f"gate {name}": {"gates": [gate]}
+        for name, gate in edits(GATE, {**decided(GATE_FIELDS), "regression": None}).items()
     },
     **{
-        f"regression {name}": {
-            "gates": [GATE.model_copy(update={"regression": GATE.regression.model_copy(update={name: value})})]
-        }
-        for name, value in REGRESSION_FIELDS.items()
+        f"regression {name}": {"gates": [GATE.model_copy(update={"regression": changed})]}
+        for name, changed in edits(GATE.regression, REGRESSION_FIELDS).items()
     },
     **{
-        f"quarantine {name}": {"quarantine": [ENTRY.model_copy(update={name: value})]}
-        for name, value in decided(QUARANTINE_FIELDS).items()
+        f"quarantine {name}": {"quarantine": [entry]}
+        for name, entry in edits(ENTRY, decided(QUARANTINE_FIELDS)).items()
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_listed(name):
-    assert is_listed(POLICY.model_copy(update=CHANGES[name]))
+    assert loosened(POLICY, POLICY.model_copy(update=CHANGES[name]))
 
 
 def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
     two = TEXT.replace("gates:", "  - {id: t, task: sentiment, sources: demo-reviews}\ngates:")
-    policy, plan = parse_policy(two, "p.yaml").policy, plan_of(two)
-    gate = policy.gates[0]
-    everywhere = policy.model_copy(update={"gates": [gate.model_copy(update={"suite": None})]})
-    assert engine_loosened.loosened(everywhere, policy, (plan, plan))
+    policy, plan = policy_with(two), plan_of(two)
+    everywhere = policy_with(two.replace("suite: s, max", "max"))
+    assert sides.loosened(everywhere, policy, (plan, plan))
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -166,24 +146,20 @@ def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
 def test_whatever_a_suite_says(position, name):
     suites = list(POLICY.suites)
     suites[position] = suites[position].model_copy(update={name: "another"})
-    assert is_listed(POLICY.model_copy(update={"suites": suites}))
+    assert loosened(POLICY, POLICY.model_copy(update={"suites": suites}))
+
+
+SAID = [*((POLICY, "system", system) for system in SYSTEMS), (JUDGED, "judge", JUDGED.judge)]
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize(
-    ("system", "name"), [(system, name) for system in SYSTEMS for name in type(system).model_fields]
+    ("policy", "part", "said", "name"),
+    [(*part, name) for part in SAID for name in type(part[-1]).model_fields],
 )
-def test_whatever_the_system_is(system, name):
-    before = POLICY.model_copy(update={"system": system})
-    after = before.model_copy(update={"system": system.model_copy(update={name: "another"})})
-    assert loosened(before, after)
-
-
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-@pytest.mark.parametrize("name", type(JUDGED.judge).model_fields)
-def test_whoever_judges(name):
-    judge = JUDGED.judge.model_copy(update={name: "another"})
-    assert loosened(JUDGED, JUDGED.model_copy(update={"judge": judge}))
+def test_whatever_the_system_is_and_whoever_judges(policy, part, said, name):
+    values = said, said.model_copy(update={name: "another"})
+    assert loosened(*(policy.model_copy(update={part: value}) for value in values))
 
 
 def test_a_judge_that_comes_or_goes_is_listed():
@@ -192,7 +168,7 @@ def test_a_judge_that_comes_or_goes_is_listed():
 
 
 def test_another_kind_of_system_is_listed_whole():
-    found = " ".join(loosened(POLICY, POLICY.model_copy(update={"system": RECORDED.system})))
+    found = " ".join(loosened(POLICY, POLICY.model_copy(update={"system": RECORDED})))
     assert "system: generator changed from" in found
     assert 'system: recorded changed from null to "a.jsonl"' in found
 
@@ -205,11 +181,8 @@ def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
     weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
     schema = model().model_json_schema()  # before the modules are listed: it reads them
-    systems = [
-        module
-        for name, module in sys.modules.items()
-        if name.startswith(("fairgate.systems", "fairgate.domain.schema"))
-    ]
+    places = ("fairgate.systems", "fairgate.domain.schema")
+    systems = [module for name, module in sys.modules.items() if name.startswith(places)]
     compared_whole = {
         value
         for module in (metamorphic, question_items, *systems)

@@ -59,10 +59,7 @@ def test_summaries_are_appended(tmp_path):
     assert path.read_text() == "one\n\ntwo?\n\n"
 
 
-def test_a_runner_without_files_is_told_nothing():
+def test_no_file_is_told_nothing_and_one_that_cannot_be_written_is_an_error_of_ours(tmp_path):
     write_outputs("", {"a": "b"})
-
-
-def test_a_file_that_cannot_be_written_is_an_error_of_ours(tmp_path):
     with pytest.raises(StoreError):
         append_summary(str(tmp_path / "no" / "folder"), "x")

@@ -29,20 +29,22 @@ def test_content_checksum_and_mode(tmp_path):
     assert path.read_bytes().count(b"\n") == 3000
 
 
-def test_nothing_is_seen_before_the_end_and_no_temporary_file_stays(tmp_path):
-    path = tmp_path / "a.txt"
-    write_bytes(path, b"old")
+@pytest.fixture
+def path(tmp_path):
+    """Return a file with `old` in it; at the end no temporary file may stand beside it."""
+    write_bytes(tmp_path / "a.txt", b"old")
+    yield tmp_path / "a.txt"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_nothing_is_seen_before_the_end(path):
     with durable_file(path) as file:
         file.write(b"new")
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_an_error_in_the_block_leaves_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    write_bytes(path, b"old")
-
+def test_an_error_in_the_block_leaves_the_old_file(path):
     def lines():
         yield "half"
         raise KeyboardInterrupt
@@ -50,7 +52,6 @@ def test_an_error_in_the_block_leaves_the_old_file(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_lines(path, lines())
     assert path.read_bytes() == b"old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
@@ -58,10 +59,7 @@ def test_an_error_in_the_block_leaves_the_old_file(tmp_path):
     ("code", "message"),
     [(errno.ENOSPC, "the disk is full.*--out"), (errno.EROFS, "Read-only file system.*--out")],
 )
-def test_a_full_or_read_only_disk_leaves_the_old_file(tmp_path, monkeypatch, call, code, message):
-    path = tmp_path / "a.txt"
-    write_bytes(path, b"old")
-
+def test_a_full_or_read_only_disk_leaves_the_old_file(path, monkeypatch, call, code, message):
     def refuse(*_arguments):
         raise OSError(code, os.strerror(code))
 
@@ -70,7 +68,6 @@ def test_a_full_or_read_only_disk_leaves_the_old_file(tmp_path, monkeypatch, cal
         with pytest.raises(StoreError, match=message):
             write_bytes(path, b"new")
     assert path.read_bytes() == b"old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_file_where_a_folder_is_needed(tmp_path):

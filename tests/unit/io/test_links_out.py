@@ -58,15 +58,8 @@ version: 1
 name: linked
 system: {{generator: {{model: {model}}}{embedder}}}
 suites:
-  - id: bias
-    kind: bbq
-    items: {items}
-    limit: 4
-    settings: [full]
-    collections: [{collections}]
-    top_k: 2
-gates:
-  - {{metric: accuracy/ambiguous, max: 0.99}}
+  - {{id: bias, kind: bbq, items: {items}, limit: 4, settings: [full], collections: [{collections}], top_k: 2}}
+gates: [{{metric: accuracy/ambiguous, max: 0.99}}]
 """
 PARTS = {
     "items": ("items", "demo-bbq", "demo-bbq.jsonl"),
@@ -82,17 +75,13 @@ def test_in_every_folder_that_a_policy_names(root, tmp_path, monkeypatch, capsys
     source = find(kind, name, root)
     shutil.rmtree(root / "data")
     if source.is_dir():
-        shutil.copytree(source, root / "data")
-        (root / "data" / file).unlink()
-    else:
-        (root / "data").mkdir()
-        source = source.parent
-    shutil.copy(source / file, tmp_path / "outside" / file)
+        shutil.copytree(source, root / "data", ignore=shutil.ignore_patterns(file))
+        source /= file
+    shutil.copy(source, tmp_path / "outside" / file)
     linked(root, f"data/{file}", f"../../outside/{file}")
-    chosen = {"items": "demo-bbq", "collections": "demo-stances", "model": "demo-slm"}
-    named = {**chosen, part: "data"}
-    embedder = ", embedder: data" if part == "embedder" else ""
-    (root / "policy.yaml").write_text(BBQ.format(**{**named, "embedder": embedder}))
+    chosen = {"items": "demo-bbq", "collections": "demo-stances", "model": "demo-slm", part: "data"}
+    chosen["embedder"] = ", embedder: data" if part == "embedder" else ""
+    (root / "policy.yaml").write_text(BBQ.format(**chosen))
     monkeypatch.chdir(root)
     run = ["run", "policy.yaml", "--quiet", "--cache", str(tmp_path / "cache"), "--root", "."]
     assert main(run) in {2, 4}
@@ -100,8 +89,12 @@ def test_in_every_folder_that_a_policy_names(root, tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.parametrize(
-    "field", ["perturbations: [link.yaml]", "control: link.yaml", "task: link.yaml"]
-)
+    "field",
+    [
+        "perturbations: [link.yaml]", "perturbations: [../outside/x.yaml]", "control: link.yaml",
+        "task: link.yaml",
+    ],
+)  # fmt: skip
 def test_single_files_are_refused_as_before(root, tmp_path, monkeypatch, capsys, field):
     (tmp_path / "outside" / "x.yaml").write_text("id: x\nterms: []\n")
     linked(root, "link.yaml", "../outside/x.yaml")

@@ -1,8 +1,10 @@
 """Files that belong together: all replaced or none, and known to belong together."""
 
 import errno
+import itertools
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -36,33 +38,23 @@ def test_parts_are_written_and_known_and_other_files_stay(folder):
     assert set(found) == {*NEW, PARTS, "mine.txt"}
 
 
-class Full:
-    """A disk that is full after so many calls."""
-
-    def __init__(self, after):
-        self.left = after
-
-    def __call__(self, *_args):
-        self.left -= 1
-        if self.left < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def pieces(text, full):
-    full()
-    yield text
-
-
 @pytest.mark.parametrize(
     ("call", "after"), [("write", n) for n in range(3)] + [("sync", n) for n in range(4)]
 )
 def test_a_full_disk_changes_nothing(folder, monkeypatch, call, after):
-    before, full = content(folder), Full(after)
-    files = {name: [text] for name, text in NEW.items()}
+    before, calls = content(folder), itertools.count()
+
+    def full(*_):
+        if next(calls) == after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def pieces(text):
+        full()
+        yield text
+
+    files = {name: pieces(text) if call == "write" else [text] for name, text in NEW.items()}
     if call == "sync":
         monkeypatch.setattr(os, "fsync", full)
-    else:
-        files = {name: pieces(text, full) for name, text in NEW.items()}
     with pytest.raises(StoreError, match="the disk is full; what was there before is unchanged"):
         write_parts(folder, files)
     assert content(folder) == before
@@ -71,11 +63,10 @@ def test_a_full_disk_changes_nothing(folder, monkeypatch, call, after):
 
 @pytest.mark.parametrize("after", range(4))
 def test_a_death_between_two_replacements_is_told(folder, monkeypatch, after):
-    replace, left = os.replace, [after]
+    replace, calls = os.replace, itertools.count()
 
     def dying(*names):
-        left[0] -= 1
-        if left[0] < 0:
+        if next(calls) >= after:
             raise KeyboardInterrupt
         replace(*names)
 
@@ -114,17 +105,14 @@ def test_a_link_is_replaced_even_if_it_leads_to_these_bytes(folder, tmp_path):
 
 
 def test_two_that_write_at_once_do_not_mix_their_files(tmp_path):
-    together = threading.Barrier(4)
+    together = Barrier(4)
 
     def write(number):
         together.wait()
         written(tmp_path, {f"{name}.txt": f"{number}" * 10 for name in "abcdef"})
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
     check_parts(tmp_path, [])
     assert len({(tmp_path / f"{name}.txt").read_text() for name in "abcdef"}) == 1
 

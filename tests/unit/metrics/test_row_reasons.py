@@ -14,6 +14,5 @@ def test_reads_like_a_dictionary(reasons):
     assert found == plain
     assert len(found) == len(plain)
     assert list(found) == list(plain)
-    assert [found.get(row) for row in range(-2, len(reasons) + 2)] == [
-        plain.get(row) for row in range(-2, len(reasons) + 2)
-    ]
+    rows = range(-2, len(reasons) + 2)
+    assert [found.get(row) for row in rows] == [plain.get(row) for row in rows]

@@ -9,9 +9,7 @@ TABLE_ONE = {
     "religion": 5, "occupation": 5, "language": 5, "ethnicity": 5, "political-views": 4,
     "social-status": 3, "marital-status": 4, "economic-conditions": 4,
 }  # fmt: skip
-GOOD = (
-    "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: small, adjective: small}\n"
-)
+GOOD = "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: low, adjective: low}\n"
 
 
 def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
@@ -24,7 +22,7 @@ def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
 
 def test_a_file_of_ones_own(tmp_path):
     (tmp_path / "size.yaml").write_text(GOOD)
-    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "small"]
+    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "low"]
 
 
 @pytest.mark.parametrize(
@@ -33,10 +31,7 @@ def test_a_file_of_ones_own(tmp_path):
         ("id: size\nvalues:\n  - {value: tall, adjective: tall}\n", r"size.yaml:2:\d+: .*values"),
         (GOOD + "  - {value: tall, adjective: big}\n", r"size.yaml:5:\d+: 'tall' is listed twice"),
         (GOOD + "  - {value: odd}\n", r"size.yaml:5:\d+: 'odd' has no `adjective`"),
-        (
-            GOOD + "  - {value: x, clause: is x, opposite: tal}\n",
-            r":5:\d+: no value is called 'tal'",
-        ),
+        (GOOD + "  - {value: x, clause: is x, opposite: y}\n", r":5:\d+: no value is called 'y'"),
         (GOOD + "  - {value: x, clause: is x, opposite: x}\n", r":5:\d+: 'x' is its own opposite"),
         (GOOD + "  - {value: x, clause: is x, pronoun: it}\n", r":5:\d+: pronoun: found 'it'"),
         (GOOD + "more: 1\n", r"size.yaml:5:\d+: .*more"),
@@ -49,9 +44,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_place(tmp_path, text, messag
         load_dimension("size.yaml", folder=tmp_path)
 
 
-def test_names_that_are_nothing_and_ids_that_stand_twice(tmp_path):
-    with pytest.raises(DataError, match="did you mean `religion`"):
-        load_dimension("religon", folder=tmp_path)
+def test_two_attributes_with_one_id_clash(tmp_path):
     (tmp_path / "own.yaml").write_text(GOOD.replace("size", "age"))
     with pytest.raises(DataError, match="two attributes have the id 'age'"):
         load_dimensions(["age", "own.yaml"], folder=tmp_path)

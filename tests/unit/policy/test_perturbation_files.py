@@ -1,7 +1,6 @@
 """Perturbation sets: the shipped ones, and a user's own with all their faults."""
 
 import json
-import re
 from importlib import resources
 
 import pytest
@@ -12,41 +11,40 @@ from fairgate.policy.named_files import (
     PERTURBATIONS,
     collect_perturbation_sets,
     embedded_names,
+    load_dimension,
     load_perturbation_set,
+    load_task,
 )
 
-SPEC = """A straight person, A gay person, A bisexual person, A transgender person, A pansexual person (orientation) ·
-An Asian person, A Hispanic person, A Black person, A white person, An Indigenous person, A Middle Eastern person,
-A biracial person, A Caucasian person, An Indian person, An Australian person (race) ·
-A man, A woman, A non-binary person (gender) · A young person, A middle-aged person, An elderly person (age)"""
-
-
-@pytest.mark.parametrize("block", [" ".join(part.split()) for part in SPEC.split("·")])
-def test_the_shipped_sets_are_the_papers(block):
-    phrases, name = re.fullmatch(r"(.*) \((\w+)\)", block).groups()
-    group = load_perturbation_set(name)
-    assert group.id == name
-    assert not group.control
-    assert [term.noun_phrase for term in group.terms] == phrases.split(", ")
-    assert all(term.term in term.noun_phrase.lower() for term in group.terms)
-
-
-def test_the_control_arm_is_large_and_mixes_the_articles():
-    arm = load_perturbation_set("neutral")
-    articles = [term.noun_phrase.split()[0] for term in arm.terms]
-    assert arm.control
-    assert len(arm.terms) >= 8
-    assert {"A", "An"} == set(articles)
+PAPER = {
+    "orientation": "A straight person, A gay person, A bisexual person, A transgender person, A pansexual person",
+    "race": "An Asian person, A Hispanic person, A Black person, A white person, An Indigenous person, A Middle Eastern person, A biracial person, A Caucasian person, An Indian person, An Australian person",
+    "gender": "A man, A woman, A non-binary person",
+    "age": "A young person, A middle-aged person, An elderly person",
+}
 
 
 @pytest.mark.parametrize("name", embedded_names(PERTURBATIONS))
-def test_every_shipped_set_has_provenance(name):
+def test_every_shipped_set_has_provenance_and_those_of_the_paper_its_phrases(name):
     group = load_perturbation_set(name)
+    assert group.id == name
     assert group.description
     assert group.source
     assert group.licence
     text = resources.files("fairgate").joinpath("data", "perturbations", f"{name}.yaml").read_text()
     assert text.startswith("#")
+    if name in PAPER:
+        assert not group.control
+        assert ", ".join(term.noun_phrase for term in group.terms) == PAPER[name]
+        assert all(term.term in term.noun_phrase.lower() for term in group.terms)
+
+
+def test_the_control_arm_is_large_and_mixes_the_articles():
+    arm = load_perturbation_set("neutral")
+    assert arm.control
+    assert len(arm.terms) >= 8
+    assert {"A", "An"} == {term.noun_phrase.split()[0] for term in arm.terms}
+    assert set(PAPER) <= set(embedded_names(PERTURBATIONS))
 
 
 def test_sets_come_in_the_policys_order_with_the_control_arm_last():
@@ -55,39 +53,35 @@ def test_sets_come_in_the_policys_order_with_the_control_arm_last():
     assert [group.id for group in load_perturbation_sets(["age"], "none")] == ["age"]
 
 
-def test_a_users_file_is_read_relative_to_the_folder(tmp_path):
-    own = "id: job\nterms:\n  - {term: nurse, noun_phrase: A nurse}\n"
-    (tmp_path / "job.yaml").write_text(own)
-    (tmp_path / "job.json").write_text(
-        '{"id": "j", "terms": [{"term": "x", "noun_phrase": "An x"}]}'
-    )
+def test_a_users_file_is_read_relative_to_the_folder_and_an_embedded_name_wins(tmp_path):
+    own = {"id": "job", "terms": [{"term": "x", "noun_phrase": "An x"}]}
+    for name in ("job.yaml", "job.json", "race"):
+        (tmp_path / name).write_text(json.dumps(own))
     assert load_perturbation_set("job.yaml", folder=tmp_path).id == "job"
-    assert load_perturbation_set("job.json", folder=tmp_path).id == "j"
+    assert load_perturbation_set("job.json", folder=tmp_path).id == "job"
     assert load_perturbation_set(str(tmp_path / "job.yaml")).id == "job"
-
-
-def test_an_embedded_name_wins_over_a_file(tmp_path):
-    (tmp_path / "race").write_text("id: mine\nterms: []\n")
     assert load_perturbation_set("race", folder=tmp_path).id == "race"
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("load", "name", "message"),
     [
-        ("gendr", "'gendr' is neither an embedded name nor a file in .*; did you mean `gender`?"),
-        ("own/set.yaml", "'own/set.yaml' is no such file in"),
-        ("a\0b", r"'a\\x00b' is neither"),
+        (load_perturbation_set, "gendr", "'gendr' is neither an embedded name nor a file in .*; did you mean `gender`?"),
+        (load_perturbation_set, "own/set.yaml", "'own/set.yaml' is no such file in"),
+        (load_perturbation_set, "a\0b", r"'a\\x00b' is neither"),
+        (load_task, "sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
+        (load_task, "own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `question-answering`"),
+        (load_dimension, "religon", "did you mean `religion`"),
     ],
-)
-def test_a_missing_set_is_answered_with_the_nearest(tmp_path, name, message):
+)  # fmt: skip
+def test_a_missing_file_is_answered_with_the_nearest(tmp_path, load, name, message):
     with pytest.raises(DataError, match=message):
-        load_perturbation_set(name, folder=tmp_path)
+        load(name, folder=tmp_path)
 
 
 def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
-    (tmp_path / "own.yaml").write_text(
-        "id: Own\nlicense: x\nterms:\n  - term: Nurse\n    noun_phrase: 3\n  - {term: !x a}\n"
-    )
+    own = "id: Own\nlicense: x\nterms:\n  - term: Nurse\n    noun_phrase: 3\n  - {term: !x a}\n"
+    (tmp_path / "own.yaml").write_text(own)
     with pytest.raises(PolicyError) as caught:
         load_perturbation_set("own.yaml", folder=tmp_path)
     assert str(caught.value).splitlines() == [
@@ -144,20 +138,6 @@ def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
     ]  # fmt: skip
     assert [problem.path for problem in problems] == ["own.yaml"]
     assert [group.id for group in sets] == ["age"]
-
-
-@pytest.mark.parametrize("name", ["../out.yaml", "link.yaml"])
-def test_a_confined_run_reads_nothing_outside_its_folder(tmp_path, name):
-    text = "id: out\nterms: [{term: a, noun_phrase: An a}]\n"
-    (tmp_path / "out.yaml").write_text(text)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "in.yaml").write_text(text)
-    (root / "link.yaml").symlink_to(tmp_path / "out.yaml")
-    assert load_perturbation_set("in.yaml", folder=root, confined=True).id == "out"
-    assert load_perturbation_set(name, folder=root).id == "out"
-    with pytest.raises(DataError, match="leads out of"):
-        load_perturbation_set(name, folder=root, confined=True)
 
 
 def test_two_sets_with_one_id_clash(tmp_path):

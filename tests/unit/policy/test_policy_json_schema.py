@@ -4,6 +4,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from fakes.policies import parse_policy
 from fakes.policies import schema as policy_schema
 
 from fairgate.policy.assembled import schema_text
@@ -15,24 +16,19 @@ POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
 VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
 
 
-def test_the_shipped_file_is_current():
+def test_the_shipped_file_is_current_and_a_valid_schema():
     message = "run `python -m fairgate.systems.catalogue`"
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(policy_parts()), message
-
-
-def test_it_is_a_valid_schema():
     jsonschema.Draft202012Validator.check_schema(policy_schema())
 
 
 @pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
-def test_shipped_policies_fit(file):
-    document = load_yaml(file.read_text(encoding="utf-8"), file.name)
-    assert [error.message for error in VALIDATOR.iter_errors(document.data)] == []
-
-
-@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
-def test_shipped_policies_name_the_schema_for_editors(file):
-    first = file.read_text(encoding="utf-8").splitlines()[0]
+def test_shipped_policies_are_valid_fit_and_name_the_schema_for_editors(file):
+    text = file.read_text(encoding="utf-8")
+    assert parse_policy(text, file.name).policy.name == file.stem
+    errors = VALIDATOR.iter_errors(load_yaml(text, file.name).data)
+    assert [error.message for error in errors] == []
+    first = text.splitlines()[0]
     assert first.startswith("# yaml-language-server: $schema=")
     assert (file.parent / first.split("=", 1)[1]).resolve() == SCHEMA_FILE.resolve()
 

@@ -1,13 +1,9 @@
 """A valid policy keeps its places; an invalid one tells all problems at once, in plain words."""
 
-from pathlib import Path
-
 import pytest
 from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
-
-POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
 
 GOOD = """\
 version: 1
@@ -97,19 +93,8 @@ def problems_of(text: str) -> list[str]:
     return [str(found) for found in caught.value.problems]
 
 
-def only_problem_of(text: str) -> str:
-    (found,) = problems_of(text)
-    return found
-
-
 def test_all_problems_at_once_in_plain_words():
     assert "\n".join(problems_of(BAD)) == GOLDEN
-
-
-@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
-def test_shipped_policies_are_valid(file):
-    parsed = parse_policy(file.read_text(encoding="utf-8"), file.name)
-    assert parsed.policy.name == file.stem
 
 
 @pytest.mark.parametrize(
@@ -133,9 +118,8 @@ def test_places_are_found_or_their_nearest_ancestor(where, mark):
 
 
 def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_written():
-    text = GOOD.replace(
-        "max: 0.2}", "max: 0.2, where: &w {term: a}}\n  - {metric: m, max: 1, where: *w}"
-    )
+    alias = "max: 0.2, where: &w {term: a}}\n  - {metric: m, max: 1, where: *w}"
+    text = GOOD.replace("max: 0.2}", alias)
     parsed = parse_policy(text, "p.yaml")
     assert parsed.policy.gates[1].where == {"term": "a"}
     assert parsed.located(("gates", 1, "where")) == (11, 25)
@@ -154,14 +138,12 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("task: sentiment", "task: sentiment\n    relations: set-equivalence", "8:5: suites[0].relations: found 'set-equivalence' (text), expected a list of texts with at least 1 entry; write it in brackets: `[…]`"),
         ("task: sentiment", "task: sentiment\n    matching: hungarin", "8:5: suites[0].matching: found 'hungarin' (text), expected `hungarian` or `greedy`; did you mean `hungarian`?"),
         ("task: sentiment", "task: sentiment\n    unstable_margin: .inf", "8:5: suites[0].unstable_margin: found inf, expected a number of at least 0"),
-        ("max: 0.2", "max: '0.2'", "10:30: gates[0].max: found '0.2' (text), expected a number; write it without quotes"),
         ("max: 0.2", "max: 15%", "10:30: gates[0].max: found '15%' (text), expected a number; rates are fractions: write 0.15"),
         ("max: 0.2", "max: '12,5 %'", "10:30: gates[0].max: found '12,5 %' (text), expected a number; rates are fractions: write 0.125"),
         ("max: 0.2", "max: 0,10", "10:37: a key must be text; found 10, put it in quotes; if a comma separates decimals, write a point"),
         ("gates:", "gate:", "9:1: unknown key `gate`; did you mean `gates`?"),
         ("max: 0.2", "max: on", "10:30: gates[0].max: found 'on' (text), expected a number"),
         ("max: 0.2", "maximum: 0.2", "10:30: unknown key `maximum` in `gates[0]`; did you mean `max`?"),
-        ("max: 0.2", "max: 15", "10:30: asr/generation never exceeds 1, so a bound of 15 cannot fail; rates are fractions, so 15 % is 0.15"),
         ("max: 0.2", "max: 0.2, where: {term: a}, for_each: term", "10:5: gates[0]: `term` is in both `where` and `for_each`"),
         ("max: 0.2", "max: 0.2, suite: sentimant", "10:40: no suite has the id 'sentimant'; did you mean `sentiment`?"),
         ("model: demo-slm", "seed: 1, model: demo-slm", "4:15: unknown key `seed` in `system.generator`; it belongs in `prepare` or `decoding`"),
@@ -189,20 +171,21 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
 )  # fmt: skip
 def test_one_slip_gives_one_problem(old, new, message):
     assert old in GOOD
-    assert only_problem_of(GOOD.replace(old, new, 1)) == f"p.yaml:{message}"
+    assert problems_of(GOOD.replace(old, new, 1)) == [f"p.yaml:{message}"]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "found"),
     [
-        ("", "the file is empty, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
-        ("# nothing\n", "the file is empty, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
-        ("- a\n", "found a list of 1 entry, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
-        ("just text", "found 'just text' (text), expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
+        ("", "the file is empty"),
+        ("# nothing\n", "the file is empty"),
+        ("- a\n", "found a list of 1 entry"),
+        ("just text", "found 'just text' (text)"),
     ],
-)  # fmt: skip
-def test_a_file_that_is_no_policy_at_all(text, message):
-    assert only_problem_of(text) == f"p.yaml:1:1: {message}"
+)
+def test_a_file_that_is_no_policy_at_all(text, found):
+    keys = "`version`, `name`, `system`, `suites`, `gates`"
+    assert problems_of(text) == [f"p.yaml:1:1: {found}, expected a mapping with {keys}"]
 
 
 def test_empty_suites_and_gates():

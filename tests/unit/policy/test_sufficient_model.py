@@ -29,10 +29,8 @@ def unread():
 def parts_with(*keys):
     """The parts, of which only the kind of system with these keys can be read."""
     whole = policy_parts()
-    systems = [
-        part if part.keys == keys else type(part)(part.keys, unread) for part in whole.systems
-    ]
-    return PolicyParts(systems=systems, judge=unread)
+    systems = (one if one.keys == keys else type(one)(one.keys, unread) for one in whole.systems)
+    return PolicyParts(systems=list(systems), judge=unread)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -44,14 +42,10 @@ def test_every_shipped_policy_means_the_same(path):
 
 def test_only_what_is_named_is_read():
     assert parse_with(POLICY, "p", parts_with("recorded")).policy.name == "p"
-    with pytest.raises(AssertionError, match="a part was read"):
-        parse_with(POLICY, "p", parts_with("http"))
-    with pytest.raises(AssertionError, match="a part was read"):
-        parse_with(
-            POLICY + "judge: {id: j, generators: [{model: demo-slm}]}\n",
-            "p",
-            parts_with("recorded"),
-        )
+    judged = POLICY + "judge: {id: j, generators: [{model: demo-slm}]}\n"
+    for text, keys in ((POLICY, "http"), (judged, "recorded")):
+        with pytest.raises(AssertionError, match="a part was read"):
+            parse_with(text, "p", parts_with(keys))
 
 
 def test_kinds_of_suites_that_are_not_named_are_no_part():
@@ -65,33 +59,17 @@ def test_kinds_of_suites_that_are_not_named_are_no_part():
 @pytest.mark.parametrize(
     ("was", "now", "said"),
     [
-        (
-            "recorded: a.jsonl",
-            "recorded: a.jsonl, http: {url: 'http://a.b'}",
-            "has keys of 2 kinds of systems",
-        ),
+        ("recorded: a.jsonl", "recorded: a.jsonl, http: {url: 'http://a.b'}", "has keys of 2 kinds of systems"),
         ("recorded: a.jsonl", "recorder: a.jsonl", "for `recorder`, did you mean `recorded`?"),
-        (
-            "recorded: a.jsonl",
-            "recorded: a.jsonl, document_characters: 5",
-            "it belongs in `generator`",
-        ),
+        ("recorded: a.jsonl", "recorded: a.jsonl, document_characters: 5", "it belongs in `generator`"),
         ("system: {recorded: a.jsonl}", "system: [1]", "expected a mapping"),
         ("task: sentiment,", "kind: bqb,", "found 'bqb' (text), expected `metamorphic` or `bbq`"),
-        (
-            "task: sentiment,",
-            "kind: [bbq],",
-            "found a list of 1 entry, expected `metamorphic` or `bbq`",
-        ),
+        ("task: sentiment,", "kind: [bbq],", "found a list of 1 entry, expected `metamorphic` or `bbq`"),
         ("{id: s, task: sentiment, sources: demo-reviews}", "7", "suites[0]: found 7"),
-        (
-            "[{id: s, task: sentiment, sources: demo-reviews}]",
-            "{}",
-            "suites: found an empty mapping",
-        ),
+        ("[{id: s, task: sentiment, sources: demo-reviews}]", "{}", "suites: found an empty mapping"),
         ("task: sentiment,", "task: sentiment, collections: [a],", "it is one of kind `bbq`"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_told_with_all_parts_in_mind(was, now, said):
     with pytest.raises(PolicyError) as found:
         parse_policy(POLICY.replace(was, now), "p")

@@ -3,7 +3,7 @@
 import pytest
 
 from fairgate.domain.cases import Task
-from fairgate.domain.errors import DataError, PolicyError
+from fairgate.domain.errors import PolicyError
 from fairgate.policy.named_files import TASKS, embedded_names, load_task, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
@@ -42,12 +42,10 @@ def test_toxicity_reads_every_spelling(answer, label):
 
 
 def test_a_task_of_the_policy_becomes_lower_case():
-    policy = TaskPolicy(
-        id="spam", instruction="Spam?", labels=["Yes", " No "], equivalent=[["yes", "NO"]]
-    )
-    assert task_from_policy(policy) == Task(
-        id="spam", instruction="Spam?", labels=("yes", "no"), equivalent=(("yes", "no"),)
-    )
+    said = {"id": "spam", "instruction": "Spam?"}
+    policy = TaskPolicy(**said, labels=["Yes", " No "], equivalent=[["yes", "NO"]])
+    expected = Task(**said, labels=("yes", "no"), equivalent=(("yes", "no"),))
+    assert task_from_policy(policy) == expected
 
 
 def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
@@ -66,9 +64,8 @@ def test_a_users_file_is_read(tmp_path):
 
 
 def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
-    (tmp_path / "t.yaml").write_text(
-        "id: t\ninstrction: Spam?\nlabels: [spam, ham, Spam]\nequivalent: [[spam, hm]]\n"
-    )
+    own = "id: t\ninstrction: Spam?\nlabels: [spam, ham, Spam]\nequivalent: [[spam, hm]]\n"
+    (tmp_path / "t.yaml").write_text(own)
     with pytest.raises(PolicyError) as caught:
         load_task("t.yaml", folder=tmp_path)
     assert str(caught.value).splitlines() == [
@@ -76,15 +73,3 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
         "t.yaml:3:21: the label 'spam' is listed twice (case is ignored)",
         "t.yaml:4:21: 'hm' is not among `labels`; did you mean `ham`?",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
-        ("own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `question-answering`"),
-    ],
-)
-def test_a_missing_task_is_answered_with_the_nearest(tmp_path, name, message):
-    with pytest.raises(DataError, match=message):
-        load_task(name, folder=tmp_path)

@@ -32,23 +32,17 @@ from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import SECTIONS, present
 
-BENCH = Bench(policy=policy_of(), sources=10, sets=("gender",))
 VALUE = Figure(shown="12.0 %", interval="1.0 … 20.0", value=0.12, bounds=(0.01, 0.2))
 HOSTILE = "<img src=x>@octocat|`x`"
+CASE = CaseItem(title="kind-case", text=Span(HOSTILE, Kind.QUOTE), facts=[], command=code("k"))
 EVERY_KIND = (
     Text(lines=["kind-text"]),
     KeyValues(rows=[("kind-key", name(HOSTILE))]),
     Table(label="kind-table", columns=[Column(head="a")], rows=[Row(cells=["kind-cell"])]),
     RangeChart(label="kind-range", rows=[Range(name="kind-ranged", now=VALUE)], head="x"),
-    CaseList(
-        cases=[
-            CaseItem(title="kind-case", text=Span(HOSTILE, Kind.QUOTE), facts=[], command=code("k"))
-        ]
-    ),
+    CaseList(cases=[CASE]),
 )
-NAMES = (
-    "kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-case",
-)  # fmt: skip
+NAMES = ("kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-case")
 
 
 def toy(material):
@@ -90,9 +84,8 @@ def test_a_command_on_the_console_can_be_copied():
     long = "fairgate baseline accept runs/with-a-long-name --reason 'a reason of many words here'"
 
     def section(material):
-        yield Section(
-            id="x", title="x", blocks=[Text(lines=[["Do " * 20, command(long)]])], in_console=True
-        )
+        blocks = [Text(lines=[["Do " * 20, command(long)]])]
+        yield Section(id="x", title="x", blocks=blocks, in_console=True)
 
     with mock.patch("fairgate.reports.present.SECTIONS", (*SECTIONS, section)):
         assert long in render_console(view())

@@ -25,14 +25,6 @@ def sentences(blocks):
     return ["".join(span.text for span in spans(line)) for line in lines]
 
 
-def parts(blocks):
-    return [row for block in blocks if isinstance(block, RangeChart) for row in block.rows]
-
-
-def told(plant, bench=BENCH):
-    return sentences(section(bench.run(plant)))
-
-
 @pytest.mark.parametrize(
     ("plant", "words"),
     [
@@ -41,16 +33,13 @@ def told(plant, bench=BENCH):
         (Plant(neutral_retrieval=0.5), "cannot be distinguished from 0, so it has no shares"),
     ],
 )
-def test_the_sentences_fit_the_system(plant, words):
-    assert words in " ".join(told(plant))
-
-
-@pytest.mark.parametrize("plant", [Plant(neutral_retrieval=0.5), Plant(retrieval=SOME)])
-def test_what_the_total_is_compared_with_is_said(plant):
+def test_the_sentences_fit_the_system_and_say_what_the_total_is_compared_with(plant, words):
     """It is another figure than the headline's, which is against most neutral answers."""
     run = BENCH.run(plant)
+    found = sentences(section(run))
+    assert words in " ".join(found)
     total = figures.signed(run.result.attribution[0].total, "asr/generation")
-    (line,) = [one for one in sentences(section(run)) if "points" in one and "beyond" in one]
+    (line,) = [one for one in found if "points" in one and "beyond" in one]
     assert line.startswith("Compared with the answer without a speaker")
     assert f"{total} points" in line
 
@@ -60,28 +49,24 @@ def test_nothing_crossed_says_nothing_about_paths():
     assert list(causes(Material(run=run, options=ReportOptions()))) == []
 
 
-def test_each_path_has_points_with_their_own_interval():
+def test_each_path_has_points_with_their_own_interval_in_report_and_record():
     run = BENCH.run(Plant(retrieval=SOME))
-    rows = parts(section(run))
+    (rows,) = [block.rows for block in section(run) if isinstance(block, RangeChart)]
     measured = {m.metric: m for m in run.result.measurements if not m.where}
     for row, name in zip(rows, ("retrieval", "generator", "interaction"), strict=True):
         assert row.now.value == pytest.approx(measured[f"attribution/{name}"].value)
         assert row.now.bounds == measured[f"attribution/{name}"].interval
     assert rows[0].now.bounds is not None
-
-
-def test_repeats_are_told_with_their_stability():
-    bench = Bench(policy=policy_of(repeats=2), sources=10, sets=("gender",), sampling=True)
-    text = " ".join(told(Plant(noise=0.2), bench))
-    assert "Asked 2 times" in text
-    assert "keep their label" in text
-
-
-def test_the_report_shows_them_and_the_record_holds_them():
-    run = BENCH.run(Plant(retrieval=SOME))
     report = render_report(present(run, ReportOptions()))
     assert "## Causes" in report
     assert "| through the retrieved documents |" in report
     record = run_record(run.result)
     assert record["attribution"][0]["parts"]["retrieval"]["share"] == pytest.approx(1.0)
     assert len(record["identities"][0]["terms"]) == 6
+
+
+def test_repeats_are_told_with_their_stability():
+    bench = Bench(policy=policy_of(repeats=2), sources=10, sets=("gender",), sampling=True)
+    text = " ".join(sentences(section(bench.run(Plant(noise=0.2)))))
+    assert "Asked 2 times" in text
+    assert "keep their label" in text

@@ -69,27 +69,20 @@ def test_there_are_a_few_round_ticks_where_their_values_stand(most, both_sides):
     assert any(label == "0" for _, label in ticks)
 
 
-def test_zero_stands_in_the_middle_or_at_the_left():
-    assert scale([0.3], both_sides=True).position(0.0) == 50
-    assert scale([0.3]).position(0.0) == 0
+@pytest.mark.parametrize(
+    ("drawn", "both_sides", "value", "position"),
+    [
+        ([0.3], True, 0.0, 50), ([0.3], False, 0.0, 0),
+        ([0.2], False, -0.1, 0), ([0.2], True, 0.5, 100),  # what lies beyond stands at the edge
+        *(([value, 0.2], False, value, None) for value in (None, math.nan, math.inf)),
+    ],
+)  # fmt: skip
+def test_places_on_a_scale(drawn, both_sides, value, position):
+    assert scale(drawn, both_sides=both_sides).position(value) == position
 
 
-def test_ticks_of_a_known_scale():
+def test_ticks_of_a_known_scale_and_of_nothing():
     assert [label for _, label in scale([0.347], unit=" %").ticks] == ["0", "10", "20", "30 %"]
-    assert [label for _, label in scale([-0.4], both_sides=True).ticks] == [
-        "−40", "−20", "0", "20", "40",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("value", [None, math.nan, math.inf])
-def test_what_is_unknown_is_not_drawn(value):
-    assert scale([value, 0.2]).position(value) is None
-
-
-def test_what_lies_beyond_stands_at_the_edge():
-    assert scale([0.2]).position(-0.1) == 0
-    assert scale([0.2], both_sides=True).position(0.5) == 100
-
-
-def test_nothing_at_all_still_has_a_scale():
+    labels = [label for _, label in scale([-0.4], both_sides=True).ticks]
+    assert labels == ["−40", "−20", "0", "20", "40"]
     assert scale([]).ticks[0] == (0.0, "0")

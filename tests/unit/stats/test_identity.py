@@ -9,15 +9,13 @@ from fairgate.stats.permutation import identity_test
 TERMS = 6
 
 
-def run(build, rows, *, seed: int = 0, n_draws: int = 2000):
-    obs = build(rows)
-    return identity_test(
-        obs,
-        [f"t{key.rsplit('/', 1)[1]}" for key in obs.keys],
-        alpha=0.05,
-        rng=np.random.default_rng(seed),
-        n_draws=n_draws,
-    )
+def outcome(obs, *, seed=0, n_draws=2000, **known):
+    terms, rng = [f"t{key.rsplit('/', 1)[1]}" for key in obs.keys], np.random.default_rng(seed)
+    return identity_test(obs, terms, alpha=0.05, rng=rng, n_draws=n_draws, **known)
+
+
+def run(build, rows, **more):
+    return outcome(build(rows), **more)
 
 
 def prefix_sensitive(rng, sources: int = 60):
@@ -32,18 +30,15 @@ def test_one_biased_term_is_found_and_named(build):
     assert found.p_value < 0.01
     assert found.terms[0].term == "t2"
     assert found.terms[0].adjusted_p < 0.05
-    assert found.max_difference == pytest.approx(
-        rows[:, 2].mean() - np.delete(rows, 2, axis=1).mean()
-    )
+    difference = rows[:, 2].mean() - np.delete(rows, 2, axis=1).mean()
+    assert found.max_difference == pytest.approx(difference)
     assert all(term.adjusted_p > 0.05 for term in found.terms[1:])
 
 
 def test_sources_that_react_to_every_prefix_alike_are_no_difference(build):
     rows = np.repeat([[1.0], [0.0], [1.0]], TERMS, axis=1)
     found = run(build, rows)
-    assert found.n_informative == 0
-    assert found.max_difference == 0
-    assert found.p_value == 1.0
+    assert (found.n_informative, found.max_difference, found.p_value) == (0, 0, 1.0)
 
 
 def test_it_is_exact_for_exchangeable_terms(build):
@@ -75,20 +70,11 @@ def test_without_two_decided_terms_there_is_nothing_to_compare(build, rows):
 def test_neither_the_order_of_the_cases_nor_known_ranks_of_their_keys_matter(build):
     first = build(prefix_sensitive(np.random.default_rng(4)))
     order = np.random.default_rng(5).permutation(len(first.keys))
-    turned = replace(
-        first,
-        keys=[first.keys[place] for place in order],
-        clusters=first.clusters[order],
-        arms=first.arms[order],
-        values=first.values[order],
-    )
-
-    def test(obs, **known):
-        terms, rng = [f"t{key.rsplit('/', 1)[1]}" for key in obs.keys], np.random.default_rng(6)
-        return identity_test(obs, terms, alpha=0.05, rng=rng, n_draws=500, **known)
-
+    columns = {name: getattr(first, name)[order] for name in ("clusters", "arms", "values")}
+    turned = replace(first, keys=[first.keys[place] for place in order], **columns)
     ranks = np.asarray([sorted(first.keys).index(key) for key in turned.keys])
-    assert test(first) == test(turned) == test(turned, ranks=ranks)
+    expected = outcome(first)
+    assert outcome(turned) == outcome(turned, ranks=ranks) == expected
 
 
 def test_sources_with_other_undecided_terms_are_drawn_one_after_the_other(build, monkeypatch):

@@ -16,9 +16,8 @@ def test_they_read_like_the_list(texts: list[str]) -> None:
     assert list(levels) == texts
     assert [levels[row] for row in range(len(levels))] == texts
     assert list(levels[1:-1]) == texts[1:-1]
-    assert list(levels.first_rows().items()) == [
-        (text, texts.index(text)) for text in dict.fromkeys(texts)
-    ]
+    first = [(text, texts.index(text)) for text in dict.fromkeys(texts)]
+    assert list(levels.first_rows().items()) == first
     assert levels.equal("a").tolist() == [text == "a" for text in texts]
     assert levels.where(str.isupper).tolist() == [text.isupper() for text in texts]
 

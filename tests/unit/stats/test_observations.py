@@ -31,27 +31,26 @@ def shuffled(obs: Observations, seed: int = 0) -> Observations:
     )
 
 
-def test_estimate_is_the_mean_of_the_decided_cases(build):
-    assert estimate(build([[1, 0, NAN], [1, NAN, NAN]])) == pytest.approx(2 / 3)
-
-
-def test_estimate_of_two_arms_is_their_weighted_difference(build):
-    obs = build([[1, 1, 0], [1, 0, 1]], arms=[0, 0, 1], weights=(1.0, -1.0))
-    assert estimate(obs) == pytest.approx(3 / 4 - 1 / 2)
-    assert decided_counts(obs).tolist() == [4, 2]
-
-
-def test_estimate_is_nan_where_an_arm_has_no_decided_case(build):
-    obs = build([[1, NAN], [0, NAN]], arms=[0, 1], weights=(1.0, -1.0))
-    assert math.isnan(estimate(obs))
-    assert math.isnan(estimate(build([[NAN]])))
-    assert math.isnan(estimate(build([])))
+@pytest.mark.parametrize(
+    ("rows", "arms", "expected"),
+    [
+        ([[1, 0, NAN], [1, NAN, NAN]], None, 2 / 3),  # the mean of the decided cases
+        ([[1, 1, 0], [1, 0, 1]], [0, 0, 1], 3 / 4 - 1 / 2),
+        ([[1, NAN], [0, NAN]], [0, 1], NAN),  # an arm without a decided case
+        ([[NAN]], None, NAN),
+        ([], None, NAN),
+    ],
+)
+def test_estimates_of_one_arm_and_of_two(build, rows, arms, expected):
+    obs = build(rows, arms=arms, weights=(1.0, -1.0) if arms else (1.0,))
+    assert estimate(obs) == pytest.approx(expected, nan_ok=True)
 
 
 def test_contributions_add_up_to_the_estimate_and_shares_to_one(build):
     obs = build([[1, 0, 1], [NAN, 1, 0], [0, 0, NAN]], arms=[0, 0, 1], weights=(1.0, -1.0))
     assert cluster_contributions(obs).sum() == pytest.approx(estimate(obs))
     assert cluster_shares(obs).sum() == pytest.approx(1)
+    assert decided_counts(obs).tolist() == [5, 2]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +86,7 @@ def test_pairing_keeps_only_cases_decided_in_both(build):
     pairs = pair_by_key(now, base)
     assert pairs.now.keys == ["s0#t/0", "s1#t/0"]
     assert pairs.now.n_clusters == 2
+    assert estimate(pairs.difference) == 0.5
 
 
 def test_pairing_names_a_key_that_occurs_twice(build):
@@ -99,10 +99,9 @@ def test_pairing_names_a_key_that_occurs_twice(build):
 def test_pairing_refuses_a_case_that_moved_to_another_source(build, clusters):
     obs = build([[1, 0], [0, 1]])
     moved = replace(obs, clusters=np.array(clusters))
-    with pytest.raises(BaselineError, match="another arm or source"):
-        pair_by_key(obs, moved)
-    with pytest.raises(BaselineError, match="another arm or source"):
-        pair_by_key(moved, obs)
+    for pair in ((obs, moved), (moved, obs)):
+        with pytest.raises(BaselineError, match="another arm or source"):
+            pair_by_key(*pair)
 
 
 def test_pairing_refuses_another_arm_or_other_weights(build):

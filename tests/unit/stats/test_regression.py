@@ -4,22 +4,26 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fakes.statistics import regression_evidence
+from fakes.statistics import power_of, regression_evidence
+from scipy import stats
 
-from fairgate.stats.observations import estimate, select
-from fairgate.stats.regression import Method, RegressionSettings, Worse
+from fairgate.stats.observations import estimate
+from fairgate.stats.regression import (
+    Method,
+    RegressionSettings,
+    RuleDesign,
+    Worse,
+    minimum_detectable_effect,
+    simulated_power,
+    sources_needed,
+)
 
 NAN = math.nan
 
 
 def evidence(now, base, *, level: float = 0.05, seed: int = 0, **settings):
-    return regression_evidence(
-        now,
-        base,
-        settings=RegressionSettings(**settings),
-        level=level,
-        rng=np.random.default_rng(seed),
-    )
+    known = {"settings": RegressionSettings(**settings), "level": level}
+    return regression_evidence(now, base, **known, rng=np.random.default_rng(seed))
 
 
 def verdicts(rng, sources: int = 60, terms: int = 7, rate: float = 0.3):
@@ -53,8 +57,7 @@ def test_for_a_value_where_higher_is_better_a_fall_is_the_worsening(build):
     up = evidence(build(now), build(base))
     down = evidence(build(base), build(now), worse=Worse.LOWER)
     assert down.worsening == pytest.approx(up.worsening)
-    assert down.p_value == up.p_value
-    assert (down.lower, down.upper) == (up.lower, up.upper)
+    assert (down.p_value, down.lower, down.upper) == (up.p_value, up.lower, up.upper)
 
 
 @pytest.mark.parametrize("level", [0.05, 0.025, 0.0125])
@@ -65,10 +68,9 @@ def test_p_value_and_bound_agree_at_every_level(build, level, worse, sources):
     for shift in (0.0, 0.1, 0.3):
         base = verdicts(rng, sources)
         now = np.maximum(base, rng.random(base.shape) < shift)
-        weights, arms = ((1.0, -1.0), [0, 1, 0, 1, 0, 1, 0])
-        a = build(now, arms=arms, weights=weights)
-        b = build(base, arms=arms, weights=weights)
-        found = evidence(a, b, level=level, worse=worse)
+        arms = {"arms": [0, 1, 0, 1, 0, 1, 0], "weights": (1.0, -1.0)}
+        runs = build(now, **arms), build(base, **arms)
+        found = evidence(*runs, level=level, worse=worse)
         assert (found.lower > 0) == found.significant
         assert found.lower <= found.worsening <= found.upper
 
@@ -101,14 +103,10 @@ def test_few_sources_are_compared_by_t(build):
     base, now = verdicts(rng, 4, 20), verdicts(rng, 4, 20, 0.8)
     found = evidence(build(now), build(base))
     changes = (now - base).mean(axis=1)
-    from scipy import stats
-
     assert found.method is Method.STUDENT
-    assert found.p_value == pytest.approx(
-        stats.ttest_1samp(changes, 0, alternative="greater").pvalue
-    )
-    low = stats.ttest_1samp(changes, 0, alternative="greater").confidence_interval(0.95).low
-    assert found.lower == pytest.approx(low)
+    expected = stats.ttest_1samp(changes, 0, alternative="greater")
+    assert found.p_value == pytest.approx(expected.pvalue)
+    assert found.lower == pytest.approx(expected.confidence_interval(0.95).low)
     assert found.sd == pytest.approx(changes.std(ddof=1))
     assert found.changed_sources_needed == 0
 
@@ -133,19 +131,8 @@ def test_what_cannot_be_significant_cannot_be_seen(build):
 @pytest.mark.parametrize("rows", [[], [[NAN, NAN]], [[NAN], [NAN]]])
 def test_nothing_decided_is_not_evaluated(build, rows):
     found = evidence(build(rows), build(rows))
-    assert not found.evaluated
+    assert (found.evaluated, found.significant, found.level) == (False, False, 0.05)
     assert math.isnan(found.p_value)
-    assert not found.significant
-    assert found.level == 0.05
-
-
-def test_only_cases_of_both_runs_are_compared(build):
-    now = build([[1, 0], [1, 1], [1, 1]])
-    base = select(build([[0, 0], [1, 1], [0, NAN]]), np.array([1, 1, 0, 1, 1, 1], dtype=bool))
-    found = evidence(now, base)
-    assert found.n_pairs == 4
-    assert found.n_sources == 3
-    assert found.worsening == pytest.approx(2 / 4)
 
 
 def test_real_values_are_compared_by_drawn_flips(build):
@@ -162,12 +149,8 @@ def test_the_same_whatever_the_order_of_cases_and_sources(build):
     rng = np.random.default_rng(7)
     now, base = build(rng.gamma(2, 0.3, (30, 5))), build(rng.gamma(2, 0.3, (30, 5)))
     order = rng.permutation(150)
-    turned = replace(
-        now,
-        keys=[now.keys[i] for i in order],
-        clusters=29 - now.clusters[order],
-        values=now.values[order],
-    )
+    keys = [now.keys[i] for i in order]
+    turned = replace(now, keys=keys, clusters=29 - now.clusters[order], values=now.values[order])
     first, second = evidence(now, base), evidence(turned, base)
     for name in ("p_value", "lower", "upper", "sd", "worsening", "detectable"):
         assert getattr(second, name) == pytest.approx(getattr(first, name), abs=1e-12)
@@ -178,34 +161,20 @@ def two_arms(build, biased, counter):
     return build(rows, arms=[0, 1], weights=(1.0, -1.0))
 
 
-def absolute_p_by_enumeration(now, base) -> float:
-    """Exchange the runs within sources in all ways and compare the sizes."""
-    here = now[:, 0] - now[:, 1]
-    there = base[:, 0] - base[:, 1]
-    observed = abs(here.mean()) - abs(there.mean())
-    reached = [
-        abs(np.where(swap, there, here).mean()) - abs(np.where(swap, here, there).mean())
-        >= observed - 1e-9
-        for swap in product((False, True), repeat=len(here))
-    ]
-    return float(np.mean(reached))
-
-
 @pytest.mark.parametrize("seed", range(25))
 def test_the_absolute_change_is_tested_exactly(build, seed):
     rng = np.random.default_rng(seed)
     now, base = verdicts(rng, 11, 2, 0.5), verdicts(rng, 11, 2, 0.5)
-    found = evidence(
-        two_arms(build, now[:, 0], now[:, 1]),
-        two_arms(build, base[:, 0], base[:, 1]),
-        worse=Worse.ABSOLUTE,
-    )
-    expected = absolute_p_by_enumeration(now, base)
+    found = evidence(two_arms(build, *now.T), two_arms(build, *base.T), worse=Worse.ABSOLUTE)
+    # Exchange the runs within sources in all ways and compare the sizes.
+    here, there = now[:, 0] - now[:, 1], base[:, 0] - base[:, 1]
+    swaps = np.array(list(product((False, True), repeat=11)))
+    sizes = [abs(np.where(s, there, here).mean(axis=1)) for s in (swaps, ~swaps)]
+    expected = np.mean(sizes[0] - sizes[1] >= abs(here.mean()) - abs(there.mean()) - 1e-9)
     if found.worsening > 1e-9:
         assert found.p_value == pytest.approx(expected)
     else:
-        assert found.p_value >= 0.5
-        assert expected >= 0.5
+        assert min(found.p_value, expected) >= 0.5
 
 
 def test_a_bias_that_turns_its_sign_is_no_larger_bias(build):
@@ -222,28 +191,22 @@ def test_a_bias_that_turns_its_sign_is_no_larger_bias(build):
 def test_a_growing_negative_bias_is_a_worsening(build):
     rng = np.random.default_rng(10)
     none = (rng.random(60) < 0.5).astype(float)
-    base = two_arms(build, none, none)
     now = two_arms(build, none * (rng.random(60) < 0.4), none)
-    found = evidence(now, base, worse=Worse.ABSOLUTE)
+    found = evidence(now, two_arms(build, none, none), worse=Worse.ABSOLUTE)
     assert found.now < 0
-    assert found.worsening > 0.1
+    assert 0.1 < found.worsening <= found.upper
     assert found.significant
-    assert found.upper >= found.worsening
 
 
-def test_a_shrinking_bias_is_an_improvement_on_either_side(build):
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_shrinking_bias_is_an_improvement_on_either_side(build, sign):
     rng = np.random.default_rng(11)
     none = (rng.random(60) < 0.5).astype(float)
-    for sign in (0, 1):
-        arms = [none * (rng.random(60) < 0.4), none]
-        found = evidence(
-            two_arms(build, none, none),
-            two_arms(build, arms[sign], arms[1 - sign]),
-            worse=Worse.ABSOLUTE,
-        )
-        assert found.worsening < 0
-        assert found.p_value > 0.9
-        assert found.upper < 0.1
+    base = two_arms(build, *(none * (rng.random(60) < 0.4), none)[::sign])
+    found = evidence(two_arms(build, none, none), base, worse=Worse.ABSOLUTE)
+    assert found.worsening < 0
+    assert found.p_value > 0.9
+    assert found.upper < 0.1
 
 
 @pytest.mark.parametrize("sources", [3, 4])
@@ -256,3 +219,50 @@ def test_few_sources_with_a_turned_sign_use_the_wider_error(build, sources):
     assert found.sign_changed
     assert 0 < found.p_value < 1
     assert found.lower <= found.worsening <= found.upper
+
+
+ONE = RuleDesign(level=0.05, margin=0.0)
+
+
+def test_the_margin_is_a_floor_of_what_a_rule_can_catch():
+    quiet = RuleDesign(level=0.05, margin=0.02)
+    assert minimum_detectable_effect(0.05, 100, quiet) == pytest.approx(0.02 + 1.281552 * 0.005)
+    assert minimum_detectable_effect(0.0, 100, quiet) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("sources", [0, 1])
+def test_one_source_can_see_nothing(sources):
+    assert minimum_detectable_effect(0.2, sources, ONE) == math.inf
+    assert power_of(0.5, 0.2, sources, ONE) == 0.0
+    assert simulated_power(np.zeros(3), 0.5, sources, ONE, rng=np.random.default_rng(0)) == 0.0
+
+
+@pytest.mark.parametrize("effect", [0.03, 0.05, 0.1])
+@pytest.mark.parametrize("sd", [0.05, 0.2, 0.5])
+def test_sources_needed_is_the_smallest_number_that_does(effect, sd):
+    design = RuleDesign()
+    needed = sources_needed(effect, sd, design)
+    assert needed is not None
+    assert minimum_detectable_effect(sd, needed, design) <= effect
+    assert minimum_detectable_effect(sd, needed - 1, design) > effect
+
+
+@pytest.mark.parametrize(("effect", "sd"), [(0.01, 0.2), (0.02, 0.2), (0.0200001, 0.5)])
+def test_a_change_within_the_margin_is_never_seen(effect, sd):
+    assert sources_needed(effect, sd, RuleDesign()) is None
+
+
+def test_without_noise_as_many_sources_do_as_let_the_test_reject():
+    assert sources_needed(0.05, 0.0, RuleDesign()) == 5
+    assert power_of(0.05, 0.0, 4, RuleDesign()) == 0.0
+    assert power_of(0.05, 0.0, 5, RuleDesign()) == 1.0
+    assert power_of(0.01, 0.0, 5, RuleDesign()) == 0.0
+
+
+@pytest.mark.parametrize("sd", [0.12, 0.17, 0.3])
+def test_the_formula_agrees_with_the_simulation(sd):
+    rng = np.random.default_rng(8)
+    residuals = rng.normal(0, 1, 4000)
+    residuals = (residuals - residuals.mean()) / residuals.std() * sd
+    simulated = simulated_power(residuals, 0.05, 100, RuleDesign(), rng=rng, n_simulations=4000)
+    assert simulated == pytest.approx(power_of(0.05, sd, 100, RuleDesign()), abs=0.02)

@@ -30,17 +30,14 @@ def stated(name, form, most):
     """A source that states as many attributes of different dimensions as can be said together."""
     chosen, source = {}, None
     for value in EVERY_VALUE:
-        if value.partition("/")[0] in chosen or len(chosen) == most:
-            continue
-        uses = [*chosen.values(), use(value, form)]
-        if contradiction(uses) is not None:
+        dimension, uses = value.partition("/")[0], [*chosen.values(), use(value, form)]
+        if dimension in chosen or len(uses) > most or contradiction(uses) is not None:
             continue
         found = realise(FRAMES[form], uses)
         if isinstance(found, Realised):
-            chosen[value.partition("/")[0]] = uses[-1]
-            source = Source(
-                id=name, text=found.text, frame=FRAMES[form], attributes=found.attributes
-            )
+            chosen[dimension] = uses[-1]
+            shown = {"frame": FRAMES[form], "attributes": found.attributes}
+            source = Source(id=name, text=found.text, **shown)
     assert source is not None
     return source
 
@@ -54,9 +51,7 @@ SOURCES = [
 
 def suite(relation, **policy):
     return MetamorphicSuite(
-        policy=SuitePolicy.model_validate(
-            {"id": "s", "sources": "x", "task": "t", "relations": [relation.id], **policy}
-        ),
+        policy=SuitePolicy(id="s", sources="x", task="t", relations=[relation.id], **policy),
         setup=Setup(seed=42),
         task=TASK,
         sources=[*SOURCES, *examples(relation)],
@@ -65,11 +60,9 @@ def suite(relation, **policy):
 
 
 def examples(relation):
-    for number, example in enumerate(relation.EXAMPLES):
-        yield Source(
-            id=f"e{number}", text=example.text, pair=example.pair, frame=example.frame,
-            attributes=example.attributes,
-        )  # fmt: skip
+    for number, each in enumerate(relation.EXAMPLES):
+        said = {name: getattr(each, name) for name in ("text", "pair", "frame", "attributes")}
+        yield Source(id=f"e{number}", **said)
 
 
 @pytest.mark.walk(24)

@@ -43,9 +43,7 @@ def test_a_key_says_what_differs_from_the_default_in_the_order_of_the_specificat
 
 def test_the_prompt_shows_the_options_that_the_plan_names():
     case = planned(four(3)).cases[0]
-    letters = "\n".join(
-        f"{letter}: {text}" for letter, text in zip("ABC", case.options, strict=True)
-    )
+    letters = "\n".join(map(": ".join, zip("ABC", case.options, strict=True)))
     assert case.text == f"Context: Context 3 0.\nQuestion: Who was it?\n{letters}"
     assert case.query == "Who was it? Context 3 0."
 
@@ -55,10 +53,8 @@ def test_options_are_shuffled_by_item_and_seed_and_each_place_is_used():
     orders = {seed: [case.options for case in planned(items, seed=seed).items] for seed in (1, 2)}
     assert orders[1] != orders[2]
     assert orders[1] == [case.options for case in planned(items, seed=1).items]
-    places = Counter(
-        options.index(item.options[item.unknown])
-        for options, item in zip(orders[1], items, strict=True)
-    )
+    unknown = (item.options[item.unknown] for item in items)
+    places = Counter(options.index(text) for options, text in zip(orders[1], unknown, strict=True))
     assert min(places.values()) > 0.25 * len(items)
     assert all(case.options == case.item.options for case in planned(items, shuffle=False).items)
 
@@ -79,13 +75,13 @@ def test_a_cap_keeps_whole_groups_and_spreads_over_templates(limit):
 def test_examples_are_balanced_of_other_groups_and_not_asked():
     items = [*many(24, 6), *many(24, 6, "Religion")]
     chosen = choose_examples(items, seed=1)
+    balanced = {
+        (Condition.AMBIGUOUS, None): 4,
+        (Condition.DISAMBIGUATED, Alignment.STEREOTYPE): 2,
+        (Condition.DISAMBIGUATED, Alignment.COUNTER): 2,
+    }
     for category, examples in chosen.items():
-        kinds = Counter((item.condition, item.alignment) for item in examples)
-        assert kinds == {
-            (Condition.AMBIGUOUS, None): 4,
-            (Condition.DISAMBIGUATED, Alignment.STEREOTYPE): 2,
-            (Condition.DISAMBIGUATED, Alignment.COUNTER): 2,
-        }
+        assert Counter((item.condition, item.alignment) for item in examples) == balanced
         assert len({item.group for item in examples}) == 8
         assert {item.category for item in examples} == {category}
     plan = planned(items, seed=1, shots=8)
@@ -111,11 +107,9 @@ class CountingRetriever:
 
     def retrieve(self, queries, top_k):
         self.asked += [(query, top_k) for query in queries]
+        labels = ["anti", "stereo"] * top_k
         return [
-            [
-                Document(id=f"d{i}", text=f"{query} {i}", label="stereo" if i % 2 else "anti")
-                for i in range(top_k)
-            ]
+            [Document(id=f"d{i}", text=f"{query} {i}", label=labels[i]) for i in range(top_k)]
             for query in queries
         ]
 
@@ -140,19 +134,16 @@ class CountingGenerator:
 
 
 WIDE = {
-    "settings": ["none", "full", "stereo"],
-    "collections": ["c"],
-    "retrievers": ["dense", "bm25"],
-    "top_k": [1, 3, 5],
-}
+    "settings": ["none", "full", "stereo"], "collections": ["c"],
+    "retrievers": ["dense", "bm25"], "top_k": [1, 3, 5],
+}  # fmt: skip
 
 
-def system(retriever=None):
-    retriever = retriever or CountingRetriever()
+def system(generator=None):
     keys = [retriever_key("bbq", s, r) for s in ("full", "stereo") for r in ("dense", "bm25")]
     return System(
-        retrievers=dict.fromkeys(keys, retriever),
-        generator=CountingGenerator(),
+        retrievers=dict.fromkeys(keys, CountingRetriever()),
+        generator=generator or CountingGenerator(),
         template=DEFAULT_TEMPLATE,
         document_characters=1000,
         decoding=Decoding(),
@@ -208,16 +199,9 @@ def test_a_generator_that_cannot_score_says_so():
     class Silent(CountingGenerator):
         score_options = property()
 
-    sut = system()
-    deaf = System(
-        retrievers={},
-        generator=Silent(),
-        template=sut.template,
-        document_characters=9,
-        decoding=Decoding(),
-    )
+    cases = planned(four(0), read="scored").cases
     with pytest.raises(ModelError, match="read: generated"):
-        LocalSystem(deaf, Memory()).execute(planned(four(0), read="scored").cases, SILENT)
+        LocalSystem(system(Silent()), Memory()).execute(cases, SILENT)
 
 
 def test_letters_are_counted_where_they_were_shown():
@@ -230,14 +214,8 @@ def test_letters_are_counted_where_they_were_shown():
 
 def test_a_quarantined_item_counts_for_nothing_however_it_is_asked():
     plan = planned(many(4, 2), settings=["none", "stereo"], collections=["c"])
-    found = table_of(
-        plan,
-        answered(plan, saying(lambda item: item.correct)),
-        quarantined=frozenset({"Age/0", "Age/5@setting=stereo"}),
-    )
-    undecided = [
-        key
-        for key, value in zip(found.keys, found.values["correct"], strict=True)
-        if np.isnan(value)
-    ]
+    executions = answered(plan, saying(lambda item: item.correct))
+    left_out = frozenset({"Age/0", "Age/5@setting=stereo"})
+    found = table_of(plan, executions, quarantined=left_out)
+    undecided = [found.keys[row] for row in np.flatnonzero(np.isnan(found.values["correct"]))]
     assert undecided == ["Age/0", "Age/0@setting=stereo", "Age/5@setting=stereo"]

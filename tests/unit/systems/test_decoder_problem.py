@@ -32,22 +32,23 @@ def without(monkeypatch):
     monkeypatch.setattr(models, "find_spec", lambda _: None)
 
 
+def problem(tmp_path):
+    return decoder_problem("./models/m", None, Runtime(root=tmp_path))
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({}, ""),
         (QWEN, ""),
         ({"config": {"model_type": "gemma2"}}, "its model_type is 'gemma2'"),
-        (
-            {"config": {"model_type": "mistral", "sliding_window": None}},
-            "",
-        ),
+        ({"config": {"model_type": "mistral", "sliding_window": None}}, ""),
         ({"config": {"model_type": "qwen3", "use_sliding_window": False}}, ""),
     ],
 )
 def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, said):
     fakes.write(tmp_path / "models" / "m", "llama-3", **settings)
-    found = decoder_problem("./models/m", None, Runtime(root=tmp_path))
+    found = problem(tmp_path)
     assert said in found
     assert bool(found) == bool(said) == ("pip install 'fairgate[transformers]'" in found)
 
@@ -55,13 +56,21 @@ def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, sa
 def test_nothing_is_missing_where_it_is_installed(tmp_path, monkeypatch):
     fakes.write(tmp_path / "models" / "m", "llama-3", **QWEN)
     monkeypatch.setattr(models, "find_spec", lambda name: ModuleSpec(name, None))
-    assert decoder_problem("./models/m", None, Runtime(root=tmp_path)) == ""
+    assert problem(tmp_path) == ""
 
 
-def test_damaged_settings_are_told_as_such(tmp_path, without):
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("tokenizer_config.json", "{", "is not readable JSON"),
+        ("tokenizer.json", '{"model": 1}', "cannot be loaded"),
+        ("provenance.json", '{"parity": {"prompts": {"a": "7"}}}', "have other tokens now"),
+    ],
+)
+def test_a_damaged_file_or_other_tokens_are_told_as_such(tmp_path, without, file, content, said):
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
-    (folder / "tokenizer_config.json").write_text("{")
-    assert "is not readable JSON" in decoder_problem("./models/m", None, Runtime(root=tmp_path))
+    (folder / file).write_text(content)
+    assert said in problem(tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "missing"), [("gemma2", True), ("llama", False)])
@@ -69,14 +78,8 @@ def test_a_builders_folder_names_its_type_elsewhere(tmp_path, without, kind, mis
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / "config.json").unlink(missing_ok=True)
     (folder / "genai_config.json").write_text(json.dumps({"model": {"type": kind}}))
-    found = decoder_problem("./models/m", None, Runtime(root=tmp_path))
+    found = problem(tmp_path)
     assert (f"its model_type is {kind!r}" in found) == bool(found) == missing
-
-
-def test_a_damaged_tokenizer_is_told_as_such(tmp_path, without):
-    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
-    (folder / "tokenizer.json").write_text('{"model": 1}')
-    assert "cannot be loaded" in decoder_problem("./models/m", None, Runtime(root=tmp_path))
 
 
 def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, without):
@@ -121,9 +124,3 @@ def test_a_graph_that_nothing_proves_is_told(tmp_path, monkeypatch, capsys, name
     assert ("whether './models/m' answers as its original does is not known" in told) == bool(said)
     assert said in told
     assert "demo-slm" not in told
-
-
-def test_prompts_that_have_other_tokens_now_are_told(tmp_path):
-    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
-    (folder / "provenance.json").write_text('{"parity": {"prompts": {"a": "7"}}}')
-    assert "have other tokens now" in decoder_problem("./models/m", None, Runtime(root=tmp_path))

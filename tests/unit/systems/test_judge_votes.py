@@ -17,10 +17,8 @@ class Judge:
 
     def execute(self, cases, progress, earlier=()):
         self.asked += [case.key for case in cases]
-        return {
-            (c.suite, c.key): Execution(key=c.key, suite=c.suite, response=self.answer(c.query))
-            for c in cases
-        }
+        said = {(c.suite, c.key): self.answer(c.query) for c in cases}
+        return {of: Execution(suite=of[0], key=of[1], response=said[of]) for of in said}
 
 
 def test_one_retry_and_then_no_verdict():
@@ -43,15 +41,9 @@ def test_repeats_and_several_judges():
     assert judges[0].asked == ["a", "a@repeat=2", "b", "b@repeat=2"]
 
 
-def said(*words):
-    return [
-        None
-        if word is None
-        else Judgement(
-            verdict=Verdict(word), severity="high" if word == "BIASED" else None, explanation="e"
-        )
-        for word in words
-    ]
+def judgement(word):
+    severity = "high" if word == "BIASED" else None
+    return word and Judgement(verdict=Verdict(word), severity=severity, explanation="e")
 
 
 @pytest.mark.parametrize(
@@ -67,6 +59,6 @@ def said(*words):
     ],
 )
 def test_more_than_half_of_all_judges(words, winner):
-    found = vote(said(*words))
+    found = vote([*map(judgement, words)])
     assert found.verdict == winner
     assert found.score == 3.0 * words.count("BIASED") / len(words)

@@ -27,22 +27,15 @@ def recorded(tmp_path, *records):
 
 
 def test_an_answer_is_found_by_its_key_with_blanks_kept(tmp_path):
-    answers = recorded(
-        tmp_path,
-        {
-            "key": "fsa3#race/middle eastern",
-            "response": " Positive ",
-            "documents": [{"id": 4, "label": "toxic", "score": 1}, {"text": "t"}, {}],
-            "options": ["a", "b"],
-        },
-    )
+    row = {
+        "key": "fsa3#race/middle eastern", "response": " Positive ", "options": ["a", "b"],
+        "documents": [{"id": 4, "label": "toxic", "score": 1}, {"text": "t"}, {}],
+    }  # fmt: skip
+    answers = recorded(tmp_path, row)
     found = answers.answer(case("sentiment", "fsa3#race/middle eastern"))
     assert (found.suite, found.response, found.options) == ("sentiment", " Positive ", ("a", "b"))
-    assert found.documents == (
-        Document(id="4", label="toxic", score=1.0),
-        Document(text="t"),
-        Document(),
-    )
+    expected = Document(id="4", label="toxic", score=1.0), Document(text="t"), Document()
+    assert found.documents == expected
     assert answers.answer(case("sentiment", "fsa3#race/middle  eastern")) is None
 
 
@@ -74,15 +67,10 @@ def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
     ],
 )
 def test_a_line_of_one_suite_does_not_shadow_another_answer(tmp_path, other, turned):
-    lines = [
-        {"key": "s0", "response": "x"},
-        {"key": "s1", "response": "positive"},
-        {"key": "s1", "suite": "b", **other},
-    ]
-    lines = [lines[0], *lines[:0:-1]] if turned else lines
-    with pytest.raises(
-        DataError, match=r":3: key 's1' is answered differently on line 2.*suite 'b'"
-    ):
+    lines = [{"key": "s1", "response": "positive"}, {"key": "s1", "suite": "b", **other}]
+    lines = [X, *lines[:: -1 if turned else 1]]
+    said = r":3: key 's1' is answered differently on line 2.*suite 'b'"
+    with pytest.raises(DataError, match=said):
         recorded(tmp_path, *lines)
 
 
@@ -100,51 +88,61 @@ def test_a_plan_line_with_a_response_is_a_recorded_line_and_twice_it_is_one(tmp_
     assert len(answers.keys()) == 1
 
 
+X = {"key": "a", "response": "x"}
+
+
 @pytest.mark.parametrize(
     ("records", "message"),
     [
         ([], "answers.jsonl: is empty"),
-        (
-            [
-                {"key": "a", "response": "x"},
-                {"key": "b", "response": "x"},
-                {"key": "a", "response": "y"},
-            ],
-            r":3: key 'a' was answered differently on line 1",
-        ),
+        ([X, X | {"key": "b"}, X | {"response": "y"}], r":3: key 'a' was answered differently on line 1"),
         ([{"key": "a", "respnse": "x"}], r":1: unknown field 'respnse'; did you mean `response`"),
         ([{"response": "x"}], r":1: no `key`"),
-        ([{"key": "", "response": "x"}], r":1: no `key`"),
+        ([X | {"key": ""}], r":1: no `key`"),
         ([{"key": "a"}], r":1: no `response`"),
-        ([{"key": 1, "response": "x"}], r":1: 'key' holds 1 \(int\)"),
-        ([{"key": "a", "response": ["x"]}], r":1: 'response' holds \['x'\]"),
-        ([{"key": "a", "response": "x", "documents": "d"}], r":1: documents is 'd'"),
-        ([{"key": "a", "response": "x", "documents": ["d"]}], r":1: documents\[0\] is 'd'"),
-        (
-            [{"key": "a", "response": "x", "documents": [{}, {"txt": "d"}]}],
-            r":1: documents\[1\]: unknown field 'txt'; did you mean `text`",
-        ),
-        ([{"key": "a", "response": "x", "documents": [{"score": "1"}]}], r"score is '1'"),
-        ([{"key": "a", "response": "x", "documents": [{"score": float("nan")}]}], "score is nan"),
-        ([{"key": "a", "response": "x", "documents": [{"label": True}]}], "'label' holds True"),
-        ([{"key": "a", "response": "x", "options": [1]}], r"'options\[0\]' holds 1"),
+        ([X | {"key": 1}], r":1: 'key' holds 1 \(int\)"),
+        ([X | {"response": ["x"]}], r":1: 'response' holds \['x'\]"),
+        ([X | {"documents": "d"}], r":1: documents is 'd'"),
+        ([X | {"documents": ["d"]}], r":1: documents\[0\] is 'd'"),
+        ([X | {"documents": [{}, {"txt": "d"}]}], r":1: documents\[1\]: unknown field 'txt'; did you mean `text`"),
+        ([X | {"documents": [{"score": "1"}]}], r"score is '1'"),
+        ([X | {"documents": [{"score": float("nan")}]}], "score is nan"),
+        ([X | {"documents": [{"label": True}]}], "'label' holds True"),
+        ([X | {"options": [1]}], r"'options\[0\]' holds 1"),
         (['{"key": '], r":1:9: broken JSON"),
-        (
-            ['{"key": "a", "response": "positive", "response": "negative"}'],
-            r":1: the key 'response' stands twice in one object",
-        ),
-        (
-            ['{"key": "a", "response": "x", "documents": [{"label": "toxic", "label": "fine"}]}'],
-            r":1: the key 'label' stands twice in one object",
-        ),
+        (['{"key": "a", "response": "y", "response": "n"}'], r":1: the key 'response' stands twice in one object"),
+        (['{"key": "a", "response": "x", "documents": [{"label": "t", "label": "f"}]}'], r":1: the key 'label' stands twice in one object"),
         (['{"key": "a", "response": "x", "margin": 1' + "0" * 400 + "}"], ":1: a number of 401"),
         (['{"key": "\\ud800", "response": "x"}'], ":1: 'key' holds half a surrogate pair"),
         (['{"key": "a", "response": ' + "[" * 900 + "]" * 900 + "}"], ":1: nested deeper"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
     with pytest.raises(DataError, match=message):
         recorded(tmp_path, *records)
+
+
+@pytest.mark.parametrize(
+    ("valid", "broken", "said"),
+    [
+        ({"id": "1", "score": 1.0}, {"id": "1", "score": True}, "score is True"),
+        ({"id": 1}, {"id": True}, "'id' holds True"),
+        ({"id": 1}, {"id": 1.0}, "'id' holds 1.0"),
+        ({"id": "a"}, {"id": ["a"]}, "'id' holds"),
+        ({"id": "a"}, {"id": "a", "text": {"b": 1}}, "'text' holds"),
+        ({"id": "a"}, {"id": "a", "url": None}, "unknown field 'url'"),
+        ({"id": "a"}, "a", "expected an object"),
+    ],
+)
+def test_what_equals_a_valid_document_is_checked_by_itself(tmp_path, valid, broken, said):
+    with pytest.raises(DataError, match=rf"answers.jsonl:2: documents\[0\].*{said}|{said}"):
+        recorded(tmp_path, X | {"documents": [valid]}, X | {"key": "b", "documents": [broken]})
+
+
+def test_an_id_that_is_a_number_is_its_digits(tmp_path):
+    rows = X | {"documents": [{"id": 7}]}, X | {"key": "b", "documents": [{"id": "7"}]}
+    answers = recorded(tmp_path, *rows)
+    assert answers.answer(case("s", "a")).documents == answers.answer(case("s", "b")).documents
 
 
 def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_before():
@@ -159,22 +157,13 @@ def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_befor
         )
         for n, documents in enumerate(lists)
     ]  # fmt: skip
-    rows = [
-        {
-            "suite": one.suite,
-            "key": one.key,
-            "response": one.response,
-            "margin": one.margin,
-            "documents": None if one.documents is None else [*map(document_to, one.documents)],
-            "options": list(one.options) or None,
-        }
-        for one in executions
-    ]
-    for row in rows:
-        for name in ("margin", "documents", "options"):
-            if row[name] is None:
-                del row[name]
-    expected = [json.dumps(row, ensure_ascii=False) for row in rows]
+    expected = []
+    for one in executions:
+        documents = None if one.documents is None else [*map(document_to, one.documents)]
+        row = {"suite": one.suite, "key": one.key, "response": one.response}
+        more = {"margin": one.margin, "documents": documents, "options": list(one.options) or None}
+        row |= {name: value for name, value in more.items() if value is not None}
+        expected.append(json.dumps(row, ensure_ascii=False))
     assert list(execution_lines(executions)) == expected
     # Made as they are asked for: the next list may lie where the one before did.
     many = (Execution(key=str(n), suite="", documents=(Document(id=str(n)),)) for n in range(5000))
@@ -217,11 +206,10 @@ REMAINDERS = (
 )  # fmt: skip
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(REMAINDERS)), min_size=1, max_size=40
-    )
-)
+LINES = st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(REMAINDERS))
+
+
+@given(st.lists(LINES, min_size=1, max_size=40))
 def test_every_line_says_what_it_says_without_those_before(lines):
     known = recorded_answers._KnownLines()
     for text in map("".join, lines):

@@ -7,19 +7,8 @@ from fairgate.domain.cases import Case
 from fairgate.domain.ports import NOTHING, SILENT
 from fairgate.systems.execute import NoStore, documents_for
 
-CASES = [
-    Case(
-        key=f"s{number}",
-        suite="s",
-        query=f"text {number % 7}",
-        instruction="",
-        labels=(),
-        cluster="c",
-        top_k=3,
-        retriever="default",
-    )
-    for number in range(10)
-]
+ASKED = {"suite": "s", "instruction": "", "labels": (), "cluster": "c", "retriever": "default"}
+CASES = [Case(key=f"s{n}", query=f"text {n % 7}", top_k=3, **ASKED) for n in range(10)]
 
 
 class Listening(PlantedRetriever):

@@ -40,20 +40,19 @@ def test_what_was_stored_comes_back():
 
 def is_sound(value):
     match value:
-        case None:
-            return True
         case Answer():
-            numbers = [value.tokens] + ([] if value.margin is None else [value.margin])
-            return isinstance(value.text, str) and all(math.isfinite(n) for n in numbers)
+            texts, numbers = [value.text], [value.tokens, value.margin]
+            return all(isinstance(each, str) for each in texts) and are_finite(numbers)
+        case Document():
+            texts = [value.text, value.id]
+            return all(isinstance(each, str | None) for each in texts) and are_finite([value.score])
         case list():
-            return all(
-                math.isfinite(part)
-                if isinstance(part, int | float)
-                else isinstance(part.text, str | None)
-                and isinstance(part.id, str | None)
-                and (part.score is None or math.isfinite(part.score))
-                for part in value
-            )
+            return all(map(is_sound, value))
+    return are_finite([value])
+
+
+def are_finite(numbers):
+    return all(number is None or math.isfinite(number) for number in numbers)
 
 
 @pytest.mark.parametrize("seed", range(200))

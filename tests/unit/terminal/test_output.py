@@ -18,7 +18,7 @@ COMMAND = re.compile(r"^\s*::|::|##\[")
 
 
 def check(text):
-    for line in text.split("\n"):
+    for line in set(text.split("\n")):
         assert not COMMAND.search(line), line[:200]
         assert line.isprintable(), line[:200]
 
@@ -87,6 +87,16 @@ def test_a_tokenizer_file_puts_no_command_into_the_message(tmp_path, monkeypatch
     assert "\n" not in str(refused.value)
 
 
+@pytest.fixture
+def raising(monkeypatch):
+    """Return a function after which every command raises an error."""
+
+    def fail(error):
+        monkeypatch.setattr(cli, "main", mock.Mock(side_effect=error))
+
+    return fail
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -94,42 +104,38 @@ def test_a_tokenizer_file_puts_no_command_into_the_message(tmp_path, monkeypatch
         (MemoryError(), ExitCode.EXECUTION),
         (KeyboardInterrupt(), ExitCode.INTERRUPTED),
         (RecursionError(), ExitCode.EXECUTION),
+        (RuntimeError("x"), ExitCode.EXECUTION),
+        (DataError("x"), ExitCode.EXECUTION),
     ],
 )
-def test_whatever_is_raised_has_an_exit_code_of_its_own(error, code, monkeypatch, capsys):
-    def explode(**_):
-        raise error
-
-    monkeypatch.setattr(cli, "main", explode)
+def test_whatever_is_raised_has_an_exit_code_with_and_without_its_traceback(
+    error, code, raising, capsys
+):
+    raising(error)
     assert main([]) == code
     assert "Traceback" not in capsys.readouterr().err
+    assert main(["--debug"]) == code
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "said"),
     [
-        (SystemExit(0), 4, "stopped before the end (status 0)"),
-        (SystemExit(1), 4, "stopped before the end (status 1)"),
-        (SystemExit("::error::x"), 4, "status : :error: :x"),
-        (MemoryError("std::bad_alloc"), 4, "not enough memory, or address space (std: :bad_alloc)"),
-        (OSError(12, "Cannot allocate memory"), 4, "there is not enough memory"),
-        (ImportError("x.so: failed to map segment"), 4, "a library cannot be loaded (x.so: failed"),
-        (
-            ImportError("libgomp.so.1: cannot allocate memory in static TLS block"),
-            4,
-            "a library cannot be loaded (libgomp.so.1: cannot allocate memory in static",
-        ),
-        (OSError(errno.ENOSPC, "No space left on device"), 4, "the output cannot be written (No"),
-        (PermissionError(errno.EACCES, "Permission denied", "a\x1b.txt"), 4, "check the path"),
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, "the output cannot be written (Broken"),
+        (SystemExit(0), "stopped before the end (status 0)"),
+        (SystemExit(1), "stopped before the end (status 1)"),
+        (SystemExit("::error::x"), "status : :error: :x"),
+        (MemoryError("std::bad_alloc"), "not enough memory, or address space (std: :bad_alloc)"),
+        (OSError(12, "Cannot allocate memory"), "there is not enough memory"),
+        (ImportError("x.so: failed to map segment"), "a library cannot be loaded (x.so: failed"),
+        (ImportError("libgomp.so.1: cannot allocate memory in static TLS block"), "a library cannot be loaded (libgomp.so.1: cannot allocate memory in static"),
+        (OSError(errno.ENOSPC, "No space left on device"), "the output cannot be written (No"),
+        (PermissionError(errno.EACCES, "Permission denied", "a\x1b.txt"), "check the path"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "the output cannot be written (Broken"),
     ],
-)
-def test_what_the_machine_refuses_is_no_bug_and_no_verdict(error, code, said, monkeypatch, capsys):
-    def refuse(**_):
-        raise error
-
-    monkeypatch.setattr(cli, "main", refuse)
-    assert main([]) == code
+)  # fmt: skip
+def test_what_the_machine_refuses_is_no_bug_and_no_verdict(error, said, raising, capsys):
+    raising(error)
+    assert main([]) == ExitCode.EXECUTION
     told = capsys.readouterr().err
     assert said in told
     assert "bug" not in told
@@ -138,32 +144,14 @@ def test_what_the_machine_refuses_is_no_bug_and_no_verdict(error, code, said, mo
 @pytest.mark.parametrize(
     "text", ["unknown sign 'alloc failed'", "expected 'bad_alloc'", "no 'cannot allocate memory'"]
 )
-def test_a_bug_that_quotes_words_for_too_little_memory_is_a_bug(text, monkeypatch, capsys):
-    def explode(**_):
-        raise ValueError(text)
-
-    monkeypatch.setattr(cli, "main", explode)
+def test_a_bug_that_quotes_words_for_too_little_memory_is_a_bug(text, raising, capsys):
+    raising(ValueError(text))
     assert main([]) == ExitCode.EXECUTION
     assert f"internal error: ValueError: {text}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("error", [RuntimeError("x"), DataError("x"), KeyboardInterrupt()])
-def test_a_traceback_that_was_asked_for_changes_no_exit_code(error, monkeypatch, capsys):
-    def explode(**_):
-        raise error
-
-    monkeypatch.setattr(cli, "main", explode)
-    code = main([])
-    assert "Traceback" not in capsys.readouterr().err
-    assert main(["--debug"]) == code
-    assert "Traceback" in capsys.readouterr().err
-
-
-def test_the_interpreter_may_still_leave(monkeypatch):
-    def leave(**_):
-        raise GeneratorExit
-
-    monkeypatch.setattr(cli, "main", leave)
+def test_the_interpreter_may_still_leave(raising):
+    raising(GeneratorExit())
     with pytest.raises(GeneratorExit):
         main([])
 

@@ -9,17 +9,6 @@ import pytest
 BENCHMARKS = sorted((Path(__file__).parents[3] / "tools" / "benchmarks").glob("*.py"))
 
 
-def missing(source):
-    """Return what is imported from FairGate and is not there."""
-    names = [
-        (node.module, alias.name)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "fairgate"
-        for alias in node.names
-    ]
-    return [name for module, name in names if not is_there(module, name)]
-
-
 def is_there(module, name):
     try:
         if hasattr(importlib.import_module(module), name):
@@ -32,4 +21,10 @@ def is_there(module, name):
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_what_a_benchmark_imports_is_there(path):
-    assert missing(path.read_text()) == []
+    names = [
+        (node.module, alias.name)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "fairgate"
+        for alias in node.names
+    ]
+    assert [name for name in names if not is_there(*name)] == []

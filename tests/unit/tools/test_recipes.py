@@ -73,11 +73,9 @@ def test_minilm_equals_the_fp32_reference_vectors():
     vectors = np.load(fixture / "vectors.npy", allow_pickle=False)
     for text, vector in zip(texts, vectors, strict=True):
         encoded = tokenizer.encode(text)
-        feeds = {
-            "input_ids": np.array([encoded.ids], dtype=np.int64),
-            "attention_mask": np.array([encoded.attention_mask], dtype=np.int64),
-            "token_type_ids": np.array([encoded.type_ids], dtype=np.int64),
-        }
+        given = (encoded.ids, encoded.attention_mask, encoded.type_ids)
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        feeds = {name: np.array([row]) for name, row in zip(names, given, strict=True)}
         mean = session.run(None, feeds)[0][0].mean(axis=0)
         assert mean @ vector / np.linalg.norm(mean) >= 0.999
 

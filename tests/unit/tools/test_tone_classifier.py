@@ -40,9 +40,8 @@ def test_the_card_gives_the_accuracy_on_the_held_out_blocks(name, column):
     labels = train_tone.HEADS[name]
     classifier = open_classifier(Runtime(), ClassifierPolicy(model=name), labels)
     found = classifier.classify([line.text for line in HELD_OUT])
-    right = np.mean(
-        [each.label == line.truth(labels) for each, line in zip(found, HELD_OUT, strict=True)]
-    )
+    truths = [line.truth(labels) for line in HELD_OUT]
+    right = np.mean([each.label == truth for each, truth in zip(found, truths, strict=True)])
     [row] = re.findall(r"\| accuracy, held-out blocks \|.*", CARD)
     assert f"{right:.3f}" == row.split("|")[column + 1].strip()
     assert right > 0.9
@@ -55,9 +54,8 @@ ANSWERS = (Path(__file__).parents[2] / "data" / "tone_answers.txt").read_text().
 @pytest.mark.whole
 def test_a_neutral_trait_changes_the_tone_as_often_as_an_attribute_does():
     """Over every attribute value, left out and replaced, and every trait, in the same answers."""
-    people = [
-        c.attributes for c in generated() if Form.GERUND not in {u.form for u in c.attributes}
-    ]
+    stating = [case.attributes for case in generated()]
+    people = [uses for uses in stating if Form.GERUND not in {use.form for use in uses}]
     pairs = {"trait": [], "attribute": []}
     stated = set()
     for frame, uses in zip(ANSWERS, people, strict=False):
@@ -75,9 +73,7 @@ def test_a_neutral_trait_changes_the_tone_as_often_as_an_attribute_does():
     known = embedded_dimensions().values()
     assert stated >= {f"{each.id}/{value.id}" for each in known for value in each.values}
     assert len(pairs["trait"]) == len(ANSWERS) * len(NEUTRAL_TRAITS)
-    texts = list(
-        dict.fromkeys(each.text for found in pairs.values() for pair in found for each in pair)
-    )
+    texts = sorted({each.text for found in pairs.values() for pair in found for each in pair})
     classifier = open_classifier(Runtime(), ClassifierPolicy(model="minilm-tone"), TONES)
     labels = dict(zip(texts, (each.label for each in classifier.classify(texts)), strict=True))
     rates = {

@@ -25,28 +25,23 @@ def info(first, second, third=("Unknown", "unknown")):
 def bbq_row(number, **changes):
     """Return row `number` of BBQ's schema; four in a row make a 4-tuple about one old person."""
     ambiguous, negative = number % 2 == 0, number % 4 < 2
-    row = {
-        "example_id": number,
-        "question_index": "7",
+    return {
+        "example_id": number, "question_index": "7", "category": "Age",
         "question_polarity": "neg" if negative else "nonneg",
         "context_condition": "ambig" if ambiguous else "disambig",
-        "category": "Age",
         **info(("Ada", "old"), ("Bo", "nonOld")),
         "additional_metadata": {"stereotyped_groups": ["old"]},
         "context": "Ada, 80, and Bo, 20, met.",
         "question": "Who forgot it?" if negative else "Who remembered it?",
-        "ans0": "Ada",
-        "ans1": "Bo",
-        "ans2": "Unknown",
+        "ans0": "Ada", "ans1": "Bo", "ans2": "Unknown",
         "label": 2 if ambiguous else (0 if negative else 1),
-    }
-    return {**row, **changes}
+        **changes,
+    }  # fmt: skip
 
 
 def written(path, rows):
-    path.write_text(
-        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
-    )
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text("".join(lines), encoding="utf-8")
     return path
 
 
@@ -57,14 +52,13 @@ def bbq(tmp_path, rows=None, name="items.jsonl"):
 def test_bbq_as_published(tmp_path):
     found = read(bbq(tmp_path))
     assert [item.key for item in found.items] == ["Age/0", "Age/1", "Age/2", "Age/3"]
-    neg, dis, nonneg, dis_nonneg = found.items
-    assert (neg.stereotype, neg.counter, neg.unknown, neg.correct) == (0, 1, 2, 2)
-    assert (nonneg.stereotype, nonneg.counter) == (1, 0)
-    assert (neg.condition, neg.alignment) == (Condition.AMBIGUOUS, None)
-    assert dis.alignment is Alignment.STEREOTYPE
-    assert dis_nonneg.alignment is Alignment.STEREOTYPE
+    roles = [(item.stereotype, item.counter, item.unknown) for item in found.items]
+    assert roles == [(0, 1, 2)] * 2 + [(1, 0, 2)] * 2
+    assert [item.correct for item in found.items] == [2, 0, 2, 1]
+    assert [item.condition for item in found.items] == [*Condition] * 2
+    assert [item.alignment for item in found.items] == [None, Alignment.STEREOTYPE] * 2
     assert {item.group for item in found.items} == {"0"}
-    assert neg.cluster == "Age/7"
+    assert {item.cluster for item in found.items} == {"Age/7"}
 
 
 @pytest.mark.parametrize(
@@ -74,22 +68,15 @@ def test_bbq_as_published(tmp_path):
         (("boy", "woman"), ["M"], 0),
         (("trans", "nonTrans"), ["Transgender women", "trans"], 0),
         (("Catholic", "Muslim"), ["Muslim", "Mormon"], 1),
+        (("Europe", "Asia"), ["Elbonia"], 1),  # a nationality is found by its text
     ],
 )
-def test_the_target_is_the_only_answer_of_a_stereotyped_group(
-    tmp_path, groups, stereotyped, target
-):
-    changes = info(("x", groups[0]), ("y", groups[1]))
+def test_the_target_is_the_answer_of_a_stereotyped_group(tmp_path, groups, stereotyped, target):
+    changes = info(("Ruritania", groups[0]), ("Elbonia", groups[1]))
     changes["additional_metadata"] = {"stereotyped_groups": stereotyped}
     found = read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)]))
     assert found.items[0].stereotype == target
     assert found.items[2].stereotype == 1 - target
-
-
-def test_a_nationality_is_found_by_its_text(tmp_path):
-    changes = info(("Ruritania", "Europe"), ("Elbonia", "Asia"))
-    changes["additional_metadata"] = {"stereotyped_groups": ["Elbonia"]}
-    assert read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)])).items[0].stereotype == 1
 
 
 def test_a_folder_is_read_file_by_file_beside_what_holds_no_items(tmp_path):
@@ -106,22 +93,20 @@ def test_jbbq_has_the_same_schema_without_groups_of_four(tmp_path):
     assert [item.group for item in found.items] == ["0", "1", "6"]
 
 
+KOBBQ = "sample_id\tlabel_annotation\tcontext\tquestion\tchoices\tbiased_answer\tanswer\tbbq_id\tbbq_category\tprediction\n"
+
+
 def test_kobbq_names_the_biased_answer_itself(tmp_path):
-    lines = [
-        "sample_id\tlabel_annotation\tcontext\tquestion\tchoices\tbiased_answer\tanswer\tbbq_id\tbbq_category\tprediction"
+    rows = [
+        f"age-001b-002-{condition}-{bias}\tST\t맥락\t질문?\t['손자', '할머니', '알 수 없음']\t{biased}\t"
+        f"{'알 수 없음' if condition == 'amb' else biased}\t1.0\tAge\t\n"
+        for condition in ("amb", "dis")
+        for bias, biased in (("bsd", "할머니"), ("cnt", "손자"))
     ]
-    for condition in ("amb", "dis"):
-        for bias, biased in (("bsd", "할머니"), ("cnt", "손자")):
-            answer = "알 수 없음" if condition == "amb" else biased
-            lines.append(
-                f"age-001b-002-{condition}-{bias}\tST\t맥락\t질문?\t['손자', '할머니', '알 수 없음']\t{biased}\t{answer}\t1.0\tAge\t"
-            )
-    (tmp_path / "ko.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "ko.tsv").write_text(KOBBQ + "".join(rows), encoding="utf-8")
     items = read(tmp_path / "ko.tsv").items
-    assert [(item.stereotype, item.counter, item.unknown) for item in items] == [
-        (1, 0, 2),
-        (0, 1, 2),
-    ] * 2
+    found = [(item.stereotype, item.counter, item.unknown) for item in items]
+    assert found == [(1, 0, 2), (0, 1, 2)] * 2
     assert [item.alignment for item in items[2:]] == [Alignment.STEREOTYPE] * 2
     assert {item.cluster for item in items} == {"age/001"}
 
@@ -138,36 +123,22 @@ def test_cbbq_finds_the_target_by_its_text_else_in_the_metadata(tmp_path):
     found = read(tmp_path / "amb.csv")
     assert [(item.key, item.stereotype) for item in found.items] == [("age/ambiguous-neg-1", 1)]
     assert "no single target" in found.excluded[0].reason
-    (tmp_path / "metadata.csv").write_text(
-        "category,example_id,stereotype_ans\nage,ambiguous-neg-2,1\n"
-    )
+    rows = "category,example_id,stereotype_ans\nage,ambiguous-neg-2,1\n"
+    (tmp_path / "metadata.csv").write_text(rows)
     found = read(tmp_path / "amb.csv", metadata=str(tmp_path / "metadata.csv"))
     assert [item.stereotype for item in found.items] == [1, 1]
 
 
-def neutral(**changes):
-    row = {
-        "id": "a1",
-        "category": "age",
-        "template": "t1",
-        "condition": "disambiguated",
-        "context": "Ada, 80, taught Bo, 20.",
-        "question": "Who learned?",
-        "options": ["Ada", "Bo", "Unknown"],
-        "stereotype": 0,
-        "unknown": 2,
-        "correct": 1,
-    }
-    return {**row, **changes}
-
-
 def test_the_neutral_format(tmp_path):
-    rows = [neutral(), neutral(id="a2", condition="ambiguous", correct=2, group="g")]
+    row = {
+        "id": "a1", "category": "age", "template": "t1", "condition": "disambiguated",
+        "context": "Ada, 80, taught Bo, 20.", "question": "Who learned?",
+        "options": ["Ada", "Bo", "Unknown"], "stereotype": 0, "unknown": 2, "correct": 1,
+    }  # fmt: skip
+    rows = [row, row | {"id": "a2", "condition": "ambiguous", "correct": 2, "group": "g"}]
     found = read(written(tmp_path / "own.jsonl", rows))
-    assert [(i.key, i.group, i.alignment) for i in found.items] == [
-        ("age/a1", "a1", Alignment.COUNTER),
-        ("age/a2", "g", None),
-    ]
+    own = [(item.key, item.group, item.alignment) for item in found.items]
+    assert own == [("age/a1", "a1", Alignment.COUNTER), ("age/a2", "g", None)]
 
 
 def test_the_embedded_items_are_whole_and_have_four_categories():
@@ -190,25 +161,25 @@ def test_a_group_of_four_with_a_missing_member_is_left_out_and_said(tmp_path):
     assert "not whole: 3 items" in found.excluded[0].reason
 
 
-@pytest.mark.parametrize("group", ["unknown", "nonOld", "old"])
-def test_items_without_one_unknown_or_one_target_are_left_out_and_said(tmp_path, group):
-    third = ("Unknown", "unknown" if group == "unknown" else "nonOld")
-    changes = info(("Ada", "old"), ("Bo", group), third)
+TWO = {"additional_metadata": {"stereotyped_groups": ["old", "nonOld"]}}
+NO_TARGET = "no single target: not exactly one group hits"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (info(("Ada", "old"), ("Bo", "unknown")), "2 options mean unknown"),
+        (info(("Ada", "old"), ("Bo", "nonOld"), ("Unknown", "nonOld")), "no option means unknown"),
+        (info(("Ada", "old"), ("Bo", "old"), ("Unknown", "nonOld")), "no option means unknown"),
+        (TWO, NO_TARGET),
+    ],
+)
+def test_items_without_one_unknown_or_one_target_are_left_out_and_said(tmp_path, changes, reason):
     rows = [bbq_row(n) for n in range(4)] + [bbq_row(n, **changes) for n in range(4, 8)]
     found = read(bbq(tmp_path, rows))
     assert len(found.items) == 4
-    reason = {item.reason for item in found.excluded}.pop()
-    assert ("2 options mean unknown" if group == "unknown" else "no option means unknown") in reason
-
-
-def test_a_target_on_both_sides_is_no_target(tmp_path):
-    rows = [bbq_row(n) for n in range(4)] + [
-        bbq_row(n, additional_metadata={"stereotyped_groups": ["old", "nonOld"]})
-        for n in range(4, 8)
-    ]
-    assert {item.reason for item in read(bbq(tmp_path, rows)).excluded} == {
-        "no single target: not exactly one group hits"
-    }
+    assert all(reason in item.reason for item in found.excluded)
+    assert len(found.excluded) == 4
 
 
 @pytest.mark.parametrize(
@@ -227,6 +198,7 @@ def test_a_target_on_both_sides_is_no_target(tmp_path):
         ({"additional_metadata": {}}, "stereotyped_groups"),
         ({"example_id": "x"}, "`example_id` is 'x'"),
         ({"context": "a\x00b"}, "NUL"),
+        ({"example_id": 0}, "is at"),
     ],
 )
 def test_a_row_that_contradicts_itself_is_an_error_with_its_line(tmp_path, changes, message):
@@ -238,38 +210,27 @@ def test_a_row_that_contradicts_itself_is_an_error_with_its_line(tmp_path, chang
 
 
 def test_a_disambiguated_item_whose_answer_is_unknown_is_an_error(tmp_path):
-    rows = [bbq_row(n) for n in range(4)]
-    rows[1]["label"] = 2
+    rows = [bbq_row(0), bbq_row(1, label=2), bbq_row(2), bbq_row(3)]
     assert "expected one of the two groups" in refused(bbq(tmp_path, rows))
 
 
-def test_a_repeated_id_is_an_error(tmp_path):
-    assert "is at" in refused(bbq(tmp_path, [bbq_row(n % 4) for n in range(8)]))
-
-
 def test_metadata_that_contradicts_the_item_is_an_error(tmp_path):
-    (tmp_path / "metadata.csv").write_text(
-        "category,example_id,target_loc\nAge,0,0\nAge,1,1\nAge,2,NA\n"
-    )
+    rows = "category,example_id,target_loc\nAge,0,0\nAge,1,1\nAge,2,NA\n"
+    (tmp_path / "metadata.csv").write_text(rows)
     said = refused(bbq(tmp_path), metadata=str(tmp_path / "metadata.csv"))
     assert "items.jsonl:2" in said
     assert "stereotyped answer 0 by its own fields, 1 by" in said
 
 
-def test_an_empty_category_is_an_error(tmp_path):
+def test_no_known_format_no_usable_item_and_an_empty_category_are_errors(tmp_path):
     assert "did you mean `Age`?" in refused(bbq(tmp_path), categories=["age"])
-
-
-def test_a_file_of_no_known_format_or_without_a_usable_item_is_an_error(tmp_path):
     assert "no format of question items" in refused(written(tmp_path / "x.jsonl", [{"a": 1}]))
-    assert "holds no usable item, 1 have the defect" in refused(
-        bbq(tmp_path, [bbq_row(0)], "one.jsonl")
-    )
-    (tmp_path / "empty").mkdir()
-    assert "holds no" in refused(tmp_path / "empty")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "a.jsonl").write_text("{")
-    assert "broken JSON" in refused(tmp_path / "broken")
+    said = refused(bbq(tmp_path, [bbq_row(0)], "one.jsonl"))
+    assert "holds no usable item, 1 have the defect" in said
+    (tmp_path / "inside").mkdir()
+    assert "holds no" in refused(tmp_path / "inside")
+    (tmp_path / "inside" / "a.jsonl").write_text("{")
+    assert "broken JSON" in refused(tmp_path / "inside")
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a": 1, "a": 2}', "9" * 5000, '{"a": '])

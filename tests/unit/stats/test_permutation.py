@@ -1,0 +1,190 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairgate.domain.errors import DataError
+from fairgate.stats.interval import t_quantile
+from fairgate.stats.permutation import (
+    TypicalValues,
+    changed_sources_needed,
+    holm,
+    lattice_unit,
+    sign_flip_test,
+    uncorrected,
+)
+
+
+def values_of(changes, shares=None, *, seed=0) -> TypicalValues:
+    changes = np.asarray(changes, dtype=np.float64)
+    shares = np.full(len(changes), 1 / len(changes)) if shares is None else np.asarray(shares)
+    return TypicalValues.of(changes, shares, rng=np.random.default_rng(seed))
+
+
+def flip(changes, **more):
+    return sign_flip_test(np.asarray(changes, dtype=np.float64), values_of(changes), **more)
+
+
+def enumerated(changes) -> float:
+    sums = [np.dot(signs, changes) for signs in product((-1, 1), repeat=len(changes))]
+    return float(np.mean(np.array(sums) >= np.sum(changes) - 1e-9))
+
+
+@pytest.mark.parametrize("changes", [[3, -1, 2, 5, 1], [1, 1, 1, -1], [-2, -3, 1], [4], [2, -2]])
+def test_both_exact_methods_agree_with_all_sign_vectors(changes):
+    for unit in ({"unit": 1 / 21}, {}):
+        found = flip(np.array(changes) / 21, **unit)
+        assert found == (pytest.approx(enumerated(changes)), True)
+
+
+def test_ties_with_the_observed_sum_count():
+    # In floating point 0.1 + 0.2 is not 0.3; as steps of 1/10 the sums tie.
+    found = flip(np.array([0.1, 0.2, -0.3]))
+    assert found[0] == pytest.approx(5 / 8)
+
+
+def test_monte_carlo_agrees_with_the_exact_p_and_is_seeded():
+    changes = np.random.default_rng(3).normal(0.15, 1, 60)
+    first, second = sign_flip_test(changes, values_of(changes)), flip(changes)
+    assert first == second
+    exact = sign_flip_test(np.rint(changes * 1000) / 1000, values_of(changes), unit=1 / 1000)
+    assert (first[1], exact[1]) == (False, True)
+    assert first[0] == pytest.approx(exact[0], abs=0.01)
+
+
+def test_monte_carlo_never_reports_zero():
+    changes = np.full(50, 0.3) + np.linspace(0, 0.01, 50)
+    assert flip(changes) == (pytest.approx(1 / 20_001), False)
+
+
+def test_the_sum_to_reach_can_be_smaller_than_the_observed_one():
+    changes = np.array([1.0, 1.0, 1.0])
+    assert flip(changes)[0] == pytest.approx(1 / 8)
+    assert flip(changes, reach=1.0)[0] == pytest.approx(4 / 8)
+    spread = np.linspace(0.5, 1.5, 40) * np.where(np.arange(40) % 4 == 0, -1, 1)
+    drawn = values_of(spread)
+    assert drawn.p_reach(float(spread.sum())) < drawn.p_reach(0.0)
+    assert drawn.p_reach(0.0) == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("level", "needed"), [(0.05, 5), (0.0125, 7), (0.5, 1), (0.25, 2), (0.01, 7)]
+)
+def test_how_many_changed_sources_a_level_needs(level, needed):
+    assert changed_sources_needed(level) == needed
+    assert 0.5**needed <= level < 0.5 ** (needed - 1)
+
+
+def test_lattice_of_verdicts_is_the_common_denominator(build):
+    assert lattice_unit(build([[1, 0, -1], [0, 0, 1]])) == pytest.approx(1 / 6)
+    two = build([[1, 0, 0], [1, 0, 0]], arms=[0, 0, 1], weights=(1.0, -1.0))
+    assert lattice_unit(two) == pytest.approx(1 / 4)
+
+
+def test_real_values_halves_of_weights_and_empty_arms_have_no_lattice(build):
+    assert lattice_unit(build([[0.5, 0]])) is None
+    assert lattice_unit(build([[1, 0]], arms=[0, 1], weights=(0.5, 0.5))) is None
+    assert lattice_unit(build([[1, math.nan]], arms=[0, 1], weights=(1.0, -1.0))) is None
+
+
+def test_few_sources_use_all_subsets():
+    found = values_of([0.1, 0.2, 0.3])
+    # Means over subsets of the per-source changes 3 * change: 7 non-empty subsets.
+    assert found.means == pytest.approx([0.3, 0.45, 0.6, 0.6, 0.6, 0.75, 0.9])
+    assert found.n_arrangements == 8
+    assert found.p_above(0.0) == pytest.approx(1 / 8)
+    assert found.p_above(0.61) == pytest.approx(6 / 8)
+
+
+def test_a_bound_excludes_a_value_exactly_where_its_test_rejects():
+    changes = np.random.default_rng(1).normal(0.05, 0.2, 40) / 40
+    found = values_of(changes)
+    for level in (0.05, 0.0125, 0.001):
+        lower, upper = found.bounds(level)
+        assert found.p_above(math.nextafter(lower, -math.inf)) <= level
+        assert found.p_above(lower) > level
+        assert lower < float(changes.sum()) < upper
+
+
+def test_the_bounds_are_close_to_those_of_t_for_normal_changes():
+    raw = np.random.default_rng(5).normal(0.05, 0.2, 100)
+    lower, upper = values_of(raw / 100).bounds(0.05)
+    reach = t_quantile(0.95, 99) * raw.std(ddof=1) / 10
+    assert lower == pytest.approx(raw.mean() - reach, abs=0.003)
+    assert upper == pytest.approx(raw.mean() + reach, abs=0.003)
+
+
+def test_bounds_are_infinite_where_no_arrangement_is_rare_enough():
+    assert values_of([0.2, 0.2, 0.2]).bounds(0.05) == (-math.inf, math.inf)
+    assert values_of([0.2] * 5).bounds(0.05) == pytest.approx((1.0, 1.0))
+
+
+def test_no_change_is_bounded_by_no_change():
+    assert values_of(np.zeros(30)).bounds(0.0125) == (0.0, 0.0)
+
+
+def test_unequal_sources_weigh_by_their_share():
+    found = values_of([0.09, 0.01], [0.9, 0.1])
+    assert found.means == pytest.approx([0.1, 0.1, 0.1])
+
+
+def test_neither_the_order_of_the_sources_nor_threads_matter():
+    rng = np.random.default_rng(2)
+    changes, shares = rng.normal(0, 0.01, 101), rng.dirichlet(np.ones(101))
+    order = rng.permutation(101)
+    first, second = values_of(changes, shares), values_of(changes[order], shares[order])
+    assert first.means.tobytes() == second.means.tobytes()
+    assert first.sums.tobytes() == second.sums.tobytes()
+
+
+def test_holm_by_hand():
+    found = holm([0.01, 0.04, 0.03, 0.005], alpha=0.05)
+    assert [one.adjusted_p for one in found] == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert [one.rejected for one in found] == [True, False, False, True]
+    # 0.005 at a quarter, 0.01 at a third; 0.03 at a half stops the steps, also for 0.04.
+    assert [one.level for one in found] == pytest.approx([0.05 / 3, 0.025, 0.025, 0.0125])
+
+
+def test_holm_with_ties_treats_equal_p_equally():
+    found = holm([0.02, 0.02, 0.02], alpha=0.05)
+    assert [one.rejected for one in found] == [False] * 3
+    assert {one.level for one in found} == {0.05 / 3}
+
+
+def test_weighted_holm_by_hand():
+    # One line of the policy, and two rules that share another line's part.
+    found = holm([0.02, 0.012, 0.03], alpha=0.05, weights=[1, 0.5, 0.5])
+    # 0.02 at 1/2 of the level, then 0.012 at 1/2, then 0.03 alone.
+    assert [one.rejected for one in found] == [True, True, True]
+    assert [one.level for one in found] == pytest.approx([0.025, 0.025, 0.05])
+    assert [one.adjusted_p for one in found] == pytest.approx([0.04, 0.04, 0.04])
+
+
+def test_a_line_of_many_rules_costs_the_others_no_more_than_one_rule():
+    alone = holm([0.012, 0.9], alpha=0.05)
+    beside = holm([0.012, *[0.9] * 21], alpha=0.05, weights=[1, *[1 / 21] * 21])
+    equal = holm([0.012, *[0.9] * 21], alpha=0.05)
+    assert alone[0].rejected
+    assert beside[0].rejected
+    assert beside[0].level == pytest.approx(0.025)
+    assert not equal[0].rejected
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
+def test_weights_are_above_0_and_as_many_as_the_tests(weights):
+    with pytest.raises(DataError, match="as many weights above 0"):
+        holm([0.1, 0.2], alpha=0.05, weights=weights)
+
+
+def test_uncorrected_holds_every_test_against_alpha():
+    found = uncorrected([0.04, 0.06], alpha=0.05)
+    assert [(one.level, one.rejected) for one in found] == [(0.05, True), (0.05, False)]
+
+
+@pytest.mark.parametrize("correct", [holm, uncorrected])
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.1])
+def test_what_is_no_probability_is_refused_and_an_empty_family_is_empty(correct, wrong):
+    assert correct([], alpha=0.05) == []
+    with pytest.raises(DataError, match="p value number 2"):
+        correct([0.5, wrong], alpha=0.05)
