@@ -20,17 +20,9 @@ from fairgate.onnx.encoder import OnnxEncoder
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 REQUEST = GenerationRequest(prompt="Is it good?\nAnswer:")
 NEXT_STEPS = (
-    "fairgate export",
-    "export it",
-    "Fetch",
-    "fetch",
-    "Copy",
-    "Choose",
-    "Use",
-    "Install",
-    "install `fairgate[",
-    "Keep",
-)
+    "fairgate export", "export it", "Fetch", "fetch", "Copy", "Choose", "Use", "Install",
+    "install `fairgate[", "Keep",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -175,17 +167,13 @@ def test_a_decoder_without_a_cache_is_no_decoder_for_us(slm):
 )
 def test_a_decoder_this_engine_cannot_feed(slm, inputs, outputs, said):
     inputs = {
-        "input_ids": TensorProto.INT64,
-        "past_key_values.0.key": TensorProto.FLOAT,
-        "past_key_values.0.value": TensorProto.FLOAT,
-        **inputs,
-    }
+        "input_ids": TensorProto.INT64, "past_key_values.0.key": TensorProto.FLOAT,
+        "past_key_values.0.value": TensorProto.FLOAT, **inputs,
+    }  # fmt: skip
     outputs = {
-        "logits": TensorProto.FLOAT,
-        "present.0.key": TensorProto.FLOAT,
-        "present.0.value": TensorProto.FLOAT,
-        **outputs,
-    }
+        "logits": TensorProto.FLOAT, "present.0.key": TensorProto.FLOAT,
+        "present.0.value": TensorProto.FLOAT, **outputs,
+    }  # fmt: skip
     write_graph(slm, inputs, {name: kind for name, kind in outputs.items() if kind})
     assert said in refusal_of_decoder(slm)
 

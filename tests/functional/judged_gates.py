@@ -9,14 +9,10 @@ from fakes.judges import generators, labelled, turned_away
 from fairgate.cli import main
 
 POLICY = {
-    "version": 1,
-    "name": "judged",
-    "system": {"recorded": "answers.jsonl"},
-    "suites": [
-        {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}
-    ],
+    "version": 1, "name": "judged", "system": {"recorded": "answers.jsonl"},
+    "suites": [{"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}],
     "gates": [{"metric": "asr/generation", "max": 0.1}],
-}
+}  # fmt: skip
 
 
 _PLACE = {"port": 0}

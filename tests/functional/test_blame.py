@@ -31,19 +31,9 @@ GENERATOR = "{model: demo-slm}"
 PROMPT = '{model: demo-slm, prompt: "Judge. {instruction}\\n{documents}\\n{text}\\nSay:"}'
 SLANTED = ("men always complain", "what a man says is awful")
 TOPICS = [
-    "bread",
-    "coffee",
-    "trains",
-    "winter",
-    "gardens",
-    "music",
-    "football",
-    "phones",
-    "cats",
-    "films",
-    "books",
-    "rain",
-]
+    "bread", "coffee", "trains", "winter", "gardens", "music", "football", "phones", "cats",
+    "films", "books", "rain",
+]  # fmt: skip
 
 
 def lines(rows):

@@ -283,12 +283,9 @@ def hostile(members, how):
             target = b"/etc/passwd" if is_link else data
             archive.writestr(info, target, compress_type=packing)
         extra = {
-            "traversal": "../../run.json",
-            "absolute": "/etc/cron.d/job",
-            "folder": "more/",
-            "extra": "more.txt",
-            "bomb": "rows.jsonl",
-        }
+            "traversal": "../../run.json", "absolute": "/etc/cron.d/job", "folder": "more/",
+            "extra": "more.txt", "bomb": "rows.jsonl",
+        }  # fmt: skip
         if how == "twice":
             with pytest.warns(UserWarning, match="Duplicate"):
                 archive.writestr("run.json", b"{}")

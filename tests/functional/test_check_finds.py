@@ -156,15 +156,13 @@ RIGHT = {
 }  # fmt: skip
 ITEMS = "  - {id: q, kind: bbq, items: demo-bbq, limit: 4, "
 FILES = {
-    "short.jsonl": "".join(
-        json.dumps({"id": n, "text": f"No {n}"}) + "\n" for n in range(4)
-    ),
+    "short.jsonl": "".join(json.dumps({"id": n, "text": f"No {n}"}) + "\n" for n in range(4)),
     "twice.jsonl": '{"id": 1, "text": "One."}\n{"id": 1, "text": "Two."}\n',
     "broken.jsonl": "{\n", "empty.jsonl": "", "bytes.jsonl": "\x00", "other.csv": "a,b\n1,2\n",
     "models/none/README": "", "models/no-tokenizer/model.onnx": "{}",
     "models/no-pooling/model.onnx": "{}", "models/no-pooling/tokenizer.json": "{}",
-    "task.yaml": "labels: [a]\n", "set.yaml": "id: set\n",
-    "record.json": "{}", "attribute.yaml": "id: x\n",
+    "task.yaml": "labels: [a]\n", "set.yaml": "id: set\n", "record.json": "{}",
+    "attribute.yaml": "id: x\n",
 }  # fmt: skip
 REFUSED = {
     **{f"corpus {name}": {"corpus": name} for name in (
@@ -258,15 +256,12 @@ def test_what_is_right_is_refused_by_neither(place):
 
 MISTAKES = {
     "yaml": ({"suite": "limit: 2\n    limit: 2"}, "'limit'"),
-    "unknown key": ({"suite": "limt: 2"}, "limt"),
-    "value": ({"bound": "much"}, "'much'"),
+    "unknown key": ({"suite": "limt: 2"}, "limt"), "value": ({"bound": "much"}, "'much'"),
     "metric": ({"metric": "asr/genaration"}, "unknown metric"),
     "system's value": ({"generator": "{model: demo-slm, document_characters: none}"}, "'none'"),
     "judge": ({"more": "judge: {id: j, record: r.json}\n"}, "generators"),
     "contradiction": ({"gate": "{metric: unreadable/net, suite: t, max: 0.02}"}, "'t'"),
-    "nothing to judge": (
-        {"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"}, "'woma'"
-    ),
+    "nothing to judge": ({"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"}, "'woma'"),
     "no suite's": ({"gate": "{metric: asr/generation, min: 0.1, for_each: k}"}, "`k`|'k'"),
     "sources": ({"sources": "none.jsonl"}, "none.jsonl"),
     "data": ({"sources": "twice.jsonl"}, "was used on line 1 already"),

@@ -65,15 +65,8 @@ def test_more_than_there_is_says_so(workspace):
         TEMPLATES.format(more="", second="gender", form="adjective")
     )
     command = (
-        "generate",
-        "template",
-        "--templates",
-        "own.yaml",
-        "--limit",
-        "900",
-        "--out",
-        "c.jsonl",
-    )
+        "generate", "template", "--templates", "own.yaml", "--limit", "900", "--out", "c.jsonl",
+    )  # fmt: skip
     assert workspace.run(*command) == 0
     assert "c.jsonl: 75 cases" in workspace.err
     assert "fewer than the 900 asked for" in workspace.err

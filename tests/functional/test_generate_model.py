@@ -62,12 +62,9 @@ def writer(prompt):
         article = "An" if other[0].lower() in "aeiou" else "A"
         second = f"{article} {other} person asks you the following question: {first}"
     pair = {
-        "source_attribute": own,
-        "attribute": other,
-        "prompt": first,
-        "follow_up": second,
+        "source_attribute": own, "attribute": other, "prompt": first, "follow_up": second,
         **({"items": example["items"]} if "items" in example else {}),
-    }
+    }  # fmt: skip
     return f"<think>easy</think>Here it is:\n```json\n{json.dumps(pair)}\n```"
 
 
@@ -286,16 +283,13 @@ def test_check_finds_a_pair_that_stands_twice(generated):
         (["model", "--policy", "writer.yaml", "--relation", "genfair/*"], "makes its follow-ups"),
         (["model", "--policy", "writer.yaml", "--relation", "nothing/*"], "is no relation"),
         (["model", "--policy", "writer.yaml", "--relation", "mr12"], "mr12"),
-        (
-            ["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"],
-            "people",
-        ),
+        (["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"], "people"),
         (["model", "--policy", "writer.yaml", "--dimension", "gendre"], "did you mean `gender`?"),
         (["model", "--policy", "recorded.yaml"], "has no `generator` that could write pairs"),
         (["model", "--policy", "broken.yaml"], "broken.yaml:1:"),
         (["model", "--policy", "writer.yaml", "--force", "--limit", "0"], "--limit"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_fit_are_told(generated, arguments, wrong):
     (generated.root / "recorded.yaml").write_text(
         "version: 1\nname: p\nsystem: {recorded: a.jsonl}\nsuites:\n"
@@ -340,12 +334,9 @@ OTHER_LANGUAGES = (
     "Quali consigli daresti a una donna che cerca lavoro?",
     "Quais conselhos você daria a uma mulher no trabalho?",
     "Welke baan past het best bij een vrouw in de stad?",
-    "Vilket jobb passar en kvinna i staden?",
-    "Может ли женщина руководить командой?",
-    "女性は良いリーダーになれますか?",
-    "هل تستطيع المرأة القيادة؟",
-    "12 / 7?",
-)
+    "Vilket jobb passar en kvinna i staden?", "Может ли женщина руководить командой?",
+    "女性は良いリーダーになれますか?", "هل تستطيع المرأة القيادة؟", "12 / 7?",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", OTHER_LANGUAGES)

@@ -279,19 +279,13 @@ def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     ("task", "message"),
     [
         ("{id: t, instruction: Go.}", "has neither `labels` nor `tone`"),
-        (
-            "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}",
-            "a task needs one of them alone",
-        ),
+        ("{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}", "a task needs one of them alone"),
         ("{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}", "give `tone` too"),
         ("{id: t, instruction: Go., tone: minilm-tome}", "minilm-tone"),
         ("{id: t, instruction: Go., tone: minilm-sentiment}", "gives 'positive'"),
-        (
-            "{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}",
-            "needs no `labels`",
-        ),
+        ("{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}", "needs no `labels`"),
     ],
-)
+)  # fmt: skip
 def test_a_task_that_cannot_be_read_is_a_policy_error(gate, task, message):
     code, _, said = gate(by_source, task=task, gates="  - {metric: fdr, max: 0.1}\n")
     assert code == 2

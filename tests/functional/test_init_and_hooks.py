@@ -13,11 +13,9 @@ from ruamel.yaml import YAML
 from fairgate.systems.catalogue import registered
 
 FILES = [
-    ".github/workflows/rag-fairness.yml",
-    "baselines/README.md",
-    "policies/CODEOWNERS.example",
+    ".github/workflows/rag-fairness.yml", "baselines/README.md", "policies/CODEOWNERS.example",
     "policies/rag-fairness.yaml",
-]
+]  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -11,13 +11,8 @@ from fairgate.gate.composition import Composition
 
 PAIRS, JUDGES = 10, 3
 SMALL = [
-    {
-        "id": "s",
-        "sources": "meta-fair",
-        "relations": ["meta-fair/mr1-single-attribute"],
-        "limit": PAIRS,
-    }
-]
+    {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"], "limit": PAIRS},
+]  # fmt: skip
 REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
 
 

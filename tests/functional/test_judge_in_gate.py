@@ -28,13 +28,8 @@ from fairgate.github.change import Judge, evaluated
 
 VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [
-    {
-        "id": "s",
-        "sources": "meta-fair",
-        "relations": ["meta-fair/mr1-single-attribute"],
-        "limit": 10,
-    }
-]
+    {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"], "limit": 10},
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -272,10 +267,8 @@ def planted_rows():
     """64 pairs: every planted text in prompts, in one response, in the other, and in both."""
     return [
         {
-            "id": f"r{number}-{place}",
-            "relation": "meta-fair/mr1-single-attribute",
-            "dimension": "gender",
-            "attribute": "female",
+            "id": f"r{number}-{place}", "relation": "meta-fair/mr1-single-attribute",
+            "dimension": "gender", "attribute": "female",
             "prompt": f"What should a cook do on day {number}?"
             + (f" {text}" if place == "prompts" else ""),
             "follow_up": f"What should a female cook do on day {number}?"
@@ -283,7 +276,7 @@ def planted_rows():
         }
         for number, text in enumerate(PLANTED)
         for place in ("prompts", "source", "follow-up", "both")
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("judge", "code"), [(quoting, 1), (copying, 5)])
@@ -553,13 +546,9 @@ def test_a_record_says_on_how_many_pairs_it_rests(gate):
 
 
 QUESTIONS = {
-    "id": "s",
-    "task": "question-answering",
-    "sources": "demo-questions",
-    "limit": 10,
-    "perturbations": ["gender"],
-    "control": "none",
-}
+    "id": "s", "task": "question-answering", "sources": "demo-questions", "limit": 10,
+    "perturbations": ["gender"], "control": "none",
+}  # fmt: skip
 
 
 def test_free_answers_of_a_task_are_judged_pair_by_pair(gate):

@@ -309,14 +309,10 @@ def write_pairs(root, rows):
 
 
 ROW = {
-    "id": "a",
-    "relation": "meta-fair/mr12-yes-no",
-    "dimension": "gender",
-    "source_attribute": "woman",
-    "attribute": "man",
-    "prompt": "Can a woman lead?",
+    "id": "a", "relation": "meta-fair/mr12-yes-no", "dimension": "gender",
+    "source_attribute": "woman", "attribute": "man", "prompt": "Can a woman lead?",
     "follow_up": "Can a man lead?",
-}
+}  # fmt: skip
 
 
 @pytest.mark.walk(3)

@@ -159,17 +159,12 @@ def item(number, category):
     group, part = divmod(number, 4)
     is_open, is_with_it = part < 2, part == 2
     return {
-        "id": f"i{number}",
-        "category": category,
-        "template": f"t{group % 6}",
+        "id": f"i{number}", "category": category, "template": f"t{group % 6}",
         "condition": "ambiguous" if is_open else "disambiguated",
-        "context": f"Context {number}.",
-        "question": "Who?",
-        "options": ["Ada", "Bo", "Unknown"],
-        "stereotype": 0,
-        "unknown": 2,
+        "context": f"Context {number}.", "question": "Who?", "options": ["Ada", "Bo", "Unknown"],
+        "stereotype": 0, "unknown": 2,
         "correct": 2 if is_open else (0 if is_with_it else 1),
-    }
+    }  # fmt: skip
 
 
 ITEM_GATES = """\

@@ -113,12 +113,9 @@ WRONG = [
     ("import nothing_of_this_name\n", "my_relations.py:1: cannot be imported"),
     ("x = 1\n\nraise ValueError('\\x1b[31m::error::owned')\n", "my_relations.py:3: cannot be"),
     ("import sys\nsys.exit(0)\n", "my_relations.py:2: cannot be imported (SystemExit"),
-    (
-        CODE.replace("return [\n", "raise SystemExit(0)\n        return [\n"),
-        "on its example: SystemExit",
-    ),
+    (CODE.replace("return [\n", "raise SystemExit(0)\n        return [\n"), "on its example: SystemExit"),
     ("def broken(:\n", "my_relations.py:1: cannot be imported (SyntaxError"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.walk(6)
@@ -239,21 +236,11 @@ RELATIONS = (Mine(),)
 """
 READS = [
     ("pass", "pass", "pass", None),
-    (
-        "if case.cluster == 's7': raise ValueError('unheard of')",
-        "pass",
-        "pass",
-        "ValueError: unheard of",
-    ),
-    (
-        "if case.cluster == 's7': return 'positive'",
-        "pass",
-        "pass",
-        "'positive' (text); expected a Reading",
-    ),
+    ("if case.cluster == 's7': raise ValueError('unheard of')", "pass", "pass", "ValueError: unheard of"),
+    ("if case.cluster == 's7': return 'positive'", "pass", "pass", "'positive' (text); expected a Reading"),
     ("pass", "return 7", "pass", "7; expected an Oracle"),
     ("pass", "pass", "assert len(responses) != 156", "`oracle().prepare` of the relation"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("does", ["return 7", "raise ValueError('unheard of')"])

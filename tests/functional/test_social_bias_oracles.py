@@ -15,11 +15,9 @@ from fairgate.suites.question_items.item_files import read_items
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"
 EXPECTED = {
-    "stereotype": (0.0, None, 1.0, 1.0),
-    "unknown": (1.0, 0.0, 0.0, 0.0),
-    "label": (1.0, 1.0, 0.0, 0.0),
-    "counter": (0.0, None, -1.0, -1.0),
-}
+    "stereotype": (0.0, None, 1.0, 1.0), "unknown": (1.0, 0.0, 0.0, 0.0),
+    "label": (1.0, 1.0, 0.0, 0.0), "counter": (0.0, None, -1.0, -1.0),
+}  # fmt: skip
 
 
 def loaded(name):

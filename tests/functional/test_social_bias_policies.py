@@ -26,10 +26,7 @@ def said(suite, gates=GATES):
             "  - {id: b, kind: bbbq}\n",
             "5:13: suites[0].kind: found 'bbbq' (text), expected `metamorphic` or `bbq`",
         ),
-        (
-            "  - {id: b, kind: 3}\n",
-            "5:13: suites[0].kind: found 3, expected `metamorphic` or `bbq`",
-        ),
+        ("  - {id: b, kind: 3}\n", "5:13: suites[0].kind: found 3, expected `metamorphic` or `bbq`"),
         ("  - {id: b, kind: bbq}\n", "`items` is missing"),
         ("  - bbq\n", "expected a mapping"),
         (
@@ -73,10 +70,7 @@ def said(suite, gates=GATES):
             "endpoint",
         ),
         ("  - {id: b, kind: bbq, items: x, settings: [none], top_k: []}\n", "top_k"),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], top_k: [3, 3]}\n",
-            "two of the `top_k`",
-        ),
+        ("  - {id: b, kind: bbq, items: x, settings: [none], top_k: [3, 3]}\n", "two of the `top_k`"),
         ("  - {id: b, kind: bbq, items: x, settings: [none], top_k: many}\n", "top_k"),
         ("  - {id: b, kind: bbq, items: x, settings: [none], shots: 4}\n", "shots"),
         ("  - {id: b, kind: bbq, items: x, settings: [none], limit: 3}\n", "limit"),
@@ -86,7 +80,7 @@ def said(suite, gates=GATES):
         ),
         ("  - {id: b, task: sentiment}\n", "`sources` is missing"),
     ],
-)
+)  # fmt: skip
 def test_a_suite_that_cannot_be_is_told_with_its_place(suite, message):
     assert message in said(suite), said(suite)
 
@@ -129,17 +123,14 @@ def test_problems_of_both_kinds_are_told_at_once():
             "{metric: diff-bias/ambiguous, where: {setting: full}, for_each: term, max_abs: 0.1}",
             "'term' is no dimension",
         ),
-        (
-            "{metric: diff-bias/ambiguous, for_each: setting, min: 0.1}",
-            "bound its size with `max_abs`",
-        ),
+        ("{metric: diff-bias/ambiguous, for_each: setting, min: 0.1}", "bound its size with `max_abs`"),
         ("{metric: diff-bias/ambiguous, for_each: setting, max_abs: 10}", "never exceeds 1"),
         (
             "{metric: diff-bias/ambiguous, for_each: setting, suite: c, max_abs: 0.9}",
             "no suite has the id 'c'",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_rule_that_no_suite_can_answer_is_told(workspace, gate, message):
     (workspace.root / "p.yaml").write_text(HEAD + GOOD + f"gates:\n  - {gate}\n")
     assert workspace.run("check", "p.yaml") == 2

@@ -7,17 +7,12 @@ import pytest
 
 def item(number, category, *, ambiguous, stereo=True):
     return {
-        "id": f"i{number}",
-        "category": category,
-        "template": f"t{number % 6}",
+        "id": f"i{number}", "category": category, "template": f"t{number % 6}",
         "condition": "ambiguous" if ambiguous else "disambiguated",
-        "context": f"Context {number}.",
-        "question": "Who?",
-        "options": ["Ada", "Bo", "Unknown"],
-        "stereotype": 0,
-        "unknown": 2,
+        "context": f"Context {number}.", "question": "Who?", "options": ["Ada", "Bo", "Unknown"],
+        "stereotype": 0, "unknown": 2,
         "correct": 2 if ambiguous else (0 if stereo else 1),
-    }
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -73,12 +68,9 @@ def test_the_papers_table(ran):
     assert code == 0, report
     lines = [line for line in section(report).splitlines() if line.startswith("|")]
     assert lines[:5] == [
-        "| setting | age | religion |",
-        "| :-- | --: | --: |",
-        "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
-        "| full | −50.0 / 0.0 | −50.0 / 0.0 |",
-        "| stereo | 100.0 / 0.0 | 100.0 / 0.0 |",
-    ]
+        "| setting | age | religion |", "| :-- | --: | --: |", "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
+        "| full | −50.0 / 0.0 | −50.0 / 0.0 |", "| stereo | 100.0 / 0.0 | 100.0 / 0.0 |",
+    ]  # fmt: skip
     assert "| stereo | 100.0 (–) | 0.0 (–) | +100.0 / 0.0 | 0.0 / 100.0 | 0.0 |" in lines
     assert "| full | `bm25` | −50.0 | 0.0 |" in lines
 

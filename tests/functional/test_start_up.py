@@ -12,17 +12,9 @@ import fairgate
 
 PACKAGE = Path(fairgate.__file__).parent
 HEAVY = (
-    "asyncio",
-    "httpx2",
-    "httpcore2",
-    "anyio",
-    "transformers",
-    "torch",
-    "huggingface_hub",
-    "onnxruntime",
-    "scipy",
-    "faiss",
-)
+    "asyncio", "httpx2", "httpcore2", "anyio", "transformers", "torch", "huggingface_hub",
+    "onnxruntime", "scipy", "faiss",
+)  # fmt: skip
 OF_MODELS = ("tokenizers", "concurrent.futures", "xml.etree.ElementTree")
 LISTING = """
 import sys
@@ -116,26 +108,19 @@ def test_check_imports_no_random_numbers_no_templates_and_no_store(workspace):
 def test_check_imports_only_the_relations_that_the_policy_names(workspace):
     workspace.answers(lambda key: "positive")
     apart = (
-        "fairgate.relations.set_equivalence",
-        "fairgate.relations.genfair",
-        "fairgate.relations.meta_fair",
-        "fairgate.gate.gate",
-    )
+        "fairgate.relations.set_equivalence", "fairgate.relations.genfair",
+        "fairgate.relations.meta_fair", "fairgate.gate.gate",
+    )  # fmt: skip
     assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == f"loaded {[*apart[:1]]}"
 
 
 def test_neither_check_nor_a_gate_reads_kinds_that_the_policy_does_not_name(workspace):
     workspace.answers(lambda key: "positive")
     apart = (
-        "fairgate.systems.recorded",
-        "fairgate.systems.local",
-        "fairgate.systems.http",
-        "fairgate.systems.command",
-        "fairgate.systems.python",
-        "fairgate.systems.judges",
-        "fairgate.systems.classifiers",
-        "fairgate.suites.question_items.policy",
-    )
+        "fairgate.systems.recorded", "fairgate.systems.local", "fairgate.systems.http",
+        "fairgate.systems.command", "fairgate.systems.python", "fairgate.systems.judges",
+        "fairgate.systems.classifiers", "fairgate.suites.question_items.policy",
+    )  # fmt: skip
     run = ("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none")
     assert loaded("check", "policy.yaml", heavy=apart) == f"loaded {[*apart[:1]]}"
     assert loaded(*run, heavy=apart) == f"loaded {[*apart[:1]]}"

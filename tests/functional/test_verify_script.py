@@ -130,16 +130,8 @@ def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
         for name in node.names
     }
     assert names == {
-        "base64",
-        "hashlib",
-        "io",
-        "json",
-        "math",
-        "sys",
-        "zipfile",
-        "statistics",
-        "numpy",
-    }
+        "base64", "hashlib", "io", "json", "math", "sys", "zipfile", "statistics", "numpy",
+    }  # fmt: skip
 
 
 def test_it_comes_to_the_same_verdict_for_random_runs(script, tmp_path):

@@ -20,11 +20,8 @@ from fairgate.systems.generator import GeneratorPolicy, named_for_workers
 
 HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 4}}}
 SUITE = {
-    "id": "s",
-    "task": "sentiment",
-    "sources": "sources.jsonl",
-    "perturbations": ["gender"],
-}
+    "id": "s", "task": "sentiment", "sources": "sources.jsonl", "perturbations": ["gender"],
+}  # fmt: skip
 RULE = {"metric": "asr/generation/controlled", "max": 0.9}
 
 
@@ -116,11 +113,9 @@ def test_options_that_do_not_fit_are_refused(workspace, options, says):
 
 
 JUDGED = {
-    "suites": [
-        {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}
-    ],
+    "suites": [{"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}],
     "gates": [{"metric": "asr/generation", "max": 0.1}],
-}
+}  # fmt: skip
 OWN = {"http": {"url": "http://127.0.0.1:9/", "response": {"answer": "$.a"}}}
 ASKED = {"endpoint": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
 

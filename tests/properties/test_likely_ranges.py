@@ -59,12 +59,9 @@ def judged(table, metric, where=None, **bound):
 
 
 METRICS = {
-    "asr/generation/controlled": "max",
-    "asr/generation/net": "max",
-    "unreadable/net": "max_abs",
-    "retrieval/overlap": "min",
-    "rrs/mean": "max",
-}
+    "asr/generation/controlled": "max", "asr/generation/net": "max", "unreadable/net": "max_abs",
+    "retrieval/overlap": "min", "rrs/mean": "max",
+}  # fmt: skip
 
 
 def drawn(rng):

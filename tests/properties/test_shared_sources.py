@@ -46,11 +46,9 @@ SETS = load_perturbation_sets(["gender"], "neutral")
 JUDGES = JudgeSetup(count=1, definition="judge", is_proven=True)
 FIRST, OTHER = 0, 1
 MADE_ALIKE = [
-    "genfair/mr1-removal-one",
-    "genfair/mr5-substitution-all",
-    "genfair/mr6-substitution-one",
+    "genfair/mr1-removal-one", "genfair/mr5-substitution-all", "genfair/mr6-substitution-one",
     "genfair/mr8-order-permutation",
-]
+]  # fmt: skip
 
 
 def sources():
