@@ -36,9 +36,7 @@ def pinned(workspace, tmp_path_factory):
     if MADE:
         shutil.copytree(MADE[0], workspace.root, dirs_exist_ok=True)
         return workspace
-    workspace.policy(gates=GATES)
-    workspace.answers(turned(0))
-    workspace.run("run", "policy.yaml", "--out", "out")
+    workspace.gate(turned(0), gates=GATES)
     accept(workspace, 1)
     code = workspace.run(
         "baseline", "anchor", "out", "--reason", "release 1", "--date", "2026-01-01"
@@ -175,8 +173,7 @@ def test_an_anchor_made_otherwise_is_shown_field_by_field(pinned):
 def test_an_anchor_without_the_metric_is_incomplete(pinned):
     pinned.policy(gates=GATES + GATE.replace("generation/controlled", "retrieval"))
     documents = lambda key: [{"id": "d", "text": "t", "label": "toxic"}]  # noqa: E731
-    pinned.answers(turned(0), documents)
-    pinned.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
+    pinned.gate(turned(0), documents, options=("--baseline", "none"))
     accept(pinned, 2)
     assert pinned.run("run", "policy.yaml", "--out", "out") == 3
     reasons = pinned.record()["rules"][-1]["reasons"]

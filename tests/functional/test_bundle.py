@@ -345,8 +345,10 @@ def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ra
     assert kept == [hashlib.sha256(line.encode()).hexdigest() for line in lines]
     assert ran.run("bundle", "verify", str(path)) == 0
     assert "with hashes of answers" in ran.out
-    ran.answers(lambda key: "positive" if key.startswith("s0") else QUOTED)
-    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet") == 1
+    assert (
+        ran.gate(lambda key: "positive" if key.startswith("s0") else QUOTED, options=("--quiet",))
+        == 1
+    )
     path = bundled(ran, "--redact")
     assert b"Zanzibar" not in path.read_bytes()
     assert check_bundle(path).result.exit_code == 1
@@ -359,8 +361,12 @@ def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(worksp
         "  - {id: another, task: sentiment, sources: sources.jsonl, perturbations: [age]}\ngates:"
     )
     (workspace.root / "policy.yaml").write_text(text.replace("gates:", second))
-    workspace.answers(lambda key: "negative" if key.endswith("/asian") else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+    assert (
+        workspace.gate(
+            lambda key: "negative" if key.endswith("/asian") else "positive", options=("--quiet",)
+        )
+        == 0
+    )
     assert workspace.record()["warnings"]
     assert "For An Asian person".lower() in workspace.record()["warnings"][0].lower()
     for options in ((), ("--redact",)):

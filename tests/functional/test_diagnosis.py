@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from fakes.following import following
-
 ESCAPE = "\x1b[31m::error::owned"
 
 
@@ -67,35 +65,6 @@ def test_a_recorded_system_cannot_be_burnt_in(workspace):
     answered(workspace)
     assert workspace.run("burn-in", "policy.yaml", "--repeats", "2") == 2
     assert "cannot be asked again" in workspace.err
-
-
-def test_a_recorded_system_is_attributed_after_a_second_wave(workspace):
-    def documents(key):
-        return [{"id": "slanted" if key.endswith("race/black") else "plain"}]
-
-    workspace.policy(gates="  - {metric: asr/generation, max: 0.2}\n")
-    workspace.answers(
-        lambda key: "negative" if key.endswith("race/black") else "positive", documents=documents
-    )
-    workspace.run("run", "policy.yaml", "--out", "first", "--quiet")
-    note = next(
-        m
-        for m in workspace.record("first")["measurements"]
-        if m["metric"] == "attribution/retrieval"
-    )["note"]
-    assert "no crossed answer" in note
-    assert workspace.run("plan", "policy.yaml", "--after", "first") == 0
-    asked = [json.loads(line) for line in workspace.out.splitlines()]
-    crossed = [row for row in asked if "@documents=" in row["key"]]
-    assert crossed
-    for row in crossed:  # the answer follows the documents that are shown
-        slanted = row["documents"] == [{"id": "slanted"}]
-        row["response"] = following(row["key"], "negative" if slanted else "positive")
-    path = workspace.root / "answers.jsonl"
-    path.write_text(path.read_text() + "".join(json.dumps(row) + "\n" for row in crossed))
-    workspace.run("run", "policy.yaml", "--out", "second", "--quiet")
-    (found,) = workspace.record("second")["attribution"]
-    assert found["parts"]["retrieval"]["share"] == 1.0
 
 
 def burn_in_file(workspace, **changes):

@@ -11,8 +11,7 @@ LOUD = "This is a first look."
 
 @pytest.fixture
 def limited(workspace):
-    workspace.answers(lambda key: "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "look", "--limit", "5") in (0, 5)
+    assert workspace.gate(lambda key: "positive", out="look", options=("--limit", "5")) in (0, 5)
     return workspace
 
 
@@ -42,8 +41,7 @@ def test_a_baseline_is_of_the_whole_suite(limited):
 def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
-    workspace.answers(lambda key: "positive")
-    workspace.run("run", "policy.yaml", "--out", "out", "--open")
+    workspace.gate(lambda key: "positive", options=("--open",))
     assert opened == [(workspace.root / "out" / "report.html").as_uri()]
     monkeypatch.setattr(webbrowser, "open", lambda url: False)
     workspace.run("run", "policy.yaml", "--out", "out", "--open")

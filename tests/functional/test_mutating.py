@@ -39,8 +39,7 @@ def ran(workspace, kept_runs):
         if not known.exists():
             text = workspace.policy(gates=gates)
             (workspace.root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
-            workspace.answers(lambda _: "positive")
-            assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+            assert workspace.gate(lambda _: "positive", options=("--quiet",)) == 0
             shutil.copytree(workspace.root, known)
         shutil.copytree(known, workspace.root, dirs_exist_ok=True)
         return workspace
@@ -116,9 +115,14 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
 
 
 def test_a_run_that_does_not_pass_is_no_start(workspace):
-    workspace.policy(gates=STARTER)
-    workspace.answers(lambda key: "negative" if key.endswith("race/black") else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 1
+    assert (
+        workspace.gate(
+            lambda key: "negative" if key.endswith("race/black") else "positive",
+            gates=STARTER,
+            options=("--quiet",),
+        )
+        == 1
+    )
     assert workspace.run("mutate", "policy.yaml", "out", *QUICK) == 2
     assert "does not pass this policy" in workspace.err
     assert "asr/generation/controlled" in workspace.err

@@ -47,7 +47,6 @@ def test_another_separator_than_the_comma(workspace, between, said):
 
 
 def test_no_baseline_is_not_looked_for_under_that_name(workspace):
-    workspace.answers(lambda key: "positive")
-    workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
+    workspace.gate(lambda key: "positive", options=("--baseline", "none"))
     assert "no baseline at none" not in workspace.out
     assert "Compared with no baseline, as asked" in workspace.out
