@@ -76,7 +76,7 @@ class Workspace:
         """Answer each row of the plan, or of what is asked after a run, by text, fields or not at all; return the rows."""
         (self.root / "answers.jsonl").touch()
         assert self.run(*before, "plan", policy, *after) == 0, self.err
-        rows = [json.loads(line) for line in self.out.splitlines()]
+        rows = [json.loads(line) for line in self.out.split("\n") if line]
         with (self.root / "answers.jsonl").open("a" if after else "w") as file:
             for row in rows:
                 said = answer(row)

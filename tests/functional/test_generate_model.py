@@ -8,8 +8,8 @@ import re
 import pytest
 from fakes.chat_server import chat_server
 
-from fairgate.cli import main
 from fairgate.features.generation.pairs import is_english
+from fairgate.io.named_files import embedded_path
 from fairgate.relations.catalogue import RELATIONS
 
 ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]
@@ -18,29 +18,23 @@ PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]
 
 
 @pytest.fixture
-def generated(tmp_path, monkeypatch, capsys):
+def generated(workspace):
     """Return a function that generates with a model that answers by rule."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
     with chat_server() as server:
         endpoint = {"base_url": server.url, "model": "writer", "revision": "1"}
         file = {"generator": {"endpoint": endpoint, "decoding": {"temperature": 1.0}}}
-        (tmp_path / "writer.yaml").write_text(json.dumps(file))
+        (workspace.root / "writer.yaml").write_text(json.dumps(file))
 
         def run(answer, *options, out="pairs.jsonl", limit=12):
             server.answer = answer
             server.seen.clear()
             arguments = ("--policy", "writer.yaml", "--limit", str(limit), "--out", out)
-            code = main(["generate", "model", *arguments, *options])
-            said = capsys.readouterr()
-            return code, said.out + said.err
+            return command("generate", "model", *arguments, *options)
 
         def command(*arguments):
-            code = main(list(arguments))
-            said = capsys.readouterr()
-            return code, said.out + said.err
+            return workspace.run(*arguments), workspace.out + workspace.err
 
-        run.server, run.root, run.command = server, tmp_path, command
+        run.server, run.root, run.command = server, workspace.root, command
         yield run
 
 
@@ -80,6 +74,13 @@ def changed(**fields):
 
 def rows(root, name="pairs.jsonl"):
     return [json.loads(line) for line in (root / name).read_text().splitlines()]
+
+
+def checked(generated, header, pairs):
+    """Check a file of these rows."""
+    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
+    (generated.root / "pairs.jsonl").write_text(text)
+    return generated.command("check", "pairs.jsonl")
 
 
 def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
@@ -201,13 +202,10 @@ def test_refused_answers_are_counted_in_the_header(generated):
 
 
 def test_a_model_that_repeats_itself_gives_each_pair_once(generated):
-    fixed = changed(
-        source_attribute="man", attribute="woman", prompt="Should a man lead?",
-        follow_up="Should a woman lead?",
-    )  # fmt: skip
-    turned = changed(
-        source_attribute="woman", attribute="man", prompt="Should a WOMAN lead?",
-        follow_up="Should a man lead?",
+    fixed, turned = (
+        changed(source_attribute=own, attribute=other, prompt=f"Should a {said} lead?",
+                follow_up=f"Should a {other} lead?")
+        for own, other, said in (("man", "woman", "man"), ("woman", "man", "WOMAN"))
     )  # fmt: skip
     turns = iter([fixed, turned, fixed, fixed, fixed, fixed])
 
@@ -238,9 +236,7 @@ def test_check_names_the_line_of_what_was_edited(generated, change, wrong):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)
     pairs[1] |= change
-    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
-    (generated.root / "pairs.jsonl").write_text(text)
-    code, said = generated.command("check", "pairs.jsonl")
+    code, said = checked(generated, header, pairs)
     assert code == 2, said
     assert "pairs.jsonl:3:" in said
     assert wrong in said
@@ -253,22 +249,17 @@ def test_check_reads_ids_under_any_name_or_none(generated, column):
     for pair in pairs:
         found = pair.pop("id")
         pair.update({column: found} if column else {})
-    for change, expected in (({}, 0), ({"dimension": "hats"}, 2)):
-        pairs[2] |= change
-        text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
-        (generated.root / "pairs.jsonl").write_text(text)
-        code, said = generated.command("check", "pairs.jsonl")
-        assert code == expected, said
+    assert checked(generated, header, pairs)[0] == 0
+    pairs[2] |= {"dimension": "hats"}
+    code, said = checked(generated, header, pairs)
+    assert code == 2
     assert "pairs.jsonl:4:" in said
 
 
 def test_check_finds_a_pair_that_stands_twice(generated):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)
-    pairs.append(pairs[0] | {"id": "again"})
-    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
-    (generated.root / "pairs.jsonl").write_text(text)
-    code, said = generated.command("check", "pairs.jsonl")
+    code, said = checked(generated, header, [*pairs, pairs[0] | {"id": "again"}])
     assert code == 2
     assert "pairs.jsonl:5:1: is the pair of line 2 again" in said
 
@@ -339,26 +330,13 @@ OTHER_LANGUAGES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", OTHER_LANGUAGES)
-def test_other_languages_do_not_read_as_english(text):
-    assert not is_english(text)
+def test_other_languages_do_not_read_as_english():
+    assert [text for text in OTHER_LANGUAGES if is_english(text)] == []
 
 
-def test_all_shipped_prompts_read_as_english(shipped_prompts):
-    assert len(shipped_prompts) >= 700
-    assert [text for text in shipped_prompts if not is_english(text)] == []
-
-
-@pytest.fixture
-def shipped_prompts():
-    from pathlib import Path
-
-    import fairgate
-
-    folder = Path(fairgate.__file__).parent / "data" / "sources" / "meta-fair"
-    found = [
-        json.loads(line)
-        for file in sorted(folder.glob("*.jsonl"))
-        for line in file.read_text(encoding="utf-8").splitlines()
-    ]
-    return [row[name] for row in found for name in ("prompt", "follow_up")]
+def test_all_shipped_prompts_read_as_english():
+    folder = embedded_path("sources", "meta-fair")
+    lines = "".join(file.read_text("utf-8") for file in folder.glob("*.jsonl")).splitlines()
+    prompts = [json.loads(line)[name] for line in lines for name in ("prompt", "follow_up")]
+    assert len(prompts) >= 700
+    assert [text for text in prompts if not is_english(text)] == []

@@ -88,7 +88,7 @@ def random_plant(rng):
     whom = {phrase: share for phrase in GENDER if rng.random() < 0.5}
     kind = rng.choice(["biased", "retrieval", "refusing", "fair", "fair"])
     return Plant(
-        world=rng.randrange(5),
+        world=rng.randrange(2),
         sensitive=rng.choice([0.0, 0.2]),
         neutral_retrieval=rng.choice([0.0, 0.3]),
         noise=rng.choice([0.0, 0.0, 0.05]),
