@@ -16,7 +16,6 @@ def limited(workspace):
 
 
 def test_fewer_sources_are_asked_and_every_report_says_so(limited):
-
     for name in ("report.md", "report.html"):
         assert LOUD in (limited.root / "look" / name).read_text()
     assert LOUD in limited.out
@@ -28,12 +27,9 @@ def test_fewer_sources_are_asked_and_every_report_says_so(limited):
     assert evidence["planned"] * 4 == limited.record("whole")["evidence"]["planned"]
 
 
-def test_a_part_becomes_no_baseline(limited):
+def test_a_part_becomes_no_baseline_and_is_compared_with_none(limited):
     assert limited.run("baseline", "accept", "look", "--reason", "quick") != 0
     assert not (limited.root / "baselines").exists()
-
-
-def test_a_baseline_is_of_the_whole_suite(limited):
     assert limited.run("run", "policy.yaml", "--limit", "5", "--baseline", "b.json") == 2
     assert "--limit" in limited.err
 
