@@ -88,7 +88,6 @@ ENCODED = {"ascii": encoded("ascii"), "latin-1": encoded("latin-1")}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder in which most commands have something to do."""
     root = tmp_path_factory.mktemp("outputs")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -129,7 +128,6 @@ def test_every_command_is_walked():
 
 
 def ended(command, monkeypatch, out=io.StringIO, err=io.StringIO):
-    """Return the exit code and what was said, of a command with these streams."""
     with monkeypatch.context() as patch:
         streams = [make("w") if make is FULL.open else make() for make in (out, err)]
         patch.setattr(sys, "stdout", streams[0])

@@ -30,7 +30,6 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with a policy, its answers and a run."""
     root = tmp_path_factory.mktemp("signals")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)

@@ -31,8 +31,6 @@ GATES = """\
 
 
 class Workspace:
-    """Writes a policy and its answers, and calls the command line."""
-
     def __init__(self, root, capsys=None):
         self.root, self._capsys = root, capsys
         self.out = ""
@@ -116,7 +114,6 @@ class Workspace:
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch, capsys):
-    """Return a workspace in a folder of its own, which is the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
     space = Workspace(tmp_path, capsys)

@@ -29,8 +29,6 @@ def turns_away(row):
 
 
 class JudgedGate:
-    """Writes policy, judge and record into a workspace, and runs them."""
-
     def __init__(self, workspace, server):
         self.space, self.server, self.root = workspace, server, workspace.root
         self.answers = partial(workspace.respond, policy="p.yaml")

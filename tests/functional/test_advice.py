@@ -10,7 +10,6 @@ CHANGED = BOUND.replace("}", ", regression: {margin: 0.02}}")
 
 
 def texts(workspace):
-    """Return everything that a person reads of a run, in one line each."""
     pages = [(workspace.root / "out" / f"report.{kind}").read_text() for kind in ("md", "html")]
     return [" ".join(text.split()) for text in (workspace.out, *pages)]
 

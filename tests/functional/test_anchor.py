@@ -27,14 +27,11 @@ def turned(pairs):
 
 @pytest.fixture
 def pinned(once):
-    """Return a workspace whose first run is baseline and anchor."""
     return once("pinned", pin)
 
 
 @pytest.fixture
 def accepted_twice(once):
-    """Return one with two more baselines, each within the margin."""
-
     def make(space):
         pin(space)
         for day, pairs in ((2, 5), (3, 10)):

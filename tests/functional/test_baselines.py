@@ -25,8 +25,6 @@ GATES = """\
 
 @pytest.fixture
 def accepted(once):
-    """Return a workspace with an accepted baseline of fair answers."""
-
     def make(workspace):
         workspace.gate(fair, gates=GATES)
         workspace.accept("out", "--date", "2026-01-01")

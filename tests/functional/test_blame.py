@@ -57,8 +57,6 @@ def documents(*, poisoned=(), edited=False):
 
 
 class Project:
-    """A folder, or a repository with a folder for each version."""
-
     def __init__(self, workspace):
         self.root, self.space = workspace.root, workspace
 

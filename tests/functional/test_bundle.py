@@ -53,7 +53,6 @@ def add_text(workspace):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Return a folder with a run, its baseline, its anchor and its bundle; made once."""
     root = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -74,7 +73,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def ran(made, workspace):
-    """Return a workspace of the test's own with that run."""
     shutil.copytree(made, workspace.root, dirs_exist_ok=True)
     (workspace.root / "bundle.zip").unlink()
     return workspace
@@ -82,7 +80,6 @@ def ran(made, workspace):
 
 @pytest.fixture
 def path(made, tmp_path):
-    """Return a bundle that a test may break."""
     return shutil.copy(made / "bundle.zip", tmp_path / "bundle.zip")
 
 

@@ -212,7 +212,6 @@ def planted(place, changes):
 
 
 def sentences(text):
-    """Return what is said, without the place that stands before it."""
     lines = (line.removeprefix("fairgate: error: ") for line in text.splitlines())
     return {re.sub(r"^policies/p.yaml:[0-9]+:[0-9]+: ", "", line) for line in lines if line}
 

@@ -27,8 +27,6 @@ from fairgate.suites.suite import Suite
 
 
 class LengthOracle:
-    """A toy oracle: how many words an answer has."""
-
     id = "words/1"
 
     def stop(self):
@@ -94,8 +92,6 @@ class PingPolicy(SuiteModel):
 
 @dataclass(frozen=True)
 class PingSuite(Suite):
-    """A toy kind: each question must be answered with a yes."""
-
     policy: PingPolicy
     unstable_margin = 0.0
     columns = ("no",)

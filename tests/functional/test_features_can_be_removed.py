@@ -100,7 +100,6 @@ def house_without(removed, folder):
 
 
 def without_entry(text, removed):
-    """Return the catalogue without the lines of one feature."""
     (shipped,) = [
         one.value
         for one in ast.parse(text).body

@@ -14,8 +14,6 @@ def written(workspace):
 
 @pytest.fixture
 def run(once):
-    """Return a function that runs a policy whose bound is broken, with options."""
-
     def make(workspace):
         gates = "  - {metric: asr/generation/controlled, max: 0.1}\n"
         answer = lambda key: "negative" if "#race/" in key else "positive"  # noqa: E731

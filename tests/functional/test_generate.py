@@ -20,7 +20,6 @@ templates:
 
 
 def made(workspace, generator="genfair", *, limit, out="cases.jsonl", options=()):
-    """Generate cases; return the exit code."""
     command = ("generate", generator, "--limit", str(limit), "--out", out, *options)
     return workspace.run(*command)
 

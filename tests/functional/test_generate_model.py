@@ -19,7 +19,6 @@ PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]
 
 @pytest.fixture
 def generated(workspace):
-    """Return a function that generates with a model that answers by rule."""
     with chat_server() as server:
         endpoint = {"base_url": server.url, "model": "writer", "revision": "1"}
         file = {"generator": {"endpoint": endpoint, "decoding": {"temperature": 1.0}}}
@@ -77,7 +76,6 @@ def rows(root, name="pairs.jsonl"):
 
 
 def checked(generated, header, pairs):
-    """Check a file of these rows."""
     text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
     (generated.root / "pairs.jsonl").write_text(text)
     return generated.command("check", "pairs.jsonl")

@@ -23,7 +23,6 @@ gates:
 
 @pytest.fixture
 def gate(workspace):
-    """Return a function that writes policy and answers and runs the gate."""
     lines = [json.dumps(row) + "\n" for row in stated_sources()]
     (workspace.root / "sources.jsonl").write_text("".join(lines))
 

@@ -28,7 +28,6 @@ gates:
 
 @pytest.fixture
 def judged(workspace):
-    """Return a function that puts a system to a relation: exit code, record and what was said."""
     with judged_gate(workspace) as gate:
 
         def run(relation, script, answer):

@@ -62,7 +62,6 @@ def gate(workspace):
 
 
 def overall(record):
-    """Value and counts of all pairs."""
     return [
         (each["value"], each["decided"], each["inconclusive"])
         for each in record["measurements"]

@@ -50,7 +50,6 @@ def files_of(folder):
 
 
 def smallest(score, reach, kind="answers"):
-    """Target to the strength from which it is caught."""
     return {
         "/".join(item["mutant"]["where"].values()): item["smallest"]
         and item["smallest"]["strength"]
@@ -168,7 +167,6 @@ ITEM_GATES = """\
 
 @pytest.fixture
 def asked(workspace):
-    """Return a workspace with a run of question items of two categories, all answered rightly."""
     rows = [item(number, category) for category in ("age", "faith") for number in range(48)]
     (workspace.root / "items.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (workspace.root / "policy.yaml").write_text(

@@ -47,7 +47,6 @@ def chat():
 
 @pytest.fixture(params=PARTS)
 def project(request, tmp_path, monkeypatch, chat):
-    """Return a function that makes a part under test with a revision answer badly."""
     monkeypatch.chdir(tmp_path)
     rows = [
         {"id": f"s{n}", "text": f"Text number {n} is {'fine' if n % 2 else 'poor'}."}

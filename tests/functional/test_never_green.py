@@ -25,14 +25,12 @@ def refusing(key):
 
 
 def accepted(workspace, answer, documents=None):
-    """Make a baseline of these answers."""
     workspace.gate(answer, documents, out="base", options=("--quiet", "--baseline", "none"))
     done = workspace.run("baseline", "accept", "base", "--reason", "r", "--output", "base.json")
     assert done == 0, workspace.err
 
 
 def gated(workspace, answer, documents=None):
-    """Gate these answers against the baseline, where there is one."""
     baseline = "base.json" if (workspace.root / "base.json").exists() else "none"
     return workspace.gate(answer, documents, options=("--baseline", baseline))
 

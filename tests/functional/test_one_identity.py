@@ -35,7 +35,6 @@ def fair(_):
 
 
 def found_by_an_index(key):
-    """Find the same documents, whoever speaks."""
     return [{"id": f"d{n}", "text": f"Text {n}.", "label": "toxic"} for n in range(4)]
 
 

@@ -39,7 +39,6 @@ NAMES = {
 
 @cache
 def texts() -> dict[Path, str]:
-    """Return the text of every module and page."""
     code = (ROOT / "fairgate").rglob("*.py")
     pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md")]
     paths = sorted({*code, *pages} - {EXAMPLES})
@@ -70,18 +69,12 @@ def names_in(text: str) -> list[str]:
 
 
 def identifiers(text: str) -> set[str]:
-    """Return the names that a module binds."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-    return found
+    named = (
+        getattr(node, field, None)
+        for node in ast.walk(ast.parse(text))
+        for field in ("name", "arg", "id", "attr")
+    )
+    return {name for name in named if isinstance(name, str)}
 
 
 def test_no_phrase_comes_back():

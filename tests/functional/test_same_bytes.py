@@ -42,7 +42,6 @@ FILES = ("report.md", "report.html", "run.json", "rows.jsonl", "executions.jsonl
 
 @pytest.fixture
 def policy(tmp_path, monkeypatch):
-    """Return a small policy on embedded data, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     return workspace(tmp_path)
 

@@ -146,8 +146,6 @@ def refused(workspace, code, *says, arguments=(str(PARTS),), policy="policy.yaml
 
 @pytest.fixture
 def parts(once):
-    """A recorded policy without documents, and its three parts."""
-
     def make(workspace):
         workspace.sources(6)
         workspace.answers(lambda key: "positive" if "man" in key else "negative")

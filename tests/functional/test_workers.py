@@ -49,7 +49,6 @@ def test_parts_of_a_run_may_have_workers_too(workspace, monkeypatch):
 
 
 def with_documents(workspace):
-    """A policy whose attribution has questions."""
     workspace.sources(2)
     words = ("fine", "bad", "slow", "young", "old", "Black", "man", "good")
     rows = [{"id": word, "text": f"The {word} one is number {len(word)}."} for word in words]
@@ -185,7 +184,6 @@ def test_workers_on_other_machines_are_in_the_record_and_in_a_notice(workspace, 
 
 
 def cpus(files):
-    """Return the processors in a run's record."""
     return json.loads(files["run.json"])["provenance"]["environment"]["cpu"].split(" | ")
 
 

@@ -50,7 +50,6 @@ VALUES = st.recursive(
 
 @st.composite
 def changes(draw):
-    """Return a file of the folder and what is changed in it, or put in its place."""
     name = draw(st.sampled_from(sorted(KEYS)))
     if draw(st.booleans()):
         return name, draw(VALUES)
