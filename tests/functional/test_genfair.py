@@ -8,7 +8,7 @@ from zlib import crc32
 
 import pytest
 from fakes.classifiers import MEANS, write_classifier
-from kill_scripts import ANGRY, by_source, says, stated_sources
+from kill_scripts import ANGRY, angry_at_key, by_source, says, stated_sources
 
 POLICY = """\
 version: 1
@@ -57,9 +57,8 @@ def angry_at(*words):
     return lambda row: ANGRY if says(row["query"], *words) else by_source(row)
 
 
-def counterfactual(row):
-    """Angry at denied facts only: the follow-ups of MR7."""
-    return ANGRY if "mr7" in row["key"] and "/neutral/" not in row["key"] else by_source(row)
+counterfactual = angry_at_key("mr7")
+"""Angry at denied facts only."""
 
 
 @pytest.mark.whole

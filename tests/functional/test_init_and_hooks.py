@@ -50,9 +50,8 @@ def test_init_again_changes_nothing(workspace):
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 def test_init_for_recorded_answers(workspace, task):
     """The starter can be planned before there are answers; only `run` needs them."""
-    assert (
-        workspace.run("init", "--yes", "--name", "own", "--task", task, "--system", "recorded") == 0
-    )
+    command = ("init", "--yes", "--name", "own", "--task", task, "--system", "recorded")
+    assert workspace.run(*command) == 0
     assert "fairgate plan policies/own.yaml" in workspace.out
     assert workspace.run("check", "policies/own.yaml") == 0
     assert workspace.run("plan", "policies/own.yaml") == 0
@@ -62,12 +61,9 @@ def test_init_for_recorded_answers(workspace, task):
     labels = ["positive", "negative"] if task == "sentiment" else ["toxic", "non-toxic"]
     answers = workspace.root / "data" / "answers.jsonl"
     for differing in (1, 2):
-        answers.write_text(
-            "\n".join(
-                json.dumps({"key": key, "response": labels[int(key[5:7]) % differing]})
-                for key in keys
-            )
-        )
+        said = {key: labels[int(key[5:7]) % differing] for key in keys}
+        rows = [json.dumps({"key": key, "response": text}) for key, text in said.items()]
+        answers.write_text("\n".join(rows))
         # The starter's gate has no verdict on a system that always says the same.
         code = workspace.run("run", "policies/own.yaml")
         assert code == (5 if differing == 1 else 0), workspace.out + workspace.err

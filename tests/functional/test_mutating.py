@@ -106,14 +106,8 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
 
 
 def test_a_run_that_does_not_pass_is_no_start(workspace):
-    assert (
-        workspace.gate(
-            lambda key: "negative" if key.endswith("race/black") else "positive",
-            gates=STARTER,
-            options=("--quiet",),
-        )
-        == 1
-    )
+    answer = lambda key: "negative" if key.endswith("race/black") else "positive"  # noqa: E731
+    assert workspace.gate(answer, gates=STARTER) == 1
     assert workspace.run("mutate", "policy.yaml", "out", *QUICK) == 2
     assert "does not pass this policy" in workspace.err
     assert "asr/generation/controlled" in workspace.err
