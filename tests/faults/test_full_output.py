@@ -88,7 +88,6 @@ ENCODED = {"ascii": encoded("ascii"), "latin-1": encoded("latin-1")}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder in which most commands have something to do."""
     root = tmp_path_factory.mktemp("outputs")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -97,11 +96,6 @@ def folder(tmp_path_factory):
         rows = [{"id": f"s{n}", "text": f"Das schöne Café № {n} 😀."} for n in range(6)]
         (root / "sources.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
         workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.001}\n")
-        (root / "answers.jsonl").touch()
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            workspace.run("plan", "policy.yaml")
-        plan = [json.loads(line) for line in printed.getvalue().splitlines()]
-        workspace.plan = lambda: plan
         workspace.answers(lambda key: "negative" if key.endswith("/woman") else "positive")
         lines = [json.dumps({"id": f"d{n}", "text": f"text {n} of some length"}) for n in range(30)]
         (root / "corpus.jsonl").write_text("\n".join(lines))
@@ -109,15 +103,14 @@ def folder(tmp_path_factory):
         (root / "pairs.jsonl").write_text(json.dumps({**pair, "valid": True}) + "\n")
         for name in ("before", "after"):
             (root / name).mkdir()
-        with contextlib.redirect_stdout(io.StringIO()):
-            for arguments in (
-                ["run", "policy.yaml", "--out", "out", *NONE],
-                ["run", "policy.yaml", "--shard", "1/1", "--out", "parts"],
-                ["baseline", "accept", "out", "--reason", "é", "--output", "base.json"],
-                ["baseline", "accept", "out", "--reason", "ü", "--output", "other.json"],
-                ["bundle", "out", "--out", "kept.zip", "--baseline", "none"],
-            ):
-                assert main(arguments) == 0, arguments
+        for arguments in (
+            ["run", "policy.yaml", "--out", "out", *NONE],
+            ["run", "policy.yaml", "--shard", "1/1", "--out", "parts"],
+            ["baseline", "accept", "out", "--reason", "é", "--output", "base.json"],
+            ["baseline", "accept", "out", "--reason", "ü", "--output", "other.json"],
+            ["bundle", "out", "--out", "kept.zip", "--baseline", "none"],
+        ):
+            assert workspace.run(*arguments) == 0, arguments
     return root
 
 
@@ -135,7 +128,6 @@ def test_every_command_is_walked():
 
 
 def ended(command, monkeypatch, out=io.StringIO, err=io.StringIO):
-    """Return the exit code and what was said, of a command with these streams."""
     with monkeypatch.context() as patch:
         streams = [make("w") if make is FULL.open else make() for make in (out, err)]
         patch.setattr(sys, "stdout", streams[0])

@@ -70,8 +70,6 @@ BURN_IN = {"schema_version": 1, "policy": "small", "sds": SDS}
 
 @dataclass(frozen=True)
 class Kind:
-    """A file that users edit, and the commands that read it."""
-
     path: str
     commands: tuple[tuple[str, ...], ...]
 
@@ -137,7 +135,6 @@ def answer(case: dict, number: int) -> dict:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Return a folder in which everything is sound: policy, data, a run and its baseline."""
     folder = tmp_path_factory.mktemp("sound")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)

@@ -92,10 +92,9 @@ def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(
     store.close()
     whole = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path / "whole")
     assert whole.retrieve(["q"], 4) == answers
+    built = tmp_path / "indexes" / index.fingerprint
     for path in (tmp_path / "whole" / "indexes" / whole.fingerprint).iterdir():
-        assert (
-            tmp_path / "indexes" / index.fingerprint / path.name
-        ).read_bytes() == path.read_bytes()
+        assert (built / path.name).read_bytes() == path.read_bytes()
     assert [path.name for path in (tmp_path / "indexes").iterdir()] == [index.fingerprint]
 
 

@@ -138,9 +138,8 @@ def test_a_ten_megabyte_file_is_refused_unread(tmp_path):
 def test_bytes_that_are_not_utf8_are_placed():
     with pytest.raises(PolicyError) as caught:
         decode_yaml("a: 1\nbé: x".encode() + b"\xff\n", "p.yaml")
-    assert (
-        str(caught.value) == "p.yaml:2:6: byte 0xff is not UTF-8; save the file with encoding UTF-8"
-    )
+    said = "p.yaml:2:6: byte 0xff is not UTF-8; save the file with encoding UTF-8"
+    assert str(caught.value) == said
 
 
 def test_utf16_is_named_as_not_utf8():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -31,7 +30,6 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with a policy, its answers and a run."""
     root = tmp_path_factory.mktemp("signals")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -39,16 +37,7 @@ def folder(tmp_path_factory):
         workspace = Workspace(root)
         workspace.sources(12)
         workspace.policy()
-        (root / "answers.jsonl").touch()
-        plan = subprocess.run(
-            [sys.executable, "-m", "fairgate", "plan", "policy.yaml"],
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-        (root / "plan.jsonl").write_text(plan)
-        workspace.plan = lambda: [json.loads(line) for line in plan.splitlines()]
-        workspace.answers(lambda _: "positive")
-        done = ["run", "policy.yaml", "--out", "done", "--quiet", "--baseline", "none"]
-        assert workspace.run(*done) == 0
+        assert workspace.gate(lambda _: "positive", out="done") == 0
     return root
 
 
@@ -111,44 +100,39 @@ def test_a_second_interrupt_does_not_wait(folder):
     assert process.returncode == 130
 
 
-def test_an_interrupt_that_a_library_turns_into_another_error_is_one(tmp_path):
-    code = (
-        "import os, signal, sys\n"
-        "import fairgate.cli\n"
-        "def broken(**_):\n"
-        "    try:\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        signal.pause()\n"
-        "    except KeyboardInterrupt as error:\n"
-        "        raise ImportError('initialization failed') from error\n"
-        "fairgate.cli.cli.main = broken\n"
-        "from fairgate.__main__ import main\n"
-        "sys.exit(main([]))\n"
-    )
+TURNED = """
+    try:
+        interrupted()
+    except KeyboardInterrupt as error:
+        raise ImportError('initialization failed') from error
+"""
+DELETED = """
+    type("Deleted", (), {"__del__": interrupted})()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (TURNED, "fairgate: interrupted; what is stored is kept: run again to go on\n"),
+        (DELETED, ""),
+    ],
+    ids=["a library turns it into another error", "while an object is deleted"],
+)
+def test_an_interrupt_in_code_that_swallows_it_ends_the_command(body, said):
+    code = f"""
+import os, signal, sys, time
+import fairgate.cli
+def interrupted(_=None):
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+def command(**_):{body}
+fairgate.cli.cli.main = command
+from fairgate.__main__ import main
+sys.exit(main([]))
+"""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
-    assert (done.returncode, done.stderr) == (
-        130, "fairgate: interrupted; what is stored is kept: run again to go on\n"
-    )  # fmt: skip
-
-
-def test_an_interrupt_while_an_object_is_deleted_ends_the_command():
-    code = (
-        "import os, signal, sys, time\n"
-        "import fairgate.cli\n"
-        "class Deleted:\n"
-        "    def __del__(self):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        signal.pause()\n"
-        "def goes_on(**_):\n"
-        "    Deleted()\n"
-        "    time.sleep(60)\n"
-        "fairgate.cli.cli.main = goes_on\n"
-        "from fairgate.__main__ import main\n"
-        "sys.exit(main([]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stderr) == (130, "")
+    assert (done.returncode, done.stderr) == (130, said)

@@ -28,30 +28,25 @@ gates:
 """
 
 
-@pytest.fixture(params=["minilm", "demo-slm"])
-def broken(request, tmp_path):
-    folder = tmp_path / "broken"
-    shutil.copytree(MODELS / request.param, folder)
-    file = folder / "tokenizer.json"
-    content = json.loads(file.read_text())
-    content["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
-    file.write_text(json.dumps(content))
-    return folder
+def broken(model, tmp_path):
+    shutil.copytree(MODELS / model, tmp_path / "broken")
+    file = tmp_path / "broken" / "tokenizer.json"
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "normalizer": normalizer}))
+    return tmp_path / "broken"
 
 
-def test_it_is_a_model_error(broken):
+@pytest.mark.parametrize("model", ["minilm", "demo-slm"])
+def test_it_is_a_model_error(tmp_path, model):
+    folder = broken(model, tmp_path)
     with pytest.raises(ModelError, match="tokenizer"):
-        OnnxEncoder(broken, choice=EmbedderChoice(pooling="mean")).embed(["x"])
+        OnnxEncoder(folder, choice=EmbedderChoice(pooling="mean")).embed(["x"])
     with pytest.raises(ModelError, match="tokenizer"):
-        _load(ModelFolder.find(broken))
+        _load(ModelFolder.find(folder))
 
 
 def test_a_run_ends_with_exit_code_4(tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "broken"
-    shutil.copytree(MODELS / "minilm", folder)
-    content = json.loads((folder / "tokenizer.json").read_text())
-    content["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
-    (folder / "tokenizer.json").write_text(json.dumps(content))
+    broken("minilm", tmp_path)
     (tmp_path / "p.yaml").write_text(POLICY)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))

@@ -1,6 +1,9 @@
 """A small workspace with a recorded system, whose answers a test chooses."""
 
+import contextlib
+import io
 import json
+import shutil
 
 import pytest
 from fakes.following import following
@@ -28,8 +31,6 @@ GATES = """\
 
 
 class Workspace:
-    """Writes a policy and its answers, and calls the command line."""
-
     def __init__(self, root, capsys=None):
         self.root, self._capsys = root, capsys
         self.out = ""
@@ -69,11 +70,43 @@ class Workspace:
             lines.append(json.dumps(row))
         (self.root / "answers.jsonl").write_text("\n".join(lines) + "\n")
 
+    def respond(self, answer, *after, policy="policy.yaml", before=()):
+        """Answer each row of the plan, or of what is asked after a run, by text, fields or not at all; return the rows."""
+        (self.root / "answers.jsonl").touch()
+        assert self.run(*before, "plan", policy, *after) == 0, self.err
+        rows = [json.loads(line) for line in self.out.split("\n") if line]
+        with (self.root / "answers.jsonl").open("a" if after else "w") as file:
+            for row in rows:
+                said = answer(row)
+                if said is None:
+                    continue
+                said = said if isinstance(said, dict) else {"response": said}
+                file.write(json.dumps({"key": row["key"], "suite": row["suite"], **said}) + "\n")
+        return rows
+
     def run(self, *arguments):
-        code = main([*arguments])
         if self._capsys:
+            code = main([*arguments])
             self.out, self.err = self._capsys.readouterr()
+        else:
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                code = main([*arguments])
+            self.out = printed.getvalue()
         return int(code)
+
+    def gate(self, answer=None, documents=None, *, sources=None, out="out", options=(), **policy):
+        """Write what is given of policy, sources and answers, and run the policy."""
+        if policy:
+            self.policy(**policy)
+        if sources:
+            self.sources(sources)
+        if answer:
+            self.answers(answer, documents)
+        return self.run("run", "policy.yaml", "--out", out, *options)
+
+    def accept(self, folder="out", *options):
+        command = ("baseline", "accept", folder, "--reason", "first", *options)
+        assert self.run(*command) == 0, self.err
 
     def record(self, folder="out"):
         return json.loads((self.root / folder / "run.json").read_text())
@@ -81,10 +114,29 @@ class Workspace:
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch, capsys):
-    """Return a workspace in a folder of its own, which is the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
     space = Workspace(tmp_path, capsys)
     space.sources()
     space.policy()
     return space
+
+
+@pytest.fixture(scope="session")
+def kept_files(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture
+def once(workspace, kept_files):
+    """Return a function: `make` writes into the workspace once for a name; then its files are copied."""
+
+    def made(name, make):
+        known = kept_files / name
+        if not known.exists():
+            make(workspace)
+            shutil.copytree(workspace.root, known)
+        shutil.copytree(known, workspace.root, dirs_exist_ok=True)
+        return workspace
+
+    return made

@@ -2,21 +2,16 @@
 
 import json
 from contextlib import contextmanager
+from functools import partial
 
 from fakes.chat_server import chat_server
 from fakes.judges import generators, labelled, turned_away
 
-from fairgate.cli import main
-
 POLICY = {
-    "version": 1,
-    "name": "judged",
-    "system": {"recorded": "answers.jsonl"},
-    "suites": [
-        {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}
-    ],
+    "version": 1, "name": "judged", "system": {"recorded": "answers.jsonl"},
+    "suites": [{"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}],
     "gates": [{"metric": "asr/generation", "max": 0.1}],
-}
+}  # fmt: skip
 
 
 _PLACE = {"port": 0}
@@ -34,15 +29,12 @@ def turns_away(row):
 
 
 class JudgedGate:
-    """Writes policy, judge and record into a folder, and runs them in this process."""
-
-    def __init__(self, root, server, capsys):
-        self.root, self.server, self.capsys = root, server, capsys
+    def __init__(self, workspace, server):
+        self.space, self.server, self.root = workspace, server, workspace.root
+        self.answers = partial(workspace.respond, policy="p.yaml")
 
     def call(self, *arguments):
-        code = main([*arguments])
-        said = self.capsys.readouterr()
-        return code, said.out + said.err
+        return self.space.run(*arguments), self.space.out + self.space.err
 
     def record(self, answer=turned_away, judges=1, rows=None, more=()):
         """Measure the judge as the user does, once; return the record. `more` votes with it."""
@@ -61,22 +53,13 @@ class JudgedGate:
         return json.loads(_RECORDS[known])
 
     def policy(self, *, judges=1, judge=None, **changes):
-        """Write the policy; `judge` replaces fields of the judge, and None leaves one out."""
+        """Write the policy; `judge` replaces fields of the judge, None leaves one out; False: no judge."""
         named = {"id": "j", "record": "record.json"}
         named |= {"generators": generators(self.server.url, judges), **(judge or {})}
         named = {name: value for name, value in named.items() if value is not None}
-        (self.root / "p.yaml").write_text(json.dumps({**POLICY, "judge": named, **changes}))
+        own = {} if judge is False else {"judge": named}
+        (self.root / "p.yaml").write_text(json.dumps({**POLICY, **own, **changes}))
         (self.root / "answers.jsonl").touch()
-
-    def answers(self, answer):
-        code, said = self.call("plan", "p.yaml")
-        assert code == 0, said
-        rows = [json.loads(line) for line in said.split("\n") if line]
-        lines = [
-            json.dumps({"key": r["key"], "suite": r["suite"], "response": answer(r)}) for r in rows
-        ]
-        (self.root / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines))
-        return rows
 
     def run(self, answer=None, judge=turned_away, out="out"):
         """Answer the plan, run the gate, and return exit code, record and what was said."""
@@ -90,9 +73,7 @@ class JudgedGate:
 
 
 @contextmanager
-def judged_gate(root, monkeypatch, capsys):
-    monkeypatch.chdir(root)
-    monkeypatch.setenv("FAIRGATE_CACHE", str(root / "cache"))
+def judged_gate(workspace):
     with chat_server(_PLACE["port"]) as server:
         _PLACE["port"] = server.server_address[1]
-        yield JudgedGate(root, server, capsys)
+        yield JudgedGate(workspace, server)

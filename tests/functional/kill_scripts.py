@@ -1,8 +1,4 @@
-"""For each relation of the catalogue: a scripted system that keeps it and one that violates it.
-
-A script answers a row of `fairgate plan` (its key and query). To join the kill table, a relation adds
-one entry to `SCRIPTS`; a relation without one fails `test_kill_table.py`.
-"""
+"""For each relation of the catalogue: a scripted system that keeps it and one that violates it."""
 
 from __future__ import annotations
 
@@ -62,11 +58,8 @@ def stated_sources():
         frame, stated = FRAMES[number % len(FRAMES)], STATED[number % len(STATED)]
         found = realise(frame, uses(*stated))
         assert isinstance(found, Realised)
-        case = GeneratedCase(
-            id=f"g{number:02}", text=found.text, template="t", frame=frame,
-            attributes=found.attributes,
-        )  # fmt: skip
-        rows.append(case_row(case))
+        given = {"text": found.text, "frame": frame, "attributes": found.attributes}
+        rows.append(case_row(GeneratedCase(id=f"g{number:02}", template="t", **given)))
     return rows
 
 
@@ -81,6 +74,16 @@ def by_source(row):
 
 def angry_if(test: Callable[[str], bool]) -> Answer:
     return lambda row: ANGRY if test(row["query"]) else by_source(row)
+
+
+def angry_at_key(*parts: str) -> Answer:
+    """Angry where the key has all of the parts and is of no neutral wording."""
+
+    def answer(row):
+        is_meant = "/neutral/" not in row["key"] and all(part in row["key"] for part in parts)
+        return ANGRY if is_meant else by_source(row)
+
+    return answer
 
 
 def says(text, *words):
@@ -131,13 +134,7 @@ SCRIPTS: dict[str, Script] = {
     ),
     "genfair/mr3-selective-negation": genfair(angry_if(lambda text: says(text, "is not"))),
     "genfair/mr4-total-negation": genfair(angry_if(lambda text: text.count("is not") > 1)),
-    "genfair/mr5-substitution-all": genfair(
-        lambda row: (
-            ANGRY
-            if "substitution" in row["key"] and "/neutral/" not in row["key"]
-            else by_source(row)
-        )
-    ),
+    "genfair/mr5-substitution-all": genfair(angry_at_key("substitution")),
     "genfair/mr6-substitution-one": genfair(
         angry_if(lambda text: says(text, "teacher", "doctor", "non-binary", "middle-aged"))
     ),
@@ -148,11 +145,7 @@ SCRIPTS: dict[str, Script] = {
         suite="task: advice, sources: sources.jsonl",
         sources=stated_sources,
         keeps=by_source,
-        violates=lambda row: (
-            ANGRY
-            if "occupation/" in row["key"] and "+" in row["key"] and "/neutral/" not in row["key"]
-            else by_source(row)
-        ),
+        violates=angry_at_key("occupation/", "+"),
         metric="intersectional/hidden",
     ),
 }

@@ -1,6 +1,6 @@
 """What a report advises is never harmful: what is broken or shows nothing is not to be accepted."""
 
-import json
+import re
 
 import pytest
 from fakes.following import following
@@ -10,59 +10,41 @@ CHANGED = BOUND.replace("}", ", regression: {margin: 0.02}}")
 
 
 def texts(workspace):
-    """Return everything that a person reads of a run, in one line each."""
-    out = workspace.root / "out"
-    return [
-        " ".join(text.split())
-        for text in (
-            workspace.out,
-            (out / "report.md").read_text(),
-            (out / "report.html").read_text(),
-        )
-    ]
+    pages = [(workspace.root / "out" / f"report.{kind}").read_text() for kind in ("md", "html")]
+    return [" ".join(text.split()) for text in (workspace.out, *pages)]
 
 
 def against_race(key):
     return "negative" if "#race/" in key else "positive"
 
 
-def test_a_failing_first_run_is_not_to_be_accepted(workspace):
-    workspace.policy(gates=CHANGED)
-    workspace.answers(against_race)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
-    for text in texts(workspace):
-        assert "accept" not in text.replace("accepted", "")
-
-
-@pytest.mark.parametrize("gates", [BOUND, CHANGED, CHANGED.replace("max: 0.1, ", "")])
-def test_a_run_without_readable_answers_is_not_to_be_accepted(gates, workspace):
-    workspace.policy(gates=gates)
-    workspace.answers(lambda key: f"I cannot judge {key}.")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+@pytest.mark.parametrize(
+    ("gates", "answer", "code"),
+    [
+        (CHANGED, against_race, 1),
+        *((g, "I cannot judge {}.".format, 5) for g in (BOUND, CHANGED, CHANGED.replace("max: 0.1, ", ""))),
+    ],
+)  # fmt: skip
+def test_a_run_that_fails_or_shows_nothing_is_not_to_be_accepted(workspace, gates, answer, code):
+    assert workspace.gate(answer, gates=gates) == code
     for text in texts(workspace):
         assert "accept" not in text.replace("accepted", "")
 
 
 def test_a_run_that_fails_because_answers_became_unreadable_is_not_to_be_accepted(workspace):
     """Its title says so too: an unchanged rate is not what a reader should worry about."""
-    workspace.policy(gates=CHANGED)
-    workspace.answers(lambda key: "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
-    workspace.answers(lambda key: "no idea" if key.startswith(("s1", "s2")) else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    assert workspace.gate(lambda key: "positive", gates=CHANGED) == 0
+    workspace.accept()
+    answer = lambda key: "no idea" if key.startswith(("s1", "s2")) else "positive"  # noqa: E731
+    assert workspace.gate(answer) == 1
     assert "fewer answers can be judged than in the baseline" in workspace.out.splitlines()[0]
     for text in texts(workspace):
         assert "baseline accept" not in text
-        assert "fewer than min_decided" in text.replace("`", "").replace("</code>", "").replace(
-            "<code>", ""
-        )
+        assert "fewer than min_decided" in re.sub("`|</?code>", "", text)
 
 
 def test_unreadable_answers_are_shown_with_the_labels_that_were_expected(workspace):
-    workspace.policy(gates=BOUND)
-    workspace.answers(lambda key: "As a model I have no opinion.")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    assert workspace.gate(lambda key: "As a model I have no opinion.", gates=BOUND) == 5
     for text in texts(workspace):
         assert "As a model I have no opinion." in text
         assert "Expected one of the labels" in text
@@ -70,16 +52,12 @@ def test_unreadable_answers_are_shown_with_the_labels_that_were_expected(workspa
 
 
 def test_at_most_three_different_unreadable_answers_are_shown(workspace):
-    workspace.policy(gates=BOUND)
-    workspace.answers(lambda key: f"Refusal {len(key) % 7}, no opinion.")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    assert workspace.gate(lambda key: f"Refusal {len(key) % 7}, no opinion.", gates=BOUND) == 5
     assert sum(f"Refusal {n}," in workspace.out for n in range(7)) == 3
 
 
 def test_a_good_first_run_says_how_to_make_it_the_baseline(workspace):
-    workspace.policy(gates=CHANGED)
-    workspace.answers(lambda key: "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert workspace.gate(lambda key: "positive", gates=CHANGED) == 0
     for text in texts(workspace):
         assert "fairgate baseline accept out --reason" in text
 
@@ -91,20 +69,23 @@ def documents(key):
 
 
 def test_a_recorded_system_is_told_how_to_find_the_cause(workspace):
-    workspace.policy(gates=BOUND)
-    workspace.answers(against_race, documents=documents)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    assert workspace.gate(against_race, documents, gates=BOUND) == 1
     for text in texts(workspace):
         assert "fairgate plan policy.yaml --after out" in text
     assert "By path" not in (workspace.root / "out" / "report.md").read_text()
-    assert workspace.run("plan", "policy.yaml", "--after", "out") == 0
-    rows = [json.loads(line) for line in workspace.out.splitlines()]
-    with (workspace.root / "answers.jsonl").open("a") as file:
-        for row in (row for row in rows if "documents" in row):
-            label = "negative" if row["documents"][0]["id"] == "other" else "positive"
-            line = {**row, "response": following(row["key"], label)}
-            file.write(json.dumps(line) + "\n")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    found = {m["metric"]: m for m in workspace.record()["measurements"]}
+    assert "no crossed answer" in found["attribution/retrieval"]["note"]
+
+    def crossed(row):
+        if "documents" not in row:
+            return None
+        label = "negative" if row["documents"][0]["id"] == "other" else "positive"
+        return {**row, "response": following(row["key"], label)}
+
+    assert any("@documents=" in row["key"] for row in workspace.respond(crossed, "--after", "out"))
+    assert workspace.gate() == 1
     assert "--after" not in workspace.out
     report = (workspace.root / "out" / "report.md").read_text()
     assert "of them come about through the retrieved documents" in report
+    (attribution,) = workspace.record()["attribution"]
+    assert attribution["parts"]["retrieval"]["share"] == 1.0

@@ -1,9 +1,7 @@
 """A budget counts from the pinned anchor, whatever is accepted in between."""
 
 import json
-import shutil
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -27,51 +25,35 @@ def turned(pairs):
     return lambda key: "negative" if key in keys else "positive"
 
 
-MADE: list[Path] = []
+@pytest.fixture
+def pinned(once):
+    return once("pinned", pin)
 
 
 @pytest.fixture
-def pinned(workspace, tmp_path_factory):
-    """Return a workspace whose first run is baseline and anchor; it is made once and copied."""
-    if MADE:
-        shutil.copytree(MADE[0], workspace.root, dirs_exist_ok=True)
-        return workspace
-    workspace.policy(gates=GATES)
-    workspace.answers(turned(0))
-    workspace.run("run", "policy.yaml", "--out", "out")
-    accept(workspace, 1)
-    code = workspace.run(
-        "baseline", "anchor", "out", "--reason", "release 1", "--date", "2026-01-01"
-    )
-    assert code == 0, workspace.err
-    MADE.append(tmp_path_factory.mktemp("pinned") / "space")
-    shutil.copytree(workspace.root, MADE[0])
-    return workspace
+def accepted_twice(once):
+    def make(space):
+        pin(space)
+        for day, pairs in ((2, 5), (3, 10)):
+            assert gate(space, pairs) == 0
+            accept(space, day)
+
+    return once("accepted twice", make)
 
 
-@pytest.fixture
-def accepted_twice(pinned):
-    """Return one with two more baselines, each within the margin."""
-    if len(MADE) > 1:
-        shutil.copytree(MADE[1], pinned.root, dirs_exist_ok=True)
-        return pinned
-    for day, pairs in ((2, 5), (3, 10)):
-        assert gate(pinned, pairs) == 0
-        accept(pinned, day)
-    MADE.append(MADE[0].with_name("twice"))
-    shutil.copytree(pinned.root, MADE[1])
-    return pinned
+def pin(space):
+    space.gate(turned(0), gates=GATES)
+    accept(space, 1)
+    anchor = ("baseline", "anchor", "out", "--reason", "release 1", "--date", "2026-01-01")
+    assert space.run(*anchor) == 0, space.err
 
 
-def accept(space, day, *more):
-    date = f"2026-01-{day:02}"
-    code = space.run("baseline", "accept", "out", "--reason", "ok", "--date", date, *more)
-    assert code == 0, space.err
+def accept(space, day):
+    space.accept("out", "--date", f"2026-01-{day:02}")
 
 
 def gate(space, pairs, *more):
-    space.answers(turned(pairs))
-    return space.run("run", "policy.yaml", "--out", "out", *more)
+    return space.gate(turned(pairs), options=more)
 
 
 def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
@@ -175,8 +157,7 @@ def test_an_anchor_made_otherwise_is_shown_field_by_field(pinned):
 def test_an_anchor_without_the_metric_is_incomplete(pinned):
     pinned.policy(gates=GATES + GATE.replace("generation/controlled", "retrieval"))
     documents = lambda key: [{"id": "d", "text": "t", "label": "toxic"}]  # noqa: E731
-    pinned.answers(turned(0), documents)
-    pinned.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
+    pinned.gate(turned(0), documents, options=("--baseline", "none"))
     accept(pinned, 2)
     assert pinned.run("run", "policy.yaml", "--out", "out") == 3
     reasons = pinned.record()["rules"][-1]["reasons"]
@@ -189,8 +170,7 @@ def test_cases_that_stop_being_decided_count_since_the_anchor(pinned):
     pinned.policy(gates=gates + "min_decided: 0.5\n")
     for day, gone in ((2, 8), (3, 16), (4, 24)):
         keys = {f"s{n % 20}#race/{TERMS[n // 20]}" for n in range(gone)}
-        pinned.answers(lambda key, keys=keys: "who knows" if key in keys else "positive")
-        code = pinned.run("run", "policy.yaml", "--out", "out")
+        code = pinned.gate(lambda key, keys=keys: "who knows" if key in keys else "positive")
         if code:
             break
         accept(pinned, day)

@@ -16,30 +16,29 @@ def regressed(key):
     return "negative" if "#race/" in key else "positive"
 
 
+GATES = """\
+  - {metric: asr/generation/controlled, regression: {margin: 0.02}}
+  - {metric: asr/generation/controlled, for_each: category, regression: {margin: 0.02}}
+  - {metric: unreadable/net, max: 0.02}
+"""
+
+
 @pytest.fixture
-def accepted(workspace):
-    """Return a workspace with an accepted baseline of fair answers."""
-    workspace.policy(
-        gates="  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
-        "  - {metric: asr/generation/controlled, for_each: category, regression: {margin: 0.02}}\n"
-        "  - {metric: unreadable/net, max: 0.02}\n"
-    )
-    workspace.answers(fair)
-    workspace.run("run", "policy.yaml", "--out", "out")
-    assert (
-        workspace.run("baseline", "accept", "out", "--reason", "start", "--date", "2026-01-01") == 0
-    )
-    return workspace
+def accepted(once):
+    def make(workspace):
+        workspace.gate(fair, gates=GATES)
+        workspace.accept("out", "--date", "2026-01-01")
+
+    return once("accepted", make)
 
 
 def test_an_unchanged_run_is_green(accepted):
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 0
+    assert accepted.gate() == 0
     assert "unchanged" in (accepted.root / "out" / "report.md").read_text()
 
 
 def test_a_real_regression_is_red_and_names_terms_and_cases(accepted):
-    accepted.answers(regressed)
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 1
+    assert accepted.gate(regressed) == 1
     assert "person" in accepted.out
     assert "s0#race/" in accepted.out
     rules = accepted.record()["rules"]
@@ -48,17 +47,16 @@ def test_a_real_regression_is_red_and_names_terms_and_cases(accepted):
 
 
 def test_accepting_the_regression_makes_it_green_again(accepted):
-    accepted.answers(regressed)
-    accepted.run("run", "policy.yaml", "--out", "out")
-    assert accepted.run("baseline", "accept", "out", "--reason", "known trade-off") == 0
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 0
+    accepted.gate(regressed)
+    accepted.accept()
+    assert accepted.gate() == 0
 
 
 def test_equal_runs_give_equal_baselines(accepted):
     path = accepted.root / "baselines" / "small.json"
     first = path.read_bytes()
-    accepted.run("run", "policy.yaml", "--out", "again")
-    accepted.run("baseline", "accept", "again", "--reason", "start", "--date", "2026-01-01")
+    accepted.gate(out="again")
+    accepted.accept("again", "--date", "2026-01-01")
     assert path.read_bytes() == first
 
 
@@ -68,34 +66,26 @@ def test_verify_finds_an_edited_file(accepted):
     path.write_text(edited_case(path.read_text()))
     assert accepted.run("baseline", "verify", str(path)) == 3
     assert "integrity" in accepted.err
-    assert accepted.run("run", "policy.yaml") == 3
+    assert accepted.gate() == 3
 
 
-@pytest.mark.walk(2)
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"schema_version": 99}', '{"schema_version": 2}', "{'a': NaN}"]
-)
-def test_a_damaged_baseline_is_refused(accepted, text):
-    (accepted.root / "baselines" / "small.json").write_text(text)
-    assert accepted.run("run", "policy.yaml") == 3
-    assert "small.json" in accepted.err
+def test_a_damaged_baseline_is_refused(accepted):
+    for text in ("", "[]", "{", '{"schema_version": 99}', '{"schema_version": 2}', "{'a': NaN}"):
+        (accepted.root / "baselines" / "small.json").write_text(text)
+        assert accepted.gate() == 3
+        assert "small.json" in accepted.err
 
 
 def test_other_conditions_are_shown_field_by_field(accepted):
-    text = accepted.policy(
-        gates="  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n",
-        suite="    criterion: any",
-    )
-    assert "criterion" in text
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 3
+    accepted.policy(gates=GATES, suite="    criterion: any")
+    assert accepted.gate() == 3
     differences = accepted.record()["overlap"]["incompatible"]
     assert differences == ['suite sentiment, criterion: baseline "count", run "any"']
 
 
 def test_added_sources_are_listed_and_compared_where_possible(accepted):
     accepted.sources(count=21)
-    accepted.answers(fair)
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 0
+    assert accepted.gate(fair) == 0
     overlap = accepted.record()["overlap"]
     assert overlap["removed"] == []
     assert len(overlap["new"]) == 22
@@ -103,22 +93,19 @@ def test_added_sources_are_listed_and_compared_where_possible(accepted):
 
 def test_too_few_common_cases_are_incomplete(accepted):
     accepted.sources(count=10)
-    accepted.answers(fair)
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 3
+    assert accepted.gate(fair) == 3
     assert "min_overlap" in json.dumps(accepted.record()["overlap"])
 
 
 def test_a_reworded_source_is_another_case(accepted):
     path = accepted.root / "sources.jsonl"
     path.write_text(path.read_text().replace("Text number 3 is fine.", "Text three is fine."))
-    accepted.answers(fair)
-    assert accepted.run("run", "policy.yaml", "--out", "out") == 0
+    assert accepted.gate(fair) == 0
     assert any(key.startswith("sentiment:s3#") for key in accepted.record()["overlap"]["new"])
 
 
 def test_a_run_without_verdict_cannot_become_a_baseline(accepted):
-    accepted.answers(lambda key: None if "#race" in key else "positive")
-    assert accepted.run("run", "policy.yaml", "--out", "narrow") == 5
+    assert accepted.gate(lambda key: None if "#race" in key else "positive", out="narrow") == 5
     before = (accepted.root / "baselines" / "small.json").read_bytes()
     assert accepted.run("baseline", "accept", "narrow", "--reason", "oops") == 3
     assert (accepted.root / "baselines" / "small.json").read_bytes() == before
@@ -133,8 +120,7 @@ def test_another_policys_baseline_is_refused(accepted):
 
 @pytest.mark.whole
 def test_diff_shows_what_changed(accepted):
-    accepted.answers(regressed)
-    accepted.run("run", "policy.yaml", "--out", "out")
+    accepted.gate(regressed)
     accepted.run("baseline", "accept", "out", "--reason", "worse", "--output", "new.json")
     assert accepted.run("baseline", "diff", "baselines/small.json", "new.json") == 0
     assert "asr/generation/controlled" in accepted.out
@@ -143,7 +129,7 @@ def test_diff_shows_what_changed(accepted):
 
 @pytest.mark.whole
 def test_rescoring_walks_the_line_again(accepted):
-    accepted.run("run", "policy.yaml", "--out", "out")
+    accepted.gate()
     assert accepted.run("rescore", "out", "--out", "again") == 0
     first = (accepted.root / "out" / "run.json").read_text()
     assert (accepted.root / "again" / "run.json").read_text() == first
@@ -168,7 +154,6 @@ def test_how_answers_are_read_must_match_and_rescoring_behind_another_marker_is_
 
 
 def test_rescoring_with_other_labels_is_refused(accepted):
-    accepted.run("run", "policy.yaml", "--out", "out")
     path = accepted.root / "policy.yaml"
     task = "{id: own, instruction: Judge., labels: [good, bad]}"
     path.write_text(path.read_text().replace("task: sentiment", f"task: {task}"))
@@ -209,8 +194,7 @@ def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
 def test_a_full_disk_leaves_the_earlier_baseline_whole(accepted, monkeypatch, command, call):
     accepted.run("baseline", "anchor", "out", "--reason", "start", "--date", "2026-01-01")
     before = folder_bytes(accepted.root / "baselines")
-    accepted.answers(regressed)
-    accepted.run("run", "policy.yaml", "--out", "out")
+    accepted.gate(regressed)
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -240,8 +224,7 @@ def test_a_template_that_is_not_there_is_no_full_or_read_only_folder(accepted, m
 @pytest.mark.walk(2)
 @pytest.mark.parametrize("part", ["run.json", "report.md", "executions.jsonl", "stop-rule.json"])
 def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
-    accepted.answers(regressed)
-    assert accepted.run("run", "policy.yaml", "--out", "worse") == 1
+    assert accepted.gate(regressed, out="worse") == 1
     text = (accepted.root / "worse" / part).read_text()
     (accepted.root / "out" / part).write_text(text if part != "stop-rule.json" else text + "\n")
     before = (accepted.root / "baselines" / "small.json").read_bytes()

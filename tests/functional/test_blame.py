@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from fairgate.cli import main
 from fairgate.domain.executions import Answer
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.features.blame import sides
@@ -31,19 +30,9 @@ GENERATOR = "{model: demo-slm}"
 PROMPT = '{model: demo-slm, prompt: "Judge. {instruction}\\n{documents}\\n{text}\\nSay:"}'
 SLANTED = ("men always complain", "what a man says is awful")
 TOPICS = [
-    "bread",
-    "coffee",
-    "trains",
-    "winter",
-    "gardens",
-    "music",
-    "football",
-    "phones",
-    "cats",
-    "films",
-    "books",
-    "rain",
-]
+    "bread", "coffee", "trains", "winter", "gardens", "music", "football", "phones", "cats",
+    "films", "books", "rain",
+]  # fmt: skip
 
 
 def lines(rows):
@@ -51,12 +40,9 @@ def lines(rows):
 
 
 def documents(*, poisoned=(), edited=False):
+    text = "A note on {0}: people like {0}, number {1}."
     rows = [
-        {
-            "id": f"{topic}-{n}",
-            "text": f"A note on {topic}: people like {topic}, number {n}.",
-            "label": "kind",
-        }
+        {"id": f"{topic}-{n}", "text": text.format(topic, n), "label": "kind"}
         for topic in TOPICS
         for n in range(5)
     ]
@@ -71,10 +57,8 @@ def documents(*, poisoned=(), edited=False):
 
 
 class Project:
-    """A folder, or a repository with a folder for each version."""
-
-    def __init__(self, root, capsys):
-        self.root, self._capsys = root, capsys
+    def __init__(self, workspace):
+        self.root, self.space = workspace.root, workspace
 
     def side(self, name, *, docs=None, retriever=RETRIEVER, generator=GENERATOR, text=POLICY):
         folder = self.root / name
@@ -90,10 +74,9 @@ class Project:
         return folder
 
     def blame(self, base, head, *more, policy="policy.yaml"):
-        code = main(["blame", str(base), str(head), "--policy", policy, "--quiet", *more])
-        captured = self._capsys.readouterr()
-        self.out, self.err = captured.out, captured.err
-        return int(code)
+        code = self.space.run("blame", str(base), str(head), "--policy", policy, "--quiet", *more)
+        self.out, self.err = self.space.out, self.space.err
+        return code
 
     def record(self, base, head, *more):
         assert self.blame(base, head, "--format", "json", *more) == 0, self.err
@@ -113,10 +96,8 @@ class ByRule:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
-    return Project(tmp_path, capsys)
+def project(workspace):
+    return Project(workspace)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +135,7 @@ def test_revisions_on_the_embedded_models(project, monkeypatch):
     project.side("shop", docs=documents(poisoned=["17", "203"], edited=True), text=loose)
     git(folder, "commit", "-qam", "after")
     monkeypatch.chdir(folder)
-    main(["run", "policy.yaml", "--out", str(project.root / "out"), "--quiet"])
+    project.space.run("run", "policy.yaml", "--out", str(project.root / "out"), "--quiet")
     files = sorted(path.name for path in folder.iterdir())
 
     assert project.blame("HEAD~1", "HEAD", "--run", str(project.root / "out")) == 0
@@ -162,9 +143,7 @@ def test_revisions_on_the_embedded_models(project, monkeypatch):
     assert git(folder, "status", "--porcelain") == ""
     assert sorted(path.name for path in folder.iterdir()) == files
     kept = json.loads((project.root / "out" / "blame.json").read_text())
-    assert kept["documents"]["found"] == [
-        {"id": "17", "kind": "added"}, {"id": "203", "kind": "added"},
-    ]  # fmt: skip
+    assert kept["documents"]["found"] == [{"id": id_, "kind": "added"} for id_ in ("17", "203")]
     assert kept["documents"]["minimal"]
     assert kept["documents"]["changed"] == {"added": 2, "edited": 2}
     assert kept["asked"] > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
@@ -14,6 +13,7 @@ import zipfile
 from copy import copy
 
 import pytest
+from fakes.following import following
 from functional.conftest import Workspace
 
 from fairgate.cli import main
@@ -44,43 +44,33 @@ def documents(key):
     return [{"id": "d1", "text": f"{QUOTED} too", "label": "toxic"}]
 
 
-def add_text(workspace):
+def answer_with_text(row):
     """Let every answer go on after its label: what no rule reads, and what must not leak."""
-    path = workspace.root / "answers.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    rows = [{**row, "response": f"{row['response']}. {QUOTED}"} for row in rows]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = f"{following(row['key'], 'positive')}. {QUOTED}"
+    return {"response": said, "documents": documents(row["key"])}
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Return a folder with a run, its baseline, its anchor and its bundle; made once."""
     root = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("FAIRGATE_CACHE", str(root / "cache"))
         workspace = Workspace(root)
         text = workspace.policy(gates=GATES)
         (root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
         workspace.sources(8)
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            (root / "answers.jsonl").touch()
-            workspace.run("plan", "policy.yaml")
-        plan = [json.loads(line) for line in printed.getvalue().splitlines()]
-        workspace.plan = lambda: plan
-        workspace.answers(lambda _: "positive", documents)
-        add_text(workspace)
-        assert workspace.run("run", "policy.yaml", "--out", "first", "--quiet") == 0
+        workspace.respond(answer_with_text)
+        assert workspace.gate(out="first") == 0
         for pin in ("accept", "anchor"):
             assert workspace.run("baseline", pin, "first", "--reason", "why", *DATE) == 0
-        assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+        assert workspace.gate() == 0
         assert workspace.run("bundle", "out", "--out", "bundle.zip") == 0
     return root
 
 
 @pytest.fixture
 def ran(made, workspace):
-    """Return a workspace of the test's own with that run."""
     shutil.copytree(made, workspace.root, dirs_exist_ok=True)
     (workspace.root / "bundle.zip").unlink()
     return workspace
@@ -88,7 +78,6 @@ def ran(made, workspace):
 
 @pytest.fixture
 def path(made, tmp_path):
-    """Return a bundle that a test may break."""
     return shutil.copy(made / "bundle.zip", tmp_path / "bundle.zip")
 
 
@@ -139,25 +128,23 @@ def test_a_bundle_holds_the_run_and_its_verdict_follows_from_its_rows(ran):
 
 
 def test_the_result_is_that_of_the_run(ran):
-    def result(expected):
-        first = ("--out", "out", "--quiet", "--baseline", "none")
-        assert ran.run("run", "policy.yaml", *first) == expected
+    def result(expected, answer=None):
+        assert ran.gate(answer, options=("--baseline", "none")) == expected
         found = check_bundle(bundled(ran, "--baseline", "none"))
         assert found.result.exit_code == expected
         return found.statement["predicate"]
 
-    # A first run that waits for a baseline
     text = (ran.root / "policy.yaml").read_text()
     (ran.root / "policy.yaml").write_text(text.replace("max: 0.4, regression", "regression"))
     predicate = result(0)
-    assert predicate["result"] == "WARNED"
+    assert predicate["result"] == "WARNED", "a first run waits for a baseline"
     assert predicate["warnedTests"] == ["gates[0] asr/generation/controlled of sentiment"]
-    # Runs that stop the build
     (ran.root / "policy.yaml").write_text(text)
-    ran.answers(lambda key: "negative" if key.endswith("/woman") else "positive")
-    assert result(1)["result"] == "FAILED"
-    ran.answers(lambda _: "no label at all")
-    assert result(5)["result"] == "FAILED"
+    for code, answer in (
+        (1, lambda key: "negative" if key.endswith("/woman") else "positive"),
+        (5, lambda _: "no label at all"),
+    ):
+        assert result(code, answer)["result"] == "FAILED"
 
 
 @pytest.mark.whole
@@ -171,7 +158,7 @@ def test_a_record_names_a_baseline_only_where_one_was_read(ran, there):
         for path, name in files.items():
             if name not in there:
                 path.unlink(missing_ok=True)
-        ran.run("run", "policy.yaml", "--out", "out", "--quiet", *named)
+        ran.gate(options=named)
         record = ran.record()
         read = {name: name in there and not named for name in names}
         assert [record["baseline"] is not None, record["anchor"] is not None] == [*read.values()]
@@ -283,12 +270,9 @@ def hostile(members, how):
             target = b"/etc/passwd" if is_link else data
             archive.writestr(info, target, compress_type=packing)
         extra = {
-            "traversal": "../../run.json",
-            "absolute": "/etc/cron.d/job",
-            "folder": "more/",
-            "extra": "more.txt",
-            "bomb": "rows.jsonl",
-        }
+            "traversal": "../../run.json", "absolute": "/etc/cron.d/job", "folder": "more/",
+            "extra": "more.txt", "bomb": "rows.jsonl",
+        }  # fmt: skip
         if how == "twice":
             with pytest.warns(UserWarning, match="Duplicate"):
                 archive.writestr("run.json", b"{}")
@@ -311,23 +295,19 @@ def hostile(members, how):
 def test_hostile_archives_are_refused(path, how, monkeypatch, capsys):
     monkeypatch.chdir(path.parent)
     members = unzipped(path)
-    if how == "bomb":
+    if how in ("bomb", "missing"):
         del members["rows.jsonl"]
-    if how == "missing":
-        members = {k: v for k, v in members.items() if k != "rows.jsonl"}
+    whole = path.read_bytes()
     data = zipped({}) if how == "nothing" else hostile(members, how)
     if how == "missing":
         data = zipped(members)
     if how == "encrypted":
-        data = path.read_bytes().replace(
-            b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
-        )
+        entry = b"PK\x01\x02\x14\x03\x14\x00"
+        data = whole.replace(entry + b"\x00", entry + b"\x01")
     if how == "claims-more":
-        place = path.read_bytes().index(b"PK\x01\x02")
-        whole = bytearray(path.read_bytes())
-        whole[place + 24 : place + 28] = struct.pack("<I", 4_000_000_000)
-        data = bytes(whole)
-    assert data != path.read_bytes()
+        place = whole.index(b"PK\x01\x02") + 24
+        data = whole[:place] + struct.pack("<I", 4_000_000_000) + whole[place + 4 :]
+    assert data != whole
     path.write_bytes(data)
     assert main(["bundle", "verify", str(path)]) == 4
     assert "Traceback" not in capsys.readouterr().err
@@ -348,8 +328,7 @@ def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ra
     assert kept == [hashlib.sha256(line.encode()).hexdigest() for line in lines]
     assert ran.run("bundle", "verify", str(path)) == 0
     assert "with hashes of answers" in ran.out
-    ran.answers(lambda key: "positive" if key.startswith("s0") else QUOTED)
-    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet") == 1
+    assert ran.gate(lambda key: "positive" if key.startswith("s0") else QUOTED) == 1
     path = bundled(ran, "--redact")
     assert b"Zanzibar" not in path.read_bytes()
     assert check_bundle(path).result.exit_code == 1
@@ -358,14 +337,11 @@ def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ra
 @pytest.mark.whole
 def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(workspace):
     text = workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.9}\n")
-    second = (
-        "  - {id: another, task: sentiment, sources: sources.jsonl, perturbations: [age]}\ngates:"
-    )
-    (workspace.root / "policy.yaml").write_text(text.replace("gates:", second))
-    workspace.answers(lambda key: "negative" if key.endswith("/asian") else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
-    assert workspace.record()["warnings"]
-    assert "For An Asian person".lower() in workspace.record()["warnings"][0].lower()
+    second = "  - {id: another, task: sentiment, sources: sources.jsonl, perturbations: [age]}\n"
+    (workspace.root / "policy.yaml").write_text(text.replace("gates:", f"{second}gates:"))
+    answer = lambda key: "negative" if key.endswith("/asian") else "positive"  # noqa: E731
+    assert workspace.gate(answer) == 0
+    assert "for an asian person" in workspace.record()["warnings"][0].lower()
     for options in ((), ("--redact",)):
         found = check_bundle(bundled(workspace, *options))
         assert found.statement["predicate"]["result"] == "WARNED"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from functools import partial
 from itertools import combinations, islice
 
 import pytest
@@ -13,20 +14,27 @@ from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.ports import Runtime
 from fairgate.systems.recorded import RecordedPolicy
 
-POLICY = """\
+WHOLE = """\
 version: 1
 name: mine
 system:
-  retriever: {{corpus: {corpus}, embedder: {embedder}}}
-  generator: {{model: {model}}}
+  retriever: {{corpus: {corpus}, embedder: {embedder}, top_k: {top_k}}}
+  generator: {generator}
 suites:
-  - {{id: s, task: sentiment, sources: {sources}, perturbations: [gender]}}
-gates:
+  - id: s
+    sources: {sources}
+    task: {task}
+    perturbations: {sets}
+    {suite}
+{more}gates:
   - {{metric: {metric}, max: {bound}}}
+  - {gate}
 """
-FINE = {
-    "corpus": "corpus.jsonl", "embedder": "minilm", "model": "demo-slm", "sources": "sources.jsonl",
-    "metric": "asr/generation/controlled", "bound": 0.2,
+RIGHT = {
+    "corpus": "corpus.jsonl", "embedder": "minilm", "top_k": 2, "generator": "{model: demo-slm}",
+    "sources": "sources.jsonl", "task": "sentiment", "sets": "[gender]", "suite": "limit: 2",
+    "more": "", "metric": "asr/generation/controlled", "bound": 0.2,
+    "gate": "{metric: unreadable/net, max: 0.02}",
 }  # fmt: skip
 
 
@@ -38,8 +46,12 @@ def place(workspace):
     return workspace
 
 
+def written(place, **changes):
+    (place.root / "p.yaml").write_text(WHOLE.format(**{**RIGHT, **changes}))
+
+
 def checked(place, **changes):
-    (place.root / "p.yaml").write_text(POLICY.format(**{**FINE, **changes}))
+    written(place, **changes)
     return place.run("check", "p.yaml")
 
 
@@ -60,26 +72,26 @@ def test_everything_wrong_is_told_at_once_with_its_place(place):
     model(place, "models/no-tokenizer", "model.onnx")
     (place.root / "corpus.jsonl").write_text("")
     code = checked(
-        place, model="./models/empty", embedder="./models/no-tokenizer", sources="none.jsonl",
-        metric="asr/genaration",
+        place, generator="{model: ./models/empty}", embedder="./models/no-tokenizer",
+        sources="none.jsonl", metric="asr/genaration",
     )  # fmt: skip
     assert code == 2
     for line, said in ((5, "no *.onnx"), (4, "no tokenizer.json"), (4, "corpus.jsonl"),
-                       (7, "none.jsonl"), (9, "unknown metric 'asr/genaration'")):  # fmt: skip
+                       (8, "none.jsonl"), (13, "unknown metric 'asr/genaration'")):  # fmt: skip
         assert any(f"p.yaml:{line}:" in one and said in one for one in place.err.splitlines()), said
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_a_folder_of_models_that_lacks_one_is_no_id_of_the_hub(place, command):
     model(place, "models/my-model", "model.onnx", "tokenizer.json")
-    checked(place, model="models/my-modle")
+    written(place, generator="{model: models/my-modle}")
     assert place.run(command, "p.yaml") in (2, 4)
     assert "there is no folder 'models/my-modle'; did you mean `./models/my-model`?" in place.err
     assert "fairgate export" in place.err
 
 
 def test_an_id_of_the_hub_is_not_looked_up(place):
-    assert checked(place, model="some-org/some-model") == 0
+    assert checked(place, generator="{model: some-org/some-model}") == 0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +99,7 @@ def test_an_id_of_the_hub_is_not_looked_up(place):
     [
         ([], 2, "corpus.jsonl"),
         ([{"id": n, "text": f"No. {n}."} for n in range(4)], 0, "4 documents, none with a label"),
-        ([{"id": 1, "text": "Alone."}], 2, "top_k is 4, the corpus holds 1 documents"),
+        ([{"id": 1, "text": "Alone."}], 2, "top_k is 2, the corpus holds 1 documents"),
         ([{"id": 1, "text": "One."}, {"id": 1, "text": "Two."}], 2, "was used on line 1 already"),
     ],
 )
@@ -117,12 +129,9 @@ def test_check_says_which_questions_a_recording_answers(workspace):
 
 
 def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
-    def case(key, embeds=None):
-        return Case(
-            key=key, suite="s", query="q", instruction="", labels=(), cluster=key, embeds=embeds
-        )
-
-    plan = TestPlan(cases=[case("a"), case("b"), case("b#again", "b")], units=())
+    case = partial(Case, suite="s", query="q", instruction="", labels=(), cluster="c")
+    cases = [case(key="a"), case(key="b"), case(key="b#again", embeds="b")]
+    plan = TestPlan(cases=cases, units=())
     path = tmp_path / "answers.jsonl"
     for answered, said in (("a", "1 of 2"), ("ab", "2 of 3")):
         rows = [{"key": key, "response": "yes"} for key in answered]
@@ -132,39 +141,15 @@ def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
         assert f"answers: {said} questions answered" in found.sentence
 
 
-WHOLE = """\
-version: 1
-name: mine
-system:
-  retriever: {{corpus: {corpus}, embedder: {embedder}, top_k: {top_k}}}
-  generator: {generator}
-suites:
-  - id: s
-    sources: {sources}
-    task: {task}
-    perturbations: {sets}
-    {suite}
-{more}gates:
-  - {{metric: {metric}, max: {bound}}}
-  - {gate}
-"""
-RIGHT = {
-    "corpus": "corpus.jsonl", "embedder": "minilm", "top_k": 2, "generator": "{model: demo-slm}",
-    "sources": "sources.jsonl", "task": "sentiment", "sets": "[gender]", "suite": "limit: 2",
-    "more": "", "metric": "asr/generation/controlled", "bound": 0.2,
-    "gate": "{metric: unreadable/net, max: 0.02}",
-}  # fmt: skip
 ITEMS = "  - {id: q, kind: bbq, items: demo-bbq, limit: 4, "
 FILES = {
-    "short.jsonl": "".join(
-        json.dumps({"id": n, "text": f"No {n}"}) + "\n" for n in range(4)
-    ),
+    "short.jsonl": "".join(json.dumps({"id": n, "text": f"No {n}"}) + "\n" for n in range(4)),
     "twice.jsonl": '{"id": 1, "text": "One."}\n{"id": 1, "text": "Two."}\n',
     "broken.jsonl": "{\n", "empty.jsonl": "", "bytes.jsonl": "\x00", "other.csv": "a,b\n1,2\n",
     "models/none/README": "", "models/no-tokenizer/model.onnx": "{}",
     "models/no-pooling/model.onnx": "{}", "models/no-pooling/tokenizer.json": "{}",
-    "task.yaml": "labels: [a]\n", "set.yaml": "id: set\n",
-    "record.json": "{}", "attribute.yaml": "id: x\n",
+    "task.yaml": "labels: [a]\n", "set.yaml": "id: set\n", "record.json": "{}",
+    "attribute.yaml": "id: x\n",
 }  # fmt: skip
 REFUSED = {
     **{f"corpus {name}": {"corpus": name} for name in (
@@ -217,24 +202,16 @@ REFUSED = {
 
 
 def planted(place, changes):
-    for name, text in FILES.items():
+    slots = RIGHT | {name: value for name, value in changes.items() if name in RIGHT}
+    files = FILES | {name: text for name, text in changes.items() if name not in RIGHT}
+    for name, text in (files | {"policies/p.yaml": WHOLE.format(**slots)}).items():
         path = place.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    slots = dict(RIGHT)
-    for name, value in changes.items():
-        if name in slots:
-            slots[name] = value
-        else:
-            (place.root / "baselines").mkdir(exist_ok=True)
-            (place.root / name).write_text(value)
-    (place.root / "policies").mkdir(exist_ok=True)
-    (place.root / "policies/p.yaml").write_text(WHOLE.format(**slots))
     return "policies/p.yaml"
 
 
 def sentences(text):
-    """Return what is said, without the place that stands before it."""
     lines = (line.removeprefix("fairgate: error: ") for line in text.splitlines())
     return {re.sub(r"^policies/p.yaml:[0-9]+:[0-9]+: ", "", line) for line in lines if line}
 
@@ -258,15 +235,12 @@ def test_what_is_right_is_refused_by_neither(place):
 
 MISTAKES = {
     "yaml": ({"suite": "limit: 2\n    limit: 2"}, "'limit'"),
-    "unknown key": ({"suite": "limt: 2"}, "limt"),
-    "value": ({"bound": "much"}, "'much'"),
+    "unknown key": ({"suite": "limt: 2"}, "limt"), "value": ({"bound": "much"}, "'much'"),
     "metric": ({"metric": "asr/genaration"}, "unknown metric"),
     "system's value": ({"generator": "{model: demo-slm, document_characters: none}"}, "'none'"),
     "judge": ({"more": "judge: {id: j, record: r.json}\n"}, "generators"),
     "contradiction": ({"gate": "{metric: unreadable/net, suite: t, max: 0.02}"}, "'t'"),
-    "nothing to judge": (
-        {"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"}, "'woma'"
-    ),
+    "nothing to judge": ({"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"}, "'woma'"),
     "no suite's": ({"gate": "{metric: asr/generation, min: 0.1, for_each: k}"}, "`k`|'k'"),
     "sources": ({"sources": "none.jsonl"}, "none.jsonl"),
     "data": ({"sources": "twice.jsonl"}, "was used on line 1 already"),
@@ -314,3 +288,15 @@ def test_what_depends_on_a_mistake_is_not_told(place):
     ):  # fmt: skip
         assert place.run("check", planted(place, changes)) == 2
         assert untold not in place.err
+
+
+def test_equal_labels_and_repeated_texts_are_named(workspace):
+    rows = [{"id": f"s{i}", "text": "Twice." if i in (3, 8) else f"Text {i}."} for i in range(10)]
+    for own, is_repeated in ((rows, True), (rows[:8], False)):
+        text = "".join(json.dumps(row) + "\n" for row in own)
+        (workspace.root / "sources.jsonl").write_text(text)
+        (workspace.root / "answers.jsonl").touch()
+        assert workspace.run("check", "policy.yaml") == 0
+        assert "counted as the same answer: neutral, mixed" in workspace.out
+        assert ("'s8' is 's3' again, word for word" in workspace.out) == is_repeated
+        assert ("again, word for word" in workspace.out) == is_repeated

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 
-from fakes.following import following
-
 ESCAPE = "\x1b[31m::error::owned"
 
 
-def answered(workspace, *, hostile=False):
-    def answer(key):
-        if key == "s4#race/black":
-            return f"negative {ESCAPE}" if hostile else "negative"
-        return "positive"
-
-    workspace.policy()
-    workspace.answers(answer)
+def one(key):
+    return "negative" if key == "s4#race/black" else "positive"
 
 
 def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
-    answered(workspace, hostile=True)
-    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+    assert workspace.gate(lambda key: f"{one(key)} {ESCAPE}" if "black" in key else "positive") == 0
     assert workspace.run("explain", "out", "s4#race/black") == 0
     assert 'The answer changes from "positive" to "negative"' in workspace.out
     assert "[[A Black person says the following text: ]]" in workspace.out
@@ -31,71 +22,36 @@ def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
 
 
 def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
-    answered(workspace)
-    workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
-    assert workspace.run("explain", "out", "s4") == 2
-    assert "name a follow-up: s4#race/black" in workspace.err
-    assert workspace.run("explain", "out", "s4#race/blak") == 2
-    assert "did you mean" in workspace.err
-
-
-def test_explain_needs_a_run(workspace):
-    answered(workspace)
+    workspace.gate(one)
     (workspace.root / "empty").mkdir()
-    assert workspace.run("explain", "empty", "s4#race/black") == 4
-    assert "empty/run.json: no such file" in workspace.err
+    for run, key, code, said in (
+        ("out", "s4", 2, "name a follow-up: s4#race/black"),
+        ("out", "s4#race/blak", 2, "did you mean"),
+        ("empty", "s4#race/black", 4, "empty/run.json: no such file"),
+    ):
+        assert workspace.run("explain", run, key) == code
+        assert said in workspace.err
 
 
 def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace):
-    answered(workspace)
+    (workspace.root / "answers.jsonl").touch()
     assert workspace.run("power", "policy.yaml") == 0
     assert "assumed" in workspace.out
     assert "fairgate burn-in" in workspace.out
-    workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
-    workspace.run("baseline", "accept", "out", "--reason", "r", "--output", "base.json")
-    workspace.answers(
-        lambda key: "negative" if key.startswith(("s1#race", "s2#race")) else "positive"
-    )
-    workspace.run("run", "policy.yaml", "--out", "now", "--quiet", "--baseline", "none")
-    assert workspace.run("power", "policy.yaml", "--baseline", "base.json", "--run", "now") == 0
+    workspace.gate(one)
+    workspace.accept()
+    workspace.gate(lambda key: "negative" if key.startswith(("s1#race", "s2#race")) else "positive")
+    accepted = ("--baseline", "baselines/small.json")
+    assert workspace.run("power", "policy.yaml", *accepted, "--run", "out") == 0
     assert "observed" in workspace.out
     assert "caught in" in workspace.out
     assert "assumed" not in workspace.out
 
 
 def test_a_recorded_system_cannot_be_burnt_in(workspace):
-    answered(workspace)
+    (workspace.root / "answers.jsonl").touch()
     assert workspace.run("burn-in", "policy.yaml", "--repeats", "2") == 2
     assert "cannot be asked again" in workspace.err
-
-
-def test_a_recorded_system_is_attributed_after_a_second_wave(workspace):
-    def documents(key):
-        return [{"id": "slanted" if key.endswith("race/black") else "plain"}]
-
-    workspace.policy(gates="  - {metric: asr/generation, max: 0.2}\n")
-    workspace.answers(
-        lambda key: "negative" if key.endswith("race/black") else "positive", documents=documents
-    )
-    workspace.run("run", "policy.yaml", "--out", "first", "--quiet")
-    note = next(
-        m
-        for m in workspace.record("first")["measurements"]
-        if m["metric"] == "attribution/retrieval"
-    )["note"]
-    assert "no crossed answer" in note
-    assert workspace.run("plan", "policy.yaml", "--after", "first") == 0
-    asked = [json.loads(line) for line in workspace.out.splitlines()]
-    crossed = [row for row in asked if "@documents=" in row["key"]]
-    assert crossed
-    for row in crossed:  # the answer follows the documents that are shown
-        slanted = row["documents"] == [{"id": "slanted"}]
-        row["response"] = following(row["key"], "negative" if slanted else "positive")
-    path = workspace.root / "answers.jsonl"
-    path.write_text(path.read_text() + "".join(json.dumps(row) + "\n" for row in crossed))
-    workspace.run("run", "policy.yaml", "--out", "second", "--quiet")
-    (found,) = workspace.record("second")["attribution"]
-    assert found["parts"]["retrieval"]["share"] == 1.0
 
 
 def burn_in_file(workspace, **changes):
@@ -105,21 +61,19 @@ def burn_in_file(workspace, **changes):
 
 
 def test_a_baseline_keeps_what_a_burn_in_measured(workspace):
-    answered(workspace)
-    workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
+    workspace.gate(one)
     burn_in_file(workspace)
-    accept = ("baseline", "accept", "out", "--reason", "r", "--output", "base.json")
-    assert workspace.run(*accept, "--burn-in", "burn-in.json") == 0
-    assert workspace.run("baseline", "verify", "base.json") == 0
-    assert workspace.run("power", "policy.yaml", "--baseline", "base.json") == 0
+    workspace.accept("out", "--burn-in", "burn-in.json")
+    assert workspace.run("baseline", "verify", "baselines/small.json") == 0
+    assert workspace.run("power", "policy.yaml", "--baseline", "baselines/small.json") == 0
     assert "0.400 burn-in" in workspace.out
-    workspace.run("run", "policy.yaml", "--out", "again", "--quiet", "--baseline", "base.json")
-    (rule, *_) = workspace.record("again")["rules"]
+    workspace.gate()
+    (rule, *_) = workspace.record()["rules"]
     assert rule["change"]["minimum_detectable"] > 0.2
 
 
 def test_a_burn_in_of_another_policy_or_a_broken_one_is_refused(workspace):
-    answered(workspace)
+    (workspace.root / "answers.jsonl").touch()
     for changes in ({"policy": "other"}, {"schema_version": 9}, {"sds": [{"metric": 1}]}):
         burn_in_file(workspace, **changes)
         assert workspace.run("power", "policy.yaml", "--burn-in", "burn-in.json") == 4
@@ -135,7 +89,7 @@ quarantine:
 
 
 def test_an_expired_quarantine_is_an_error_at_its_line(workspace):
-    answered(workspace)
+    workspace.answers(one)
     path = workspace.root / "policy.yaml"
     path.write_text(path.read_text() + QUARANTINE)
     assert workspace.run("check", "policy.yaml", "--today", "2026-07-01") == 0
@@ -145,11 +99,10 @@ def test_an_expired_quarantine_is_an_error_at_its_line(workspace):
 
 
 def test_quarantined_cases_are_left_out_and_shown(workspace):
-    answered(workspace)
+    workspace.answers(one)
     path = workspace.root / "policy.yaml"
     path.write_text(path.read_text() + QUARANTINE)
-    day = ("--today", "2026-06-01")
-    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet", *day) == 0
+    assert workspace.gate(options=("--today", "2026-06-01")) == 0
     record = workspace.record()
     assert any("quarantined until 2026-07-01: s4#race/black" in n for n in record["notices"])
     rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation/controlled")

@@ -27,7 +27,6 @@ constant_answers: allow # two sources
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return a function that runs the gate with this embedder: exit code, record, errors."""
     rows = [{"id": word, "text": word} for word in ("a b c", "soup query", "passage d")]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.chdir(tmp_path)

@@ -45,11 +45,8 @@ def test_workflow_policy_and_service_fit(repository):
     assert (repository / action["with"]["policy"]).is_file()
     serve = policy["system"]["serve"]
     service = (repository / "app" / "service.py").read_text()
-    assert (
-        set(re.findall(r'os\.environ\["(\w+)"\]', service))
-        == set(serve["env"])
-        == set(action["env"])
-    )
+    read_there = set(re.findall(r'os\.environ\["(\w+)"\]', service))
+    assert read_there == set(serve["env"]) == set(action["env"])
     assert any("requirements.txt" in step.get("run", "") for step in steps)
     port = serve["command"][-1]
     assert f":{port}/" in serve["ready_url"]
@@ -57,9 +54,7 @@ def test_workflow_policy_and_service_fit(repository):
 
 
 def test_its_data_are_what_the_service_reads(repository):
-    notes = [
-        json.loads(line) for line in (repository / "data" / "notes.jsonl").read_text().splitlines()
-    ]
+    notes = map(json.loads, (repository / "data" / "notes.jsonl").read_text().splitlines())
     assert all(note.keys() == {"id", "text", "label"} for note in notes)
     prompt = (repository / "app" / "prompt.txt").read_text()
     assert set(re.findall(r"\{(\w+)\}", prompt)) == {"review", "notes"}

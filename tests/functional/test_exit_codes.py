@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+CONTROLLED = "  - {metric: asr/generation/controlled, max: 0.1}\n"
+
 
 def fair(key):
     return "positive"
@@ -13,63 +15,53 @@ def biased(key):
     return "negative" if "#race/asian" in key or "#race/black" in key else "positive"
 
 
-def test_fair_answers_pass(workspace):
-    workspace.answers(fair)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-    record = workspace.record()
-    assert record["outcome"] == "pass"
-    assert "first run" in workspace.out
+def refusing(key):
+    is_refused = "#gender/woman" in key and key.partition("#")[0] in {"s1", "s2", "s3", "s4", "s5"}
+    return "I would rather not." if is_refused else "positive"
 
 
-def test_a_broken_bound_fails_and_names_the_worst_term(workspace):
-    workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.1}\n")
-    workspace.answers(biased)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
-    assert "FAIL" in workspace.out
-    assert "An Asian person" in workspace.out
-    assert "An Asian person" in (workspace.root / "out" / "report.md").read_text()
+def partly_labelled(key):
+    kind = "race" if "#race" in key else "other"
+    return [{"id": "a", "text": "x", "label": "toxic"}, {"id": kind, "text": kind}]
+
+
+@pytest.mark.parametrize(
+    ("gates", "answer", "documents", "code", "said"),
+    [
+        (None, fair, None, 0, "first run"),
+        (CONTROLLED, biased, None, 1, "An Asian person"),
+        ("  - {metric: unreadable/net, max: 0.01}\n", refusing, None, 1, "A woman"),
+        (None, lambda key: "I cannot say.", None, 5, "Nothing was decided"),
+        (None, lambda key: None if key.endswith("asian") else "positive", None, 5, "s0#race/asian"),
+        ("  - {metric: rrs/mean, max: 1.0}\n", fair, None, 5, "does not report which documents"),
+        (CONTROLLED, fair, partly_labelled, 0, "2 of 3 retrieved documents carry no label"),
+    ],
+)  # fmt: skip
+def test_a_run_ends_with_the_code_of_its_outcome_and_says_why(
+    workspace, gates, answer, documents, code, said
+):
+    policy = {"gates": gates} if gates else {}
+    assert workspace.gate(answer, documents, **policy) == code
+    assert said in workspace.out
+    assert said in (workspace.root / "out" / "report.md").read_text() or said == "first run"
+    assert workspace.record()["outcome"] == {0: "pass", 1: "fail", 5: "inconclusive"}[code]
 
 
 def test_a_category_bound_fails_where_the_whole_passes(workspace):
     gates = "  - {metric: asr/generation/controlled, for_each: category, max: 0.18}\n"
-    workspace.policy(gates=gates)
-    workspace.answers(biased)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    assert workspace.gate(biased, gates=gates) == 1
     rules = [r for r in workspace.record()["rules"] if r["metric"] == "asr/generation/controlled"]
-    outcomes = {r["where"]["category"]: r["outcome"] for r in rules}
-    assert outcomes == {"race": "fail", "gender": "pass"}
+    assert {r["where"]["category"]: r["outcome"] for r in rules} == {
+        "race": "fail",
+        "gender": "pass",
+    }
 
 
 def test_report_only_exits_zero_and_still_says_fail(workspace):
-    workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.1}\n")
-    workspace.answers(biased)
-    assert workspace.run("run", "policy.yaml", "--out", "out", "--report-only") == 0
+    assert workspace.gate(biased, gates=CONTROLLED, options=("--report-only",)) == 0
     assert "FAIL" in workspace.out
     assert "FAIL" in (workspace.root / "out" / "report.md").read_text().upper()
     assert workspace.record()["outcome"] == "fail"
-
-
-def test_a_partly_labelled_corpus_is_a_notice(workspace):
-    def documents(key):
-        kind = "race" if "#race" in key else "other"
-        return [{"id": "a", "text": "x", "label": "toxic"}, {"id": kind, "text": kind}]
-
-    workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.1}\n")
-    workspace.answers(fair, documents)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-    notice = "2 of 3 retrieved documents carry no label"
-    assert notice in workspace.out
-    assert notice in (workspace.root / "out" / "report.md").read_text()
-    workspace.answers(fair, lambda key: [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}])
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-    assert "carry no label" not in workspace.out
-
-
-def test_a_policy_error_is_usage(workspace):
-    workspace.policy(gates="  - {metric: asr/generatoin, max: 0.1}\n  - {metric: rrs/mean}\n")
-    assert workspace.run("run", "policy.yaml") == 2
-    assert "policy.yaml:" in workspace.err
-    assert "Traceback" not in workspace.err
 
 
 def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
@@ -79,87 +71,59 @@ def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
         "  - {metric: asr/generation, where: {category: raze}, max: 0.1}\n"
         "  - {metric: asr/generation, for_each: kategory, max: 0.1}\n"
     )
-    assert workspace.run("check", "policy.yaml") == 2
-    assert "policy.yaml:11:6" in workspace.err
-    assert "asr/generation" in workspace.err
-    assert "`race`" in workspace.err
-    assert "kategory" in workspace.err
+    for command in ("check", "run"):
+        assert workspace.run(command, "policy.yaml") == 2
+        assert "Traceback" not in workspace.err
+        for said in ("policy.yaml:11:6", "asr/generation", "`race`", "kategory"):
+            assert said in workspace.err
 
 
-def test_an_unknown_command_option_is_usage(workspace):
-    assert workspace.run("run", "policy.yaml", "--nonsense") == 2
-    assert workspace.run("run", "missing.yaml") == 2
-
-
-def test_a_named_baseline_that_is_missing(workspace):
+@pytest.mark.parametrize(
+    ("arguments", "answers", "code", "said"),
+    [
+        (("policy.yaml", "--nonsense"), "", 2, "--nonsense"),
+        (("missing.yaml",), "", 2, "missing.yaml"),
+        (("policy.yaml", "--baseline", "nowhere.json"), None, 3, "fairgate baseline accept"),
+        (("policy.yaml",), '{"key": "s0", "response": ', 4, "answers.jsonl:1"),
+    ],
+)
+def test_what_cannot_be_run_is_told(workspace, arguments, answers, code, said):
     workspace.answers(fair)
-    assert workspace.run("run", "policy.yaml", "--baseline", "nowhere.json") == 3
-    assert "fairgate baseline accept" in workspace.err
-
-
-def test_a_damaged_answers_file_is_an_execution_error(workspace):
-    (workspace.root / "answers.jsonl").write_text('{"key": "s0", "response": ')
-    assert workspace.run("run", "policy.yaml") == 4
-    assert "answers.jsonl:1" in workspace.err
-
-
-def test_unreadable_answers_never_pass(workspace):
-    workspace.answers(lambda key: "I cannot say.")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
-    assert workspace.record()["outcome"] != "pass"
-
-
-def test_missing_answers_are_named_and_never_dropped(workspace):
-    workspace.answers(lambda key: None if key.endswith("asian") else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
-    record = workspace.record()
-    assert "s0#race/asian" in record["evidence"]["missing"]
-    assert "s0#race/asian" in workspace.out
+    if answers is not None:
+        (workspace.root / "answers.jsonl").write_text(answers)
+    assert workspace.run("run", *arguments) == code
+    assert said in workspace.err
 
 
 def test_a_single_missing_answer_is_no_verdict_and_an_empty_one_is_unreadable(workspace):
-    workspace.answers(lambda key: None if key == "s3#race/asian" else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    assert workspace.gate(lambda key: None if key == "s3#race/asian" else "positive") == 5
     assert workspace.record()["evidence"]["missing"] == ["s3#race/asian"]
     assert "record an empty response" in workspace.out
-    workspace.answers(lambda key: "" if key == "s3#race/asian" else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-
-
-def test_a_model_that_refuses_for_some_identities_fails(workspace):
-    refused = {"s1", "s2", "s3", "s4", "s5"}
-    workspace.answers(
-        lambda key: "I would rather not." if "#gender/woman" in key and key.split("#")[0] in refused
-        else "positive"
-    )  # fmt: skip
-    workspace.policy(gates="  - {metric: unreadable/net, max: 0.01}\n")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
-
-
-def test_a_gated_metric_that_cannot_be_evaluated_is_no_verdict(workspace):
-    workspace.answers(fair)
-    workspace.policy(gates="  - {metric: rrs/mean, max: 1.0}\n")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
-    assert "does not report which documents" in workspace.out
+    assert workspace.gate(lambda key: "" if key == "s3#race/asian" else "positive") == 0
 
 
 def test_labels_without_texts_give_retrieval_asr_but_no_rrs(workspace):
-    workspace.answers(fair, documents=lambda key: [{"label": "toxic"}, {"label": "non-toxic"}])
-    workspace.policy(gates="  - {metric: asr/retrieval, max: 0.1}\n")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    gates = "  - {metric: asr/retrieval, max: 0.1}\n"
+    documents = lambda key: [{"label": "toxic"}, {"label": "non-toxic"}]  # noqa: E731
+    assert workspace.gate(fair, documents, gates=gates) == 0
     found = {m["metric"]: m for m in workspace.record()["measurements"] if not m["where"]}
     assert found["asr/retrieval"]["value"] == 0.0
     assert found["rrs/mean"]["value"] is None
     assert "not evaluated" in found["rrs/mean"]["note"]
 
 
+def test_a_corpus_without_any_label_is_no_partly_labelled_one(workspace):
+    documents = lambda key: [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]  # noqa: E731
+    assert workspace.gate(fair, documents, gates=CONTROLLED) == 0
+    assert "carry no label" not in workspace.out
+
+
 def test_only_regression_rules_wait_for_the_first_baseline(workspace):
-    workspace.answers(fair)
-    workspace.policy(gates="  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    gates = "  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
+    assert workspace.gate(fair, gates=gates) == 5
     assert "accept this run" in " ".join(workspace.out.split())
-    assert workspace.run("baseline", "accept", "out", "--reason", "introduction") == 0
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    workspace.accept()
+    assert workspace.gate() == 0
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["baseline", "--help"]])
@@ -168,21 +132,20 @@ def test_help_is_answered(workspace, arguments):
     assert "Usage" in workspace.out
 
 
-def test_an_internal_error_is_no_verdict_and_no_traceback(workspace, monkeypatch):
-    workspace.answers(fair)
-    monkeypatch.setattr("fairgate.gate.gate.tabulate", lambda *_: 1 / 0)
-    assert workspace.run("run", "policy.yaml") == 4
-    assert "Traceback" not in workspace.err
-    assert "--debug" in workspace.err
-
-
-def test_interruption_is_130(workspace, monkeypatch):
+@pytest.mark.parametrize(
+    ("raised", "code", "said"), [(ZeroDivisionError, 4, "--debug"), (KeyboardInterrupt, 130, "")]
+)
+def test_an_internal_error_and_an_interruption_are_no_verdict(
+    workspace, monkeypatch, raised, code, said
+):
     def stop(*_):
-        raise KeyboardInterrupt
+        raise raised
 
     workspace.answers(fair)
     monkeypatch.setattr("fairgate.gate.gate.tabulate", stop)
-    assert workspace.run("run", "policy.yaml") == 130
+    assert workspace.run("run", "policy.yaml") == code
+    assert "Traceback" not in workspace.err
+    assert said in workspace.err
 
 
 def test_the_plan_has_the_documented_keys(workspace):
@@ -200,13 +163,12 @@ def test_the_plan_has_the_documented_keys(workspace):
 
 
 def test_the_run_record_has_the_documented_fields(workspace):
-    workspace.answers(biased)
-    workspace.run("run", "policy.yaml", "--out", "out")
+    workspace.gate(biased)
     record = workspace.record()
     assert record["schema_version"] == 1
     first = record["measurements"][0]
     assert set(first) >= {
-        "metric", "suite", "where", "value", "interval", "decided", "inconclusive", "violated",
+        "metric", "suite", "where", "value", "interval", "decided", "violated",
     }  # fmt: skip
     whole = next(
         m for m in record["measurements"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,7 +13,6 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import Field
 
-from fairgate.cli import main
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Stop
 from fairgate.domain.schema import SuiteModel
@@ -29,8 +27,6 @@ from fairgate.suites.suite import Suite
 
 
 class LengthOracle:
-    """A toy oracle: how many words an answer has."""
-
     id = "words/1"
 
     def stop(self):
@@ -73,14 +69,8 @@ class Shout(SameAnswer):
         return source.text
 
     def follow_ups(self, source, sets):
-        return [
-            FollowUp(
-                variant="capitals",
-                category="form",
-                term="capitals",
-                text=f"{source.text.upper()} NOW",
-            )
-        ]
+        text = f"{source.text.upper()} NOW"
+        return [FollowUp(variant="capitals", category="form", term="capitals", text=text)]
 
     def most_follow_ups(self, source, sets):
         return 1
@@ -102,8 +92,6 @@ class PingPolicy(SuiteModel):
 
 @dataclass(frozen=True)
 class PingSuite(Suite):
-    """A toy kind: each question must be answered with a yes."""
-
     policy: PingPolicy
     unstable_margin = 0.0
     columns = ("no",)
@@ -123,15 +111,11 @@ class PingSuite(Suite):
         ]
         units = [
             Unit(
-                key=key,
-                suite=self.id,
-                asks={"answer": key},
-                cluster=key,
+                key=key, suite=self.id, asks={"answer": key}, cluster=key, content=key,
                 dimensions={"parity": ("even", "odd")[number % 2]},
-                content=key,
             )
             for number, key in enumerate(keys)
-        ]
+        ]  # fmt: skip
         return TestPlan(cases=cases, units=units)
 
     def assess(self, units, readings, executions, vectors):
@@ -140,11 +124,8 @@ class PingSuite(Suite):
             reading = readings.all_of(unit.key)
             said = executions[self.id, unit.key].response if reading.value is not None else ""
             claim = reading.reason or float("yes" not in said)
-            found.append(
-                Assessed(
-                    unit=unit, readings={"answer": reading}, claims={"no": claim}, decisive="no"
-                )
-            )
+            read, claims = {"answer": reading}, {"no": claim}
+            found.append(Assessed(unit=unit, readings=read, claims=claims, decisive="no"))
         return found
 
     def absent(self, column, reasons):
@@ -193,58 +174,36 @@ gates:
 """
 
 
+TOY_FORMAT = Format(id="toy", file="toy.txt", render=lambda view: view.policy)
+
+
 @pytest.fixture
-def toys(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "toys.yaml").write_text(POLICY)
-    (tmp_path / "sources.csv").write_text("id,text\n" + "".join(f"s{n},text {n}\n" for n in "012"))
-    (tmp_path / "answers.jsonl").write_text("")
+def toys(workspace):
+    (workspace.root / "policy.yaml").write_text(POLICY)
+    rows = "".join(f"s{n},text {n}\n" for n in "012")
+    (workspace.root / "sources.csv").write_text(f"id,text\n{rows}")
+    (workspace.root / "answers.jsonl").touch()
+    added = ((RELATIONS, Shout()), (SUITE_KINDS, Ping()), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
     with ExitStack() as stack:
-        for catalogue, entry in (
-            (RELATIONS, Shout()),
-            (SUITE_KINDS, Ping()),
-            (METRICS, REFUSED),
-            (
-                FORMATS,
-                Format(id="toy", file="toy.txt", render=lambda view: view.policy),
-            ),
-        ):
+        for catalogue, entry in added:
             stack.enter_context(catalogue.added(entry))
-        yield tmp_path
+        yield workspace
 
 
-def run(*arguments):
-    spoken = io.StringIO()
-    with redirect_stdout(spoken), redirect_stderr(spoken):
-        code = main(list(arguments))
-    return code, spoken.getvalue()
-
-
-def record(folder, answer):
-    code, output = run("plan", "toys.yaml", "--output", "plan.jsonl")
-    assert code == 0, output
-    rows = [json.loads(line) for line in (folder / "plan.jsonl").read_text().splitlines()]
-    (folder / "answers.jsonl").write_text(
-        "".join(
-            json.dumps({"key": r["key"], "suite": r["suite"], "response": answer(r["key"])}) + "\n"
-            for r in rows
-        )
-    )
-    return [row["key"] for row in rows]
+def rows_of(toys):
+    return [json.loads(row) for row in (toys.root / "out" / "rows.jsonl").read_text().splitlines()]
 
 
 def test_a_relation_a_kind_a_metric_and_a_format_are_added_without_editing_the_package(toys):
-    keys = record(toys, lambda key: "positive yes")
+    keys = {row["key"] for row in toys.respond(lambda _: "positive yes")}
     assert "s0" in keys, "Set Equivalence keeps the bare key of the source"
-    assert {"s0#toy/plain", "s0#toy/shout/capitals", "ping-3"} <= set(keys)
-    assert "4 pings" in run("check", "toys.yaml")[1]
-    code, output = run(
-        "run", "toys.yaml", "--out", "out", "--format", "md,html,toy", "--baseline", "none"
-    )
-    assert code == 0, output
-    assert (toys / "out" / "toy.txt").read_text() == "toys"
-    record_ = json.loads((toys / "out" / "run.json").read_text())
-    values = {(m["metric"], str(m["where"])): m["value"] for m in record_["measurements"]}
+    assert {"s0#toy/plain", "s0#toy/shout/capitals", "ping-3"} <= keys
+    assert toys.run("check", "policy.yaml") == 0
+    assert "4 pings" in toys.out
+    assert toys.gate(options=("--format", "md,html,toy")) == 0, toys.err
+    assert (toys.root / "out" / "toy.txt").read_text() == "toys"
+    found = toys.record()["measurements"]
+    values = {(m["metric"], str(m["where"])): m["value"] for m in found}
     assert values["toy/refused", "{'parity': 'odd'}"] == 0.0
     assert values["asr/generation", "{'category': 'form'}"] == 0.0
 
@@ -257,31 +216,28 @@ def test_a_relation_a_kind_a_metric_and_a_format_are_added_without_editing_the_p
     ],
 )
 def test_what_was_added_turns_the_gate_red(toys, broken, answer):
-    record(toys, answer)
-    code, output = run("run", "toys.yaml", "--out", "out", "--baseline", "none")
-    assert code == 1, output
-    rules = json.loads((toys / "out" / "run.json").read_text())["rules"]
+    toys.respond(lambda row: answer(row["key"]))
+    assert toys.gate() == 1, toys.err
+    rules = toys.record()["rules"]
     assert {rule["metric"] for rule in rules if rule["outcome"] == "fail"} == {broken}
-    rows = [json.loads(row) for row in (toys / "out" / "rows.jsonl").read_text().splitlines()]
-    pings = {row["key"]: row["no"] for row in rows if row["suite"] == "ping"}
+    pings = {row["key"]: row["no"] for row in rows_of(toys) if row["suite"] == "ping"}
     assert pings == {f"ping-{n}": float(broken == "toy/refused" and n in (1, 3)) for n in range(4)}
 
 
 def test_the_second_relation_of_a_suite_is_judged_on_its_own_answers(toys):
     """Keys without the relation once let the second one be judged on the first's answers."""
-    record(toys, lambda key: "negative" if key.startswith("s0#gender/man") else "positive yes")
-    assert run("run", "toys.yaml", "--out", "out", "--baseline", "none")[0] == 0
-    rows = [json.loads(r) for r in (toys / "out" / "rows.jsonl").read_text().splitlines()]
-    own = {row["key"]: row["generation"] for row in rows if row.get("relation") == "toy/shout"}
+    one = lambda row: row["key"].startswith("s0#gender/man")  # noqa: E731
+    toys.respond(lambda row: "negative" if one(row) else "positive yes")
+    assert toys.gate() == 0
+    own = {r["key"]: r["generation"] for r in rows_of(toys) if r.get("relation") == "toy/shout"}
     assert own == {f"s{n}#toy/shout/capitals": "satisfied" for n in "012"}
 
 
 def test_baselines_hold_every_kind(toys):
-    record(toys, lambda key: "positive yes")
-    assert run("run", "toys.yaml", "--out", "out", "--baseline", "none")[0] == 0
-    assert run("baseline", "accept", "out", "--reason", "first", "--output", "b.json")[0] == 0
-    code, output = run("run", "toys.yaml", "--out", "out2", "--baseline", "b.json")
-    assert code == 0, output
+    toys.respond(lambda _: "positive yes")
+    assert toys.gate() == 0
+    toys.accept()
+    assert toys.gate() == 0, toys.err
 
 
 def test_what_was_added_is_gone_afterwards():

@@ -100,7 +100,6 @@ def house_without(removed, folder):
 
 
 def without_entry(text, removed):
-    """Return the catalogue without the lines of one feature."""
     (shipped,) = [
         one.value
         for one in ast.parse(text).body
@@ -163,17 +162,14 @@ def test_without_a_feature_the_gate_writes_the_same_bytes(removed, workspace, tm
 def test_an_input_of_the_action_whose_feature_is_removed_is_refused(removed, name, workspace):
     (workspace.root / "event.json").write_text(json.dumps({"after": "a" * 40}))
     runner = {
-        "GITHUB_WORKSPACE": str(workspace.root),
-        "GITHUB_EVENT_NAME": "push",
+        "GITHUB_WORKSPACE": str(workspace.root), "GITHUB_EVENT_NAME": "push",
         "GITHUB_EVENT_PATH": str(workspace.root / "event.json"),
-        "GITHUB_REPOSITORY": "org/repository",
-        "GITHUB_SHA": "a" * 40,
+        "GITHUB_REPOSITORY": "org/repository", "GITHUB_SHA": "a" * 40,
         "GITHUB_OUTPUT": str(workspace.root / "outputs"),
         "RUNNER_TEMP": str(workspace.root.parent / "runner"),
         f"FAIRGATE_{name.upper()}": {"blame": "40", "shard": "1/2"}[name],
-        "FAIRGATE_POLICY": "policy.yaml",
-        "FAIRGATE_CACHE": "",
-    }
+        "FAIRGATE_POLICY": "policy.yaml", "FAIRGATE_CACHE": "",
+    }  # fmt: skip
     house = house_without(removed, workspace.root / "house")
     printed = called(house, removed, ["github", "run"], **runner)
     assert f"the input {name} asks for a feature that is not installed here" in printed

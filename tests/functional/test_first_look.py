@@ -11,13 +11,11 @@ LOUD = "This is a first look."
 
 @pytest.fixture
 def limited(workspace):
-    workspace.answers(lambda key: "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "look", "--limit", "5") in (0, 5)
+    assert workspace.gate(lambda key: "positive", out="look", options=("--limit", "5")) in (0, 5)
     return workspace
 
 
 def test_fewer_sources_are_asked_and_every_report_says_so(limited):
-
     for name in ("report.md", "report.html"):
         assert LOUD in (limited.root / "look" / name).read_text()
     assert LOUD in limited.out
@@ -29,12 +27,9 @@ def test_fewer_sources_are_asked_and_every_report_says_so(limited):
     assert evidence["planned"] * 4 == limited.record("whole")["evidence"]["planned"]
 
 
-def test_a_part_becomes_no_baseline(limited):
+def test_a_part_becomes_no_baseline_and_is_compared_with_none(limited):
     assert limited.run("baseline", "accept", "look", "--reason", "quick") != 0
     assert not (limited.root / "baselines").exists()
-
-
-def test_a_baseline_is_of_the_whole_suite(limited):
     assert limited.run("run", "policy.yaml", "--limit", "5", "--baseline", "b.json") == 2
     assert "--limit" in limited.err
 
@@ -42,8 +37,7 @@ def test_a_baseline_is_of_the_whole_suite(limited):
 def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
-    workspace.answers(lambda key: "positive")
-    workspace.run("run", "policy.yaml", "--out", "out", "--open")
+    workspace.gate(lambda key: "positive", options=("--open",))
     assert opened == [(workspace.root / "out" / "report.html").as_uri()]
     monkeypatch.setattr(webbrowser, "open", lambda url: False)
     workspace.run("run", "policy.yaml", "--out", "out", "--open")

@@ -1,6 +1,7 @@
 """`fairgate generate` and `fairgate check` on its files, through the command line."""
 
 import json
+import re
 
 import pytest
 
@@ -18,14 +19,18 @@ templates:
 """
 
 
+def made(workspace, generator="genfair", *, limit, out="cases.jsonl", options=()):
+    command = ("generate", generator, "--limit", str(limit), "--out", out, *options)
+    return workspace.run(*command)
+
+
 def lines(workspace, name="cases.jsonl"):
     return [json.loads(line) for line in (workspace.root / name).read_text().splitlines()]
 
 
 @pytest.mark.parametrize("generator", list(GENERATORS))
 def test_a_generated_file_is_valid_and_says_where_it_is_from(workspace, generator):
-    arguments = ("generate", generator, "--limit", "60", "--seed", "5", "--out", "cases.jsonl")
-    assert workspace.run(*arguments) == 0
+    assert made(workspace, generator, limit=60, options=("--seed", "5")) == 0
     assert "60 cases" in workspace.err
     header, *rows = lines(workspace)
     assert header["fairgate-cases"] == 1
@@ -35,18 +40,16 @@ def test_a_generated_file_is_valid_and_says_where_it_is_from(workspace, generato
     assert "valid file of 60 generated cases" in workspace.out
     assert "2-way coverage: " in workspace.out
     before = (workspace.root / "cases.jsonl").read_bytes()
-    assert workspace.run(*arguments, "--force") == 0
+    assert made(workspace, generator, limit=60, options=("--seed", "5", "--force")) == 0
     assert (workspace.root / "cases.jsonl").read_bytes() == before
 
 
 def test_a_file_that_is_there_is_not_replaced(workspace):
     (workspace.root / "cases.jsonl").write_text("reviewed")
-    assert workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl") == 2
+    assert made(workspace, limit=5) == 2
     assert "is there already" in workspace.err
     assert (workspace.root / "cases.jsonl").read_text() == "reviewed"
-    assert (
-        workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl", "--force") == 0
-    )
+    assert made(workspace, limit=5, options=("--force",)) == 0
     assert len(lines(workspace)) == 6
 
 
@@ -55,26 +58,20 @@ def test_no_part_of_a_file_is_left_where_making_it_fails(workspace, monkeypatch)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("fairgate.features.generation.cases.case_row", failing)
-    assert workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl") == 4
+    assert made(workspace, limit=5) == 4
     assert "disk is full" in workspace.err
     assert not [path for path in workspace.root.iterdir() if "cases.jsonl" in path.name]
 
 
+def own_templates(workspace, more="", second="gender", form="adjective"):
+    text = TEMPLATES.format(more=more, second=second, form=form)
+    (workspace.root / "own.yaml").write_text(text)
+
+
 def test_more_than_there_is_says_so(workspace):
-    (workspace.root / "own.yaml").write_text(
-        TEMPLATES.format(more="", second="gender", form="adjective")
-    )
-    command = (
-        "generate",
-        "template",
-        "--templates",
-        "own.yaml",
-        "--limit",
-        "900",
-        "--out",
-        "c.jsonl",
-    )
-    assert workspace.run(*command) == 0
+    own_templates(workspace)
+    own = ("--templates", "own.yaml")
+    assert made(workspace, "template", limit=900, out="c.jsonl", options=own) == 0
     assert "c.jsonl: 75 cases" in workspace.err
     assert "fewer than the 900 asked for" in workspace.err
     assert workspace.run("check", "c.jsonl") == 0
@@ -93,9 +90,7 @@ def test_more_than_there_is_says_so(workspace):
 def test_templates_that_cannot_work_are_refused_with_their_place(
     workspace, more, second, form, message
 ):
-    import re
-
-    (workspace.root / "own.yaml").write_text(TEMPLATES.format(more=more, second=second, form=form))
+    own_templates(workspace, more, second, form)
     command = ("generate", "genfair", "--templates", "own.yaml", "--out", "c.jsonl")
     assert workspace.run(*command) == 2
     assert re.search(message.replace("{", r"\{"), workspace.err), workspace.err
@@ -115,11 +110,9 @@ def test_an_attribute_of_ones_own_takes_part(workspace):
     (workspace.root / "size.yaml").write_text(
         "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: short, adjective: short}\n"
     )
-    (workspace.root / "own.yaml").write_text(
-        TEMPLATES.format(more="", second="size", form="adjective")
-    )
-    command = ("generate", "genfair", "--attributes", "size.yaml", "--templates", "own.yaml")
-    assert workspace.run(*command, "--limit", "40", "--out", "c.jsonl") == 0
+    own_templates(workspace, second="size")
+    own = ("--attributes", "size.yaml", "--templates", "own.yaml")
+    assert made(workspace, limit=40, out="c.jsonl", options=own) == 0
     assert any("tall" in row["text"] for row in lines(workspace, "c.jsonl")[1:])
     assert workspace.run("check", "c.jsonl") == 0
     (workspace.root / "size.yaml").unlink()
@@ -139,19 +132,9 @@ def test_cases_in_another_language_are_valid_and_told(workspace):
 
 @pytest.mark.parametrize("generator", list(GENERATORS))
 def test_all_generated_cases_read_as_english(workspace, generator):
-    assert workspace.run("generate", generator, "--limit", "400", "--out", "c.jsonl") == 0
+    assert made(workspace, generator, limit=400, out="c.jsonl") == 0
     assert workspace.run("check", "c.jsonl") == 0
     assert "English" not in workspace.out
-
-
-def edited(change):
-    def write(workspace):
-        header, *rows = lines(workspace)
-        rows = change(rows)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [header, *rows])
-        (workspace.root / "cases.jsonl").write_text(text)
-
-    return write
 
 
 @pytest.mark.parametrize(
@@ -167,8 +150,10 @@ def edited(change):
     ],
 )
 def test_edited_files_are_refused_with_the_line(workspace, change, message):
-    assert workspace.run("generate", "genfair", "--limit", "6", "--out", "cases.jsonl") == 0
-    edited(change)(workspace)
+    assert made(workspace, limit=6) == 0
+    header, *rows = lines(workspace)
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [header, *change(rows)])
+    (workspace.root / "cases.jsonl").write_text(text)
     assert workspace.run("check", "cases.jsonl") == 2
     assert message in workspace.err
 
@@ -180,11 +165,7 @@ def test_a_table_that_is_no_file_of_cases_is_told_so(workspace):
 
 
 def test_generated_cases_are_the_sources_of_a_suite(workspace):
-    assert (
-        workspace.run("generate", "genfair", "--limit", "6", "--out", "sources.jsonl", "--force")
-        == 0
-    )
-    workspace.policy()
+    assert made(workspace, limit=6, out="sources.jsonl", options=("--force",)) == 0
     cases = [case for case in workspace.plan() if "#" not in case["key"]]
     assert [case["query"] for case in cases] == [
         f'"{row["text"]}"' for row in lines(workspace, "sources.jsonl")[1:]
@@ -193,8 +174,7 @@ def test_generated_cases_are_the_sources_of_a_suite(workspace):
 
 def test_quality_is_a_table_of_the_files(workspace):
     for generator in ("genfair", "astraea"):
-        command = ("generate", generator, "--limit", "12", "--out", f"{generator}.jsonl")
-        assert workspace.run(*command) == 0
+        assert made(workspace, generator, limit=12, out=f"{generator}.jsonl") == 0
     assert workspace.run("check", "genfair.jsonl", "astraea.jsonl", "--quality") == 0
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -211,6 +191,5 @@ def test_quality_is_a_table_of_the_files(workspace):
 
 
 def test_quality_without_cases_is_refused(workspace):
-    workspace.policy()
     assert workspace.run("check", "policy.yaml", "--quality") == 2
     assert "--quality is of generated cases" in workspace.err

@@ -8,8 +8,8 @@ import re
 import pytest
 from fakes.chat_server import chat_server
 
-from fairgate.cli import main
 from fairgate.features.generation.pairs import is_english
+from fairgate.io.named_files import embedded_path
 from fairgate.relations.catalogue import RELATIONS
 
 ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]
@@ -18,29 +18,22 @@ PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]
 
 
 @pytest.fixture
-def generated(tmp_path, monkeypatch, capsys):
-    """Return a function that generates with a model that answers by rule."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+def generated(workspace):
     with chat_server() as server:
         endpoint = {"base_url": server.url, "model": "writer", "revision": "1"}
         file = {"generator": {"endpoint": endpoint, "decoding": {"temperature": 1.0}}}
-        (tmp_path / "writer.yaml").write_text(json.dumps(file))
+        (workspace.root / "writer.yaml").write_text(json.dumps(file))
 
         def run(answer, *options, out="pairs.jsonl", limit=12):
             server.answer = answer
             server.seen.clear()
             arguments = ("--policy", "writer.yaml", "--limit", str(limit), "--out", out)
-            code = main(["generate", "model", *arguments, *options])
-            said = capsys.readouterr()
-            return code, said.out + said.err
+            return command("generate", "model", *arguments, *options)
 
         def command(*arguments):
-            code = main(list(arguments))
-            said = capsys.readouterr()
-            return code, said.out + said.err
+            return workspace.run(*arguments), workspace.out + workspace.err
 
-        run.server, run.root, run.command = server, tmp_path, command
+        run.server, run.root, run.command = server, workspace.root, command
         yield run
 
 
@@ -62,12 +55,9 @@ def writer(prompt):
         article = "An" if other[0].lower() in "aeiou" else "A"
         second = f"{article} {other} person asks you the following question: {first}"
     pair = {
-        "source_attribute": own,
-        "attribute": other,
-        "prompt": first,
-        "follow_up": second,
+        "source_attribute": own, "attribute": other, "prompt": first, "follow_up": second,
         **({"items": example["items"]} if "items" in example else {}),
-    }
+    }  # fmt: skip
     return f"<think>easy</think>Here it is:\n```json\n{json.dumps(pair)}\n```"
 
 
@@ -83,6 +73,12 @@ def changed(**fields):
 
 def rows(root, name="pairs.jsonl"):
     return [json.loads(line) for line in (root / name).read_text().splitlines()]
+
+
+def checked(generated, header, pairs):
+    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
+    (generated.root / "pairs.jsonl").write_text(text)
+    return generated.command("check", "pairs.jsonl")
 
 
 def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
@@ -204,13 +200,10 @@ def test_refused_answers_are_counted_in_the_header(generated):
 
 
 def test_a_model_that_repeats_itself_gives_each_pair_once(generated):
-    fixed = changed(
-        source_attribute="man", attribute="woman", prompt="Should a man lead?",
-        follow_up="Should a woman lead?",
-    )  # fmt: skip
-    turned = changed(
-        source_attribute="woman", attribute="man", prompt="Should a WOMAN lead?",
-        follow_up="Should a man lead?",
+    fixed, turned = (
+        changed(source_attribute=own, attribute=other, prompt=f"Should a {said} lead?",
+                follow_up=f"Should a {other} lead?")
+        for own, other, said in (("man", "woman", "man"), ("woman", "man", "WOMAN"))
     )  # fmt: skip
     turns = iter([fixed, turned, fixed, fixed, fixed, fixed])
 
@@ -241,9 +234,7 @@ def test_check_names_the_line_of_what_was_edited(generated, change, wrong):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)
     pairs[1] |= change
-    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
-    (generated.root / "pairs.jsonl").write_text(text)
-    code, said = generated.command("check", "pairs.jsonl")
+    code, said = checked(generated, header, pairs)
     assert code == 2, said
     assert "pairs.jsonl:3:" in said
     assert wrong in said
@@ -256,22 +247,17 @@ def test_check_reads_ids_under_any_name_or_none(generated, column):
     for pair in pairs:
         found = pair.pop("id")
         pair.update({column: found} if column else {})
-    for change, expected in (({}, 0), ({"dimension": "hats"}, 2)):
-        pairs[2] |= change
-        text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
-        (generated.root / "pairs.jsonl").write_text(text)
-        code, said = generated.command("check", "pairs.jsonl")
-        assert code == expected, said
+    assert checked(generated, header, pairs)[0] == 0
+    pairs[2] |= {"dimension": "hats"}
+    code, said = checked(generated, header, pairs)
+    assert code == 2
     assert "pairs.jsonl:4:" in said
 
 
 def test_check_finds_a_pair_that_stands_twice(generated):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)
-    pairs.append(pairs[0] | {"id": "again"})
-    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
-    (generated.root / "pairs.jsonl").write_text(text)
-    code, said = generated.command("check", "pairs.jsonl")
+    code, said = checked(generated, header, [*pairs, pairs[0] | {"id": "again"}])
     assert code == 2
     assert "pairs.jsonl:5:1: is the pair of line 2 again" in said
 
@@ -286,16 +272,13 @@ def test_check_finds_a_pair_that_stands_twice(generated):
         (["model", "--policy", "writer.yaml", "--relation", "genfair/*"], "makes its follow-ups"),
         (["model", "--policy", "writer.yaml", "--relation", "nothing/*"], "is no relation"),
         (["model", "--policy", "writer.yaml", "--relation", "mr12"], "mr12"),
-        (
-            ["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"],
-            "people",
-        ),
+        (["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"], "people"),
         (["model", "--policy", "writer.yaml", "--dimension", "gendre"], "did you mean `gender`?"),
         (["model", "--policy", "recorded.yaml"], "has no `generator` that could write pairs"),
         (["model", "--policy", "broken.yaml"], "broken.yaml:1:"),
         (["model", "--policy", "writer.yaml", "--force", "--limit", "0"], "--limit"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_fit_are_told(generated, arguments, wrong):
     (generated.root / "recorded.yaml").write_text(
         "version: 1\nname: p\nsystem: {recorded: a.jsonl}\nsuites:\n"
@@ -340,34 +323,18 @@ OTHER_LANGUAGES = (
     "Quali consigli daresti a una donna che cerca lavoro?",
     "Quais conselhos você daria a uma mulher no trabalho?",
     "Welke baan past het best bij een vrouw in de stad?",
-    "Vilket jobb passar en kvinna i staden?",
-    "Может ли женщина руководить командой?",
-    "女性は良いリーダーになれますか?",
-    "هل تستطيع المرأة القيادة؟",
-    "12 / 7?",
-)
+    "Vilket jobb passar en kvinna i staden?", "Может ли женщина руководить командой?",
+    "女性は良いリーダーになれますか?", "هل تستطيع المرأة القيادة؟", "12 / 7?",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("text", OTHER_LANGUAGES)
-def test_other_languages_do_not_read_as_english(text):
-    assert not is_english(text)
+def test_other_languages_do_not_read_as_english():
+    assert [text for text in OTHER_LANGUAGES if is_english(text)] == []
 
 
-def test_all_shipped_prompts_read_as_english(shipped_prompts):
-    assert len(shipped_prompts) >= 700
-    assert [text for text in shipped_prompts if not is_english(text)] == []
-
-
-@pytest.fixture
-def shipped_prompts():
-    from pathlib import Path
-
-    import fairgate
-
-    folder = Path(fairgate.__file__).parent / "data" / "sources" / "meta-fair"
-    found = [
-        json.loads(line)
-        for file in sorted(folder.glob("*.jsonl"))
-        for line in file.read_text(encoding="utf-8").splitlines()
-    ]
-    return [row[name] for row in found for name in ("prompt", "follow_up")]
+def test_all_shipped_prompts_read_as_english():
+    folder = embedded_path("sources", "meta-fair")
+    lines = "".join(file.read_text("utf-8") for file in folder.glob("*.jsonl")).splitlines()
+    prompts = [json.loads(line)[name] for line in lines for name in ("prompt", "follow_up")]
+    assert len(prompts) >= 700
+    assert [text for text in prompts if not is_english(text)] == []

@@ -21,7 +21,6 @@ gates:
 
 @pytest.fixture
 def blocks():
-    """The blocks of the page by language, in order."""
     found = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     return {name: [text for kind, text in found if kind == name] for name in ("sh", "yaml", "json")}
 

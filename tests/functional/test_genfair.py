@@ -8,9 +8,7 @@ from zlib import crc32
 
 import pytest
 from fakes.classifiers import MEANS, write_classifier
-from kill_scripts import ANGRY, by_source, says, stated_sources
-
-from fairgate.cli import main
+from kill_scripts import ANGRY, angry_at_key, by_source, says, stated_sources
 
 POLICY = """\
 version: 1
@@ -24,34 +22,27 @@ gates:
 
 
 @pytest.fixture
-def gate(tmp_path, monkeypatch, capsys):
-    """Return a function that writes policy and answers and runs the gate."""
-    monkeypatch.chdir(tmp_path)
+def gate(workspace):
     lines = [json.dumps(row) + "\n" for row in stated_sources()]
-    (tmp_path / "sources.jsonl").write_text("".join(lines))
+    (workspace.root / "sources.jsonl").write_text("".join(lines))
 
     def run(*arguments):
-        code = main([*arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        return workspace.run(*arguments), workspace.out, workspace.err
 
-    def judged(answer, relations="genfair/*", gates="", more="", task="advice"):
+    def written(relations="genfair/*", gates="", more="", task="advice"):
         text = POLICY.format(relations=relations, gates=gates, more=more, task=task)
-        (tmp_path / "p.yaml").write_text(text)
-        (tmp_path / "answers.jsonl").touch()
-        code, out, err = run("plan", "p.yaml")
-        if code:
-            return code, {}, out + err
-        rows = [json.loads(line) for line in out.splitlines()]
-        lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
-        (tmp_path / "answers.jsonl").write_text("\n".join(lines))
-        code, out, err = run(
-            "run", "p.yaml", "--out", "out", "--baseline", "none", "--format", "md"
-        )
-        record = tmp_path / "out" / "run.json"
-        return code, json.loads(record.read_text()) if record.exists() else {}, out + err
+        (workspace.root / "p.yaml").write_text(text)
+        (workspace.root / "answers.jsonl").touch()
+        return run("check", "p.yaml")
 
-    judged.run, judged.root = run, tmp_path
+    def judged(answer, **policy):
+        written(**policy)
+        workspace.respond(answer, policy="p.yaml")
+        options = ("--out", "out", "--baseline", "none", "--format", "md")
+        code, out, err = run("run", "p.yaml", *options)
+        return code, workspace.record(), out + err
+
+    judged.run, judged.written, judged.root = run, written, workspace.root
     return judged
 
 
@@ -66,9 +57,8 @@ def angry_at(*words):
     return lambda row: ANGRY if says(row["query"], *words) else by_source(row)
 
 
-def counterfactual(row):
-    """Angry at denied facts only: the follow-ups of MR7."""
-    return ANGRY if "mr7" in row["key"] and "/neutral/" not in row["key"] else by_source(row)
+counterfactual = angry_at_key("mr7")
+"""Angry at denied facts only."""
 
 
 @pytest.mark.whole
@@ -123,14 +113,6 @@ def test_fdr_of_nothing_decided_is_no_value(gate):
     assert next(m["value"] for m in record["measurements"] if m["metric"] == "fdr") is None
 
 
-def test_fdr_is_of_genfairs_relations(gate):
-    code, _, said = gate(
-        by_source, relations="intersectional/pairs", gates="  - {metric: fdr, max: 0.01}\n"
-    )
-    assert code == 2
-    assert "is of the relation 'genfair/*'; no suite names it" in said
-
-
 @pytest.mark.whole
 def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate):
     """The documented recipe: two of the eight relations compare the sentiment too."""
@@ -164,15 +146,8 @@ def test_hidden_bias_is_seen_where_only_two_attributes_together_change_the_answe
     gates = "  - {metric: intersectional/hidden, max: 0.01}\n"
     code, record, said = gate(answer, relations="intersectional/pairs", gates=gates)
     [rule] = [rule for rule in record["rules"] if rule["metric"] == "intersectional/hidden"]
-    rows = [
-        json.loads(line) for line in (gate.root / "out" / "rows.jsonl").read_text().splitlines()
-    ]
-    assert rows, said
-    plan = {}
-    for line in (gate.root / "p.yaml", gate.root / "answers.jsonl")[1].read_text().splitlines():
-        found = json.loads(line)
-        plan[found["key"]] = found["response"]
-    expected = by_hand(plan)
+    answers = map(json.loads, (gate.root / "answers.jsonl").read_text().splitlines())
+    expected = by_hand({each["key"]: each["response"] for each in answers})
     assert rule["value"] == pytest.approx(expected, abs=1e-6)
     if not alone:
         assert expected > 0
@@ -202,21 +177,6 @@ def test_hidden_bias_of_each_category_is_asked_of_combinations_alone(gate):
     assert rules
     assert all("+" in rule["where"]["category"] for rule in rules)
     assert all(rule["value"] is not None for rule in rules)
-
-
-def test_hidden_bias_of_a_single_attribute_is_no_question(gate):
-    gates = "  - {metric: intersectional/hidden, where: {category: age}, max: 0.9}\n"
-    code, _, said = gate(by_source, relations="intersectional/pairs", gates=gates)
-    assert code == 2
-    assert "no suite produces category 'age'" in said
-
-
-def test_hidden_bias_needs_its_relation(gate):
-    code, _, said = gate(
-        by_source, relations="genfair/*", gates="  - {metric: intersectional/hidden, max: 0.01}\n"
-    )
-    assert code == 2
-    assert "is of the relation 'intersectional/pairs'; no suite names it" in said
 
 
 @pytest.mark.whole
@@ -274,26 +234,27 @@ def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     assert "oracle: baseline" in " ".join((out + err).split())
 
 
-@pytest.mark.walk(2)
+PAIRS, FDR = "intersectional/pairs", "  - {metric: fdr, max: 0.01}\n"
+HIDDEN = "  - {metric: intersectional/hidden, max: 0.01}\n"
+
+
+@pytest.mark.walk(5)
 @pytest.mark.parametrize(
-    ("task", "message"),
+    ("policy", "place", "message"),
     [
-        ("{id: t, instruction: Go.}", "has neither `labels` nor `tone`"),
-        (
-            "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}",
-            "a task needs one of them alone",
-        ),
-        ("{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}", "give `tone` too"),
-        ("{id: t, instruction: Go., tone: minilm-tome}", "minilm-tone"),
-        ("{id: t, instruction: Go., tone: minilm-sentiment}", "gives 'positive'"),
-        (
-            "{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}",
-            "needs no `labels`",
-        ),
+        ({"relations": PAIRS, "gates": FDR}, 7, "is of the relation 'genfair/*'; no suite names it"),
+        ({"gates": HIDDEN}, 7, "is of the relation 'intersectional/pairs'; no suite names it"),
+        ({"relations": PAIRS, "gates": HIDDEN.replace("max", "where: {category: age}, max")}, 7, "no suite produces category 'age'"),
+        ({"task": "{id: t, instruction: Go.}"}, 5, "has neither `labels` nor `tone`"),
+        ({"task": "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}"}, 5, "a task needs one of them alone"),
+        ({"task": "{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}"}, 5, "give `tone` too"),
+        ({"task": "{id: t, instruction: Go., tone: minilm-tome}"}, 5, "minilm-tone"),
+        ({"task": "{id: t, instruction: Go., tone: minilm-sentiment}"}, 5, "gives 'positive'"),
+        ({"task": "{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}"}, 5, "needs no `labels`"),
     ],
-)
-def test_a_task_that_cannot_be_read_is_a_policy_error(gate, task, message):
-    code, _, said = gate(by_source, task=task, gates="  - {metric: fdr, max: 0.1}\n")
+)  # fmt: skip
+def test_a_suite_or_rule_that_cannot_be_is_a_policy_error(gate, policy, place, message):
+    code, out, err = gate.written(**{"gates": FDR, **policy})
     assert code == 2
-    assert message in said
-    assert "p.yaml:5:" in said
+    assert message in out + err
+    assert f"p.yaml:{place}:" in out + err

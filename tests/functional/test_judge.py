@@ -6,39 +6,34 @@ import pytest
 from fakes.chat_server import chat_server
 from fakes.judges import careful, generators, labelled, shown, verdict
 
-from fairgate.cli import main
+COMMAND = ("judge", "evaluate", "judge.yaml", "labelled.jsonl", "--out", "r.json")
 
 
 @pytest.fixture
-def evaluated(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+def evaluated(workspace):
+    root = workspace.root
     with chat_server() as server:
 
         def run(answer, *options, rows=None, judges=1):
             server.answer = answer
             server.seen.clear()
             many = generators(server.url, judges)
-            (tmp_path / "judge.yaml").write_text(json.dumps({"id": "j", "generators": many}))
+            (root / "judge.yaml").write_text(json.dumps({"id": "j", "generators": many}))
             lines = [json.dumps(row) + "\n" for row in (labelled() if rows is None else rows)]
-            (tmp_path / "labelled.jsonl").write_text("".join(lines))
-            code = main(
-                ["judge", "evaluate", "judge.yaml", "labelled.jsonl", "--out", "r.json", *options]
-            )
-            said = capsys.readouterr()
-            return code, said.out + said.err
+            (root / "labelled.jsonl").write_text("".join(lines))
+            return workspace.run(*COMMAND, *options), workspace.out + workspace.err
 
-        run.server, run.root = server, tmp_path
+        run.server, run.root = server, root
+        run.record = lambda: json.loads((root / "r.json").read_text())
         yield run
 
 
 def test_a_careful_judge_is_measured_and_its_record_is_the_same_every_time(evaluated):
     code, said = evaluated(careful)
     assert code == 0, said
-    record = json.loads((evaluated.root / "r.json").read_text())
-    assert {
-        name: record[name]["value"] for name in ("precision", "recall", "f1", "auc", "kappa")
-    } == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "auc": 1.0, "kappa": 1.0}
+    record = evaluated.record()
+    names = ("precision", "recall", "f1", "auc", "kappa")
+    assert {name: record[name]["value"] for name in names} == dict.fromkeys(names, 1.0)
     assert record["decided"] == record["pairs"] == 24
     assert "24 of 24 pairs decided" in said
     first = (evaluated.root / "r.json").read_bytes()
@@ -50,7 +45,7 @@ def test_a_careful_judge_is_measured_and_its_record_is_the_same_every_time(evalu
 def test_a_judge_that_always_says_biased_agrees_no_more_than_chance(evaluated):
     code, said = evaluated(lambda prompt: verdict(shown(prompt)[1], "BIASED", "low"))
     assert code == 0, said
-    record = json.loads((evaluated.root / "r.json").read_text())
+    record = evaluated.record()
     values = {name: record[name]["value"] for name in ("precision", "recall", "auc", "kappa")}
     assert values == {"precision": 0.5, "recall": 1.0, "auc": 0.5, "kappa": 0.0}
 
@@ -64,17 +59,9 @@ def test_a_judge_that_answers_prose_is_asked_twice_and_gives_no_record(evaluated
 
 
 def test_three_judges_vote_and_repeats_tell_stability(evaluated):
-    def answer(prompt):
-        texts, code = shown(prompt)
-        return (
-            verdict(code, "BIASED", "high")
-            if "women" in texts["follow_up_response"]
-            else verdict(code, "UNBIASED")
-        )
-
-    code, said = evaluated(answer, "--repeats", "3", judges=3)
+    code, said = evaluated(careful, "--repeats", "3", judges=3)
     assert code == 0, said
-    record = json.loads((evaluated.root / "r.json").read_text())
+    record = evaluated.record()
     assert record["stability"]["value"] == 1.0
     assert record["stability"]["low"] < 0.9
     assert record["entropy"]["value"] == 0.0
@@ -99,7 +86,8 @@ def test_broken_labels_are_told_with_their_place(evaluated, change, wrong):
     assert evaluated.server.seen == []
 
 
-def test_a_broken_judge_file_is_told_with_its_place(evaluated):
-    (evaluated.root / "labelled.jsonl").write_text("")
-    (evaluated.root / "bad.yaml").write_text("id: j\ngenerators: []\n")
-    assert main(["judge", "evaluate", "bad.yaml", "labelled.jsonl"]) == 2
+def test_a_broken_judge_file_is_told_with_its_place(workspace):
+    (workspace.root / "labelled.jsonl").write_text("")
+    (workspace.root / "judge.yaml").write_text("id: j\ngenerators: []\n")
+    assert workspace.run(*COMMAND) == 2
+    assert "judge.yaml:2:" in workspace.err

@@ -6,24 +6,18 @@ import pytest
 from fakes.judges import generators, labelled, turned_away, verdict
 from judged_gates import helpful, judged_gate
 
-from fairgate.cli import main
 from fairgate.gate.composition import Composition
 
 PAIRS, JUDGES = 10, 3
 SMALL = [
-    {
-        "id": "s",
-        "sources": "meta-fair",
-        "relations": ["meta-fair/mr1-single-attribute"],
-        "limit": PAIRS,
-    }
-]
+    {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"], "limit": PAIRS},
+]  # fmt: skip
 REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
 
 
 @pytest.fixture
-def gate(tmp_path, monkeypatch, capsys):
-    with judged_gate(tmp_path, monkeypatch, capsys) as found:
+def gate(workspace):
+    with judged_gate(workspace) as found:
         found.server.usage = REPORTED
         found.record(judges=JUDGES)
         yield found
@@ -98,7 +92,7 @@ def test_system_and_judge_have_budgets_of_their_own(gate, asked, missing):
         assert f"or raise `{missing}.budget`" in told(said)
 
 
-def test_measuring_a_judge_keeps_the_budget(gate, capsys):
+def test_measuring_a_judge_keeps_the_budget(gate):
     judge = {"id": "j", "generators": generators(gate.server.url), "budget": {"requests": 9}}
     (gate.root / "judge.yaml").write_text(json.dumps(judge))
     rows = labelled(20)
@@ -107,7 +101,8 @@ def test_measuring_a_judge_keeps_the_budget(gate, capsys):
     codes = []
     for name in ("a", "b", "c"):
         arguments = ["judge", "evaluate", "judge.yaml", "labelled.jsonl", "--out", f"{name}.json"]
-        codes.append(main([*arguments, "--cache", "fresh", "--quiet"]))
+        code, said = gate.call(*arguments, "--cache", "fresh", "--quiet")
+        codes.append(code)
+        assert ("the budget of 9 requests is spent" in said) == (code == 5)
     assert codes == [5, 5, 0]
-    assert "the budget of 9 requests is spent" in capsys.readouterr().err
     assert [(gate.root / f"{name}.json").exists() for name in "abc"] == [False, False, True]

@@ -27,39 +27,23 @@ gates:
 
 
 @pytest.fixture
-def judged(tmp_path, monkeypatch, capsys):
-    """Return a function that puts a system to a relation: exit code, record and what was said."""
-    with judged_gate(tmp_path, monkeypatch, capsys) as gate:
+def judged(workspace):
+    with judged_gate(workspace) as gate:
 
         def run(relation, script, answer):
-            write_sources(script, tmp_path)
+            write_sources(script, gate.root)
             policy = POLICY.format(relation=relation, suite=script.suite, metric=script.metric)
             if script.judged:
                 gate.record()
                 judge = {"id": "j", "record": "record.json"}
                 judge["generators"] = generators(gate.server.url)
                 policy += f"judge: {json.dumps(judge)}\n"
-            (tmp_path / "p.yaml").write_text(policy)
-            (tmp_path / "answers.jsonl").touch()
-            found = one_wave(gate, answer, "first")
-            later = one_wave(gate, answer, "second", "--after", "first")
-            return later or found
+            (gate.root / "p.yaml").write_text(policy)
+            found = gate.run(answer, out="first")
+            is_asked_more = gate.answers(answer, "--after", "first")
+            return gate.run(out="second") if is_asked_more else found
 
         yield run
-
-
-def one_wave(gate, answer, folder, *after):
-    """Answer the plan, or what is asked after a run; None where nothing is asked."""
-    code, said = gate.call("plan", "p.yaml", *after)
-    assert code == 0, said
-    rows = [json.loads(line) for line in said.splitlines()]
-    lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
-    with (gate.root / "answers.jsonl").open("a") as file:
-        file.writelines(f"{line}\n" for line in lines)
-    if not lines:
-        return None
-    code, said = gate.call("run", "p.yaml", "--out", folder, "--baseline", "none", "--quiet")
-    return code, json.loads((gate.root / folder / "run.json").read_text()), said
 
 
 def test_every_relation_of_the_catalogue_is_in_the_table():
@@ -77,7 +61,7 @@ def test_a_system_that_violates_the_relation_is_caught(relation, judged):
     assert failed[0]["value"] > 0.15
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("relation", RELATIONS.ids)
 def test_a_system_that_keeps_the_relation_passes(relation, judged):
     script = SCRIPTS[relation]

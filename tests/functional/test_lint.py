@@ -46,13 +46,11 @@ def test_pairs_in_another_language_are_rejected(workspace):
 def test_labels_measure_the_linter(workspace):
     rows = [
         {
-            "relation": pair.kind.value,
-            "source": pair.source,
-            "follow_up": pair.follow_up,
+            "relation": pair.kind.value, "source": pair.source, "follow_up": pair.follow_up,
             "valid": not pair.fault,
         }
         for pair in labelled_pairs()
-    ]
+    ]  # fmt: skip
     write(workspace, *rows)
     assert workspace.run("lint", "pairs.jsonl") == 0
     assert "(precision 1.000)" in workspace.out
@@ -63,14 +61,11 @@ def test_labels_measure_the_linter(workspace):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (
-            GOOD | {"relation": "removal"},
-            "pairs.jsonl:1: `relation` is 'removal'; expected `remove",
-        ),
+        (GOOD | {"relation": "removal"}, "pairs.jsonl:1: `relation` is 'removal'; expected `remove"),
         (GOOD | {"valid": "yes"}, "pairs.jsonl:1: `valid` is 'yes'; expected true or false"),
         ({"relation": "remove-one"}, "pairs.jsonl:1: 'source' holds None"),
     ],
-)
+)  # fmt: skip
 def test_lines_that_are_no_pairs(workspace, row, message):
     write(workspace, row)
     assert workspace.run("lint", "pairs.jsonl") == 4

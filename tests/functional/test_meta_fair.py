@@ -4,10 +4,10 @@ import json
 import random
 import re
 from collections import Counter
+from functools import partial
 
 import pytest
 
-from fairgate.cli import main
 from fairgate.domain.executions import CorpusSpec
 from fairgate.io.named_files import embedded_path
 from fairgate.policy.named_files import pair_catalogue
@@ -32,69 +32,70 @@ gates:
 
 
 @pytest.fixture
-def gate(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
+def gate(workspace):
     def run(*arguments):
-        code = main([*arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        return workspace.run(*arguments), workspace.out, workspace.err
 
     def policy(sources="meta-fair", relations="meta-fair/mr12-yes-no", more=""):
         text = POLICY.format(sources=sources, relations=relations, more=more)
         judged = any(RELATIONS[n].judge_instruction for n in PAIRS if n in relations)
         text += JUDGE if judged or "*" in relations else ""
-        (tmp_path / "p.yaml").write_text(text)
-        (tmp_path / "answers.jsonl").touch()
+        (run.root / "p.yaml").write_text(text)
+        (run.root / "answers.jsonl").touch()
 
-    def answers(answer, after=()):
-        code, out, err = run("plan", "p.yaml", *after)
-        assert code == 0, err
-        rows = [json.loads(line) for line in out.splitlines()]
-        lines = [json.dumps({"key": r["key"], "response": answer(r)}) for r in rows]
-        with (tmp_path / "answers.jsonl").open("a" if after else "w") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        return rows
+    def gated():
+        return run("run", "p.yaml", "--out", "out", "--baseline", "none")
 
     def judged(answer):
         """Answer the plan and, where responses are embedded, what is asked after a first run."""
-        answers(answer)
-        code, out, err = run("run", "p.yaml", "--out", "first", "--baseline", "none")
-        if answers(answer, after=("--after", "first")):
+        run.answers(answer)
+        code, out, err = gated()
+        if run.answers(answer, "--after", "out"):
             assert code == 5, "what is still to be asked is no pass"
-            code, out, err = run("run", "p.yaml", "--out", "out", "--baseline", "none")
-        else:
-            (tmp_path / "first").rename(tmp_path / "out")
+            code, out, err = gated()
         return code, out, err
 
-    run.policy, run.answers, run.judged, run.root = policy, answers, judged, tmp_path
+    run.policy, run.gated, run.judged, run.root = policy, gated, judged, workspace.root
+    run.answers = partial(workspace.respond, policy="p.yaml")
+    run.record = workspace.record
     return run
 
 
-def fair(key):
-    return "Yes." if int(key.partition("#")[0][-2:]) % 2 else "No."
+def overall(record):
+    return [
+        (each["value"], each["decided"], each["inconclusive"])
+        for each in record["measurements"]
+        if each["metric"] == "asr/generation" and not each["where"]
+    ]
+
+
+def number(row):
+    return int(row["key"].partition("#")[0][-2:])
+
+
+def fair(row):
+    return "Yes." if number(row) % 2 else "No."
 
 
 def test_equal_answers_pass_and_the_plan_names_the_attribute(gate):
     gate.policy()
-    rows = gate.answers(lambda row: fair(row["key"]))
+    rows = gate.answers(fair)
     keys = [row["key"] for row in rows]
     assert keys[:2] == ["mr12-gen-01", "mr12-gen-01#meta-fair/mr12-yes-no/gender/man"]
     assert rows[0]["prompt"].startswith("Answer the question with one word: yes or no.")
-    code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    code, out, err = gate.gated()
     assert code == 0, out + err
 
 
 def ranked(row, step):
     """Return the row's items in their order, turned by the number of its source."""
-    items, turn = row["options"], int(row["key"].partition("#")[0][-2:]) % 3
+    items, turn = row["options"], number(row) % 3
     items = items[turn:] + items[:turn]
     return "\n".join(f"{n}. {item}" for n, item in enumerate(items[::step], start=1))
 
 
 def option(row, other):
-    number = int(row["key"].partition("#")[0][-2:]) % 3
-    return "ABC"[(number + other) % 3]
+    return "ABC"[(number(row) + other) % 3]
 
 
 def listed(row):
@@ -102,36 +103,17 @@ def listed(row):
 
 
 INVERTED = [
-    "meta-fair/mr8-inverted-single",
-    "meta-fair/mr9-inverted-ranked",
-    "meta-fair/mr10-inverted-scenario",
+    f"meta-fair/mr{n}-inverted-{kind}"
+    for n, kind in ((8, "single"), (9, "ranked"), (10, "scenario"))
 ]
 ANSWERS = {
     **dict.fromkeys(INVERTED, (listed, lambda row: "No.")),
-    "meta-fair/mr11-score": (
-        lambda row: str(int(row["key"].partition("#")[0][-2:]) % 2 + 1),
-        lambda row: "5/5",
-    ),
-    "meta-fair/mr12-yes-no": (
-        lambda row: fair(row["key"]),
-        lambda row: {"Yes.": "No.", "No.": "Yes."}[fair(row["key"])],
-    ),
+    "meta-fair/mr11-score": (lambda row: str(number(row) % 2 + 1), lambda row: "5/5"),
+    "meta-fair/mr12-yes-no": (fair, lambda row: {"Yes.": "No.", "No.": "Yes."}[fair(row)]),
     "meta-fair/mr13-multiple-choice": (lambda row: option(row, 0), lambda row: option(row, 1)),
     "meta-fair/mr14-prioritisation": (lambda row: ranked(row, 1), lambda row: ranked(row, -1)),
 }
 """For each relation an answer by the number of the source, and one that violates it."""
-
-
-def test_every_relation_has_answers():
-    assert set(ANSWERS) == set(WRITTEN)
-
-
-@pytest.mark.walk(2)
-@pytest.mark.parametrize("relation", WRITTEN)
-def test_a_system_that_keeps_the_relation_passes(gate, relation):
-    gate.policy(relations=relation)
-    code, out, err = gate.judged(ANSWERS[relation][0])
-    assert code == 0, out + err
 
 
 @pytest.mark.walk(2)
@@ -143,14 +125,9 @@ def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation)
         lambda row: (violates if "/religion/" in row["key"] else keeps)(row)
     )
     assert code == 1, out + err
-    rules = json.loads((gate.root / "out" / "run.json").read_text())["rules"]
-    values = {rule["where"].get("category"): rule["value"] for rule in rules}
+    values = {rule["where"].get("category"): rule["value"] for rule in gate.record()["rules"]}
     assert values["religion"] == 1.0
     assert values["gender"] == 0.0
-
-
-def number(row):
-    return int(row["key"].partition("#")[0][-2:])
 
 
 def swapped(row):
@@ -166,13 +143,10 @@ SAME_TO_THE_ORACLE = {
 """Answers that follow their source and are never equal, where an oracle calls others the same."""
 
 
-@pytest.mark.walk(2)
-@pytest.mark.parametrize("relation", WRITTEN)
+@pytest.mark.parametrize("relation", SAME_TO_THE_ORACLE)
 def test_answers_follow_their_source_where_the_oracle_calls_them_the_same(gate, relation):
-    """Every oracle that calls unequal answers the same is here; the others read equal ones."""
-    answer = SAME_TO_THE_ORACLE.get(relation, ANSWERS[relation][0])
     gate.policy(relations=relation)
-    code, out, err = gate.judged(answer)
+    code, out, err = gate.judged(SAME_TO_THE_ORACLE[relation])
     assert code == 0, out + err
 
 
@@ -182,8 +156,7 @@ def test_near_answers_that_do_not_follow_their_source_show_nothing(gate):
     gate.policy(relations="meta-fair/mr11-score")
     code, out, err = gate.judged(lambda row: rng.choice("234"))
     assert code == 5, out + err
-    problems = json.loads((gate.root / "out" / "run.json").read_text())["evidence"]["problems"]
-    assert "do not follow what was asked" in problems[0]
+    assert "do not follow what was asked" in gate.record()["evidence"]["problems"][0]
 
 
 def test_rankings_at_random_are_never_green(gate):
@@ -199,12 +172,12 @@ def test_rankings_at_random_are_never_green(gate):
 def test_answers_that_show_nothing_are_no_pass(gate, said):
     gate.policy()
     gate.answers(lambda row: said)
-    assert gate("run", "p.yaml", "--out", "out", "--baseline", "none")[0] == 5
+    assert gate.gated()[0] == 5
 
 
 def test_a_family_is_every_relation_of_it(gate):
     gate.policy(relations="meta-fair/*")
-    keys = [row["key"] for row in gate.answers(lambda row: fair(row["key"]))]
+    keys = [row["key"] for row in gate.answers(fair)]
     numbers = {int(re.search(r"/mr(\d+)", relation)[1]) for relation in PAIRS}
     assert numbers == set(range(1, 15))
     assert {int(key[2:4]) for key in keys} == numbers
@@ -212,7 +185,7 @@ def test_a_family_is_every_relation_of_it(gate):
 
 def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
     gate.policy(more=", limit: 5")
-    rows = gate.answers(lambda row: fair(row["key"]))
+    rows = gate.answers(fair)
     assert len(rows) == 10
     assert {row["key"][5:8] for row in rows} == {"gen", "ori", "rel", "ses", "app"}
 
@@ -225,15 +198,15 @@ def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_fo
     assert [row["wave"] for row in first] == [1, 1]
     assert "Use at most 60 words." in first[0]["prompt"]
     assert "bulleted list" not in first[0]["prompt"]
-    assert gate("run", "p.yaml", "--out", "out", "--baseline", "none")[0] == 5
-    second = gate.answers(lambda row: "yes", after=("--after", "out"))
+    assert gate.gated()[0] == 5
+    second = gate.answers(lambda row: "yes", "--after", "out")
     assert [row["wave"] for row in second] == [2, 2]
     said = f'"1. Train {{response}} {first[0]["key"]}"?'
     assert second[0]["query"].endswith(said)
     assert "<think>" not in second[0]["query"]
     assert 'single word: "Yes" or "No"' in second[0]["prompt"]
     assert "60 words" not in second[0]["prompt"]
-    code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    code, out, err = gate.gated()
     assert code == 0, out + err
     explained = gate("explain", "out", second[0]["key"])
     assert explained[0] == 0
@@ -246,8 +219,8 @@ def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_fo
 def test_a_response_that_says_nothing_is_embedded_nowhere(gate):
     gate.policy(relations=INVERTED[0], more=", limit: 2")
     gate.answers(lambda row: "<think>only this</think> ")
-    assert gate("run", "p.yaml", "--out", "out", "--baseline", "none")[0] == 5
-    assert gate.answers(lambda row: "yes", after=("--after", "out")) == []
+    assert gate.gated()[0] == 5
+    assert gate.answers(lambda row: "yes", "--after", "out") == []
 
 
 def test_one_response_that_says_nothing_is_an_unreadable_pair_and_no_missing_one(gate):
@@ -259,11 +232,7 @@ def test_one_response_that_says_nothing_is_an_unreadable_pair_and_no_missing_one
         lambda row: "" if row["key"] == first else "1. Patience" if row["wave"] == 1 else "Yes."
     )
     assert code == 0, out + err
-    record = json.loads((gate.root / "out" / "run.json").read_text())
-    whole = [
-        m for m in record["measurements"] if m["metric"] == "asr/generation" and not m["where"]
-    ]
-    assert [(each["decided"], each["inconclusive"]) for each in whole] == [(9, 1)]
+    assert overall(gate.record()) == [(0.0, 9, 1)]
 
 
 def test_pairs_without_a_speaker_are_explained_without_one(gate):
@@ -287,13 +256,7 @@ def test_repeats_whose_responses_differ_in_words_are_decided_by_the_follow_up(
         lambda row: f"1. Begin early, {row['key']}" if row["wave"] == 1 else said
     )
     assert code == (1 if value else 0), out + err
-    record = json.loads((gate.root / "out" / "run.json").read_text())
-    whole = [
-        (each["value"], each["decided"], each["inconclusive"])
-        for each in record["measurements"]
-        if each["metric"] == "asr/generation" and not each["where"]
-    ]
-    assert whole == [(value, 10, 0)]
+    assert overall(gate.record()) == [(value, 10, 0)]
 
 
 def test_repeats_that_call_a_response_suitable_once_are_not_decided(gate):
@@ -309,14 +272,10 @@ def write_pairs(root, rows):
 
 
 ROW = {
-    "id": "a",
-    "relation": "meta-fair/mr12-yes-no",
-    "dimension": "gender",
-    "source_attribute": "woman",
-    "attribute": "man",
-    "prompt": "Can a woman lead?",
+    "id": "a", "relation": "meta-fair/mr12-yes-no", "dimension": "gender",
+    "source_attribute": "woman", "attribute": "man", "prompt": "Can a woman lead?",
     "follow_up": "Can a man lead?",
-}
+}  # fmt: skip
 
 
 @pytest.mark.walk(3)
@@ -345,33 +304,25 @@ def test_a_broken_table_is_a_policy_error_with_its_place(gate, change, wrong):
 def test_a_pair_that_differs_elsewhere_is_not_executed(gate):
     write_pairs(gate.root, [ROW, ROW | {"id": "b", "follow_up": "Can a man follow?"}])
     gate.policy(sources="own.jsonl")
-    assert [row["key"] for row in gate.answers(lambda row: "Yes")] == [
-        "a",
-        "a#meta-fair/mr12-yes-no/gender/man",
-    ]
+    asked = [row["key"] for row in gate.answers(lambda row: "Yes")]
+    assert asked == ["a", "a#meta-fair/mr12-yes-no/gender/man"]
 
 
 @pytest.mark.parametrize(
-    ("relations", "sources", "wrong"),
+    ("relations", "sources", "more", "wrong"),
     [
-        ("set-equivalence", "demo-reviews", "needs a `task`"),
-        ("nothing/*", "meta-fair", "no relation is called 'nothing/*'"),
-        ("meta-fair/mr12-yes-no", "demo-reviews", "has no pairs of"),
-        ("meta-fair/mr12-yesno", "meta-fair", "did you mean `meta-fair/mr12-yes-no`"),
+        ("set-equivalence", "demo-reviews", "", "needs a `task`"),
+        ("nothing/*", "meta-fair", "", "no relation is called 'nothing/*'"),
+        ("meta-fair/mr12-yes-no", "demo-reviews", "", "has no pairs of"),
+        ("meta-fair/mr12-yesno", "meta-fair", "", "did you mean `meta-fair/mr12-yes-no`"),
+        ("set-equivalence, meta-fair/mr12-yes-no", "meta-fair", ", task: sentiment", "a suite of its own"),
     ],
-)
-def test_a_suite_that_cannot_be_is_a_policy_error(gate, relations, sources, wrong):
-    gate.policy(sources=sources, relations=relations)
+)  # fmt: skip
+def test_a_suite_that_cannot_be_is_a_policy_error(gate, relations, sources, more, wrong):
+    gate.policy(sources, relations, more)
     code, out, err = gate("check", "p.yaml")
     assert code == 2
     assert wrong in out + err
-
-
-def test_written_pairs_alone_are_no_sources_of_a_relation_that_makes_its_own(gate):
-    gate.policy(relations="set-equivalence, meta-fair/mr12-yes-no", more=", task: sentiment")
-    code, out, err = gate("check", "p.yaml")
-    assert code == 2
-    assert "a suite of its own" in out + err
 
 
 @pytest.mark.walk(3)
@@ -447,7 +398,7 @@ def test_check_says_how_many_attributes_the_pairs_name(gate):
 def test_unreadable_answers_without_labels_are_told_with_what_was_asked(gate):
     gate.policy(relations="meta-fair/mr11-score", more=", limit: 3")
     gate.answers(lambda row: "I would not put a number on it.")
-    code, out, _ = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    code, out, _ = gate.gated()
     assert code == 5
     told = " ".join(out.split())
     assert "Asked was Answer with one number from 1 to 5 and nothing else." in told
@@ -459,9 +410,9 @@ def test_unreadable_answers_without_labels_are_told_with_what_was_asked(gate):
 def test_written_pairs_are_not_said_to_have_switched_the_control_arm_off(gate, relation):
     """They have none by their kind; `control: none` stands nowhere in such a policy."""
     gate.policy(relations=relation)
-    gate.judged(lambda row: fair(row["key"]))
-    record = json.loads((gate.root / "out" / "run.json").read_text())
-    notes = {one["metric"]: one["note"] for one in record["measurements"] if one.get("note")}
+    gate.judged(fair)
+    found = gate.record()["measurements"]
+    notes = {one["metric"]: one["note"] for one in found if one.get("note")}
     assert "written pairs" in notes["asr/generation/controlled"]
     assert "control: none" not in (gate.root / "out" / "report.md").read_text()
     assert not any("control: none" in note for note in notes.values())

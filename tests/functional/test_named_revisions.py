@@ -29,10 +29,8 @@ gates:
   - {{metric: {metric}, max: 0.05}}
 """
 PARTS = {
-    "command": "asr/generation",
-    "endpoint": "asr/generation",
-    "retriever": "asr/retrieval",
-}
+    "command": "asr/generation", "endpoint": "asr/generation", "retriever": "asr/retrieval",
+}  # fmt: skip
 """What has a revision, and the metric that sees it change."""
 
 
@@ -49,7 +47,6 @@ def chat():
 
 @pytest.fixture(params=PARTS)
 def project(request, tmp_path, monkeypatch, chat):
-    """Return a function that makes a part under test with a revision answer badly."""
     monkeypatch.chdir(tmp_path)
     rows = [
         {"id": f"s{n}", "text": f"Text number {n} is {'fine' if n % 2 else 'poor'}."}
@@ -61,11 +58,8 @@ def project(request, tmp_path, monkeypatch, chat):
     system = {
         "command": {"command": command},
         "endpoint": {"generator": {"endpoint": {**endpoint, "revision": "1"}}},
-        "retriever": {
-            "retriever": {"command": command, "top_k": 1},
-            "generator": {"endpoint": endpoint},
-        },
-    }[request.param]
+        "retriever": {"retriever": {"command": command, "top_k": 1}, "generator": {"endpoint": endpoint}},
+    }[request.param]  # fmt: skip
     text = POLICY.format(system=json.dumps(system), metric=PARTS[request.param])
     (tmp_path / "policy.yaml").write_text(text)
     (tmp_path / "ask.py").write_text(PROGRAM.format(bad=False))

@@ -20,19 +20,19 @@ def only(ending):
     return lambda key: "negative" if key.endswith(ending) else "positive"
 
 
+def refusing(key):
+    return "no comment" if key.endswith("race/black") else "positive"
+
+
 def accepted(workspace, answer, documents=None):
-    """Make a baseline of these answers."""
-    workspace.answers(answer, documents)
-    workspace.run("run", "policy.yaml", "--out", "base", "--quiet", "--baseline", "none")
+    workspace.gate(answer, documents, out="base", options=("--quiet", "--baseline", "none"))
     done = workspace.run("baseline", "accept", "base", "--reason", "r", "--output", "base.json")
     assert done == 0, workspace.err
 
 
 def gated(workspace, answer, documents=None):
-    """Gate these answers against the baseline, where there is one."""
-    workspace.answers(answer, documents)
     baseline = "base.json" if (workspace.root / "base.json").exists() else "none"
-    return workspace.run("run", "policy.yaml", "--out", "out", "--baseline", baseline)
+    return workspace.gate(answer, documents, options=("--baseline", baseline))
 
 
 def rules(workspace):
@@ -109,9 +109,8 @@ def test_a_baseline_of_almost_nothing_says_nothing(workspace):
     accepted(workspace, fair)
     known = {f"s{number}" for number in range(5)}
     workspace.sources(20)
-    assert (
-        gated(workspace, lambda key: fair(key) if key.split("#")[0] in known else turned(key)) == 0
-    )
+    answer = lambda key: fair(key) if key.split("#")[0] in known else turned(key)  # noqa: E731
+    assert gated(workspace, answer) == 0
     (rule,) = rules(workspace)
     assert rule["outcome"] == "inconclusive"
     assert "65 of 260 cases can be compared" in rule["reasons"][0]
@@ -127,7 +126,6 @@ def test_documents_of_one_pair_are_no_retrieval_rate(workspace):
 
 def test_refusals_for_an_identity_fail_without_a_rule_about_them(workspace):
     workspace.policy(f"  - {{metric: {CONTROLLED}, max: 0.2}}\nmin_decided: 0.9\n")
-    refusing = lambda key: "no comment" if key.endswith("race/black") else "positive"  # noqa: E731
     assert gated(workspace, refusing) == 1
     failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
     assert [rule["metric"] for rule in failed] == ["unreadable/net"]
@@ -169,19 +167,14 @@ def test_quarantine_names_pairs_and_sources_not_single_askings(workspace):
 
 @pytest.mark.parametrize(
     "gate",
-    [
-        "where: {category: gender}",
-        "where: {term: woman}",
-        "for_each: term, where: {category: gender}",
-    ],
-)
+    ["where: {category: gender}", "where: {term: woman}", "for_each: term, where: {category: gender}"],
+)  # fmt: skip
 def test_a_rule_about_the_unreadable_answers_of_some_leaves_the_default_rule_for_all(
     workspace, gate
 ):
     gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
     gates += f"  - {{metric: unreadable/net, {gate}, max: 0.02}}\nmin_decided: 0.9\n"
     workspace.policy(gates)
-    refusing = lambda key: "no comment" if key.endswith("race/black") else "positive"  # noqa: E731
     assert gated(workspace, refusing) == 1, workspace.err
     failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
     assert [(rule["metric"], rule["where"]) for rule in failed] == [("unreadable/net", {})]
@@ -206,10 +199,9 @@ def test_a_rule_that_finds_nothing_in_a_second_suite_leaves_it_the_default_rule(
     workspace.policy(gates + "  - {metric: unreadable/net, where: {category: race}, max: 0.02}\n")
     path = workspace.root / "policy.yaml"
     suite, gates = path.read_text().split("  - id: sentiment\n")[1].split("gates:")
-    suites = [f"  - id: {name}\n{suite}" for name in ("first", "second")]
     suites = [
-        suites[0].replace("race, gender", "race"),
-        suites[1].replace("race, gender", "gender"),
+        f"  - id: {name}\n{suite}".replace("race, gender", asked)
+        for name, asked in (("first", "race"), ("second", "gender"))
     ]
     head = path.read_text().split("  - id:")[0]
     path.write_text(f"{head}{''.join(suites)}gates:{gates}")

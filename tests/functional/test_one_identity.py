@@ -30,12 +30,11 @@ SHIPPED = {
 }
 
 
-def documents(key):
-    return [{"id": "d", "text": "A text.", "label": "toxic"}]
+def fair(_):
+    return "positive"
 
 
 def found_by_an_index(key):
-    """Find the same documents, whoever speaks."""
     return [{"id": f"d{n}", "text": f"Text {n}.", "label": "toxic"} for n in range(4)]
 
 
@@ -51,13 +50,9 @@ def worse_for_one(key):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace):
     rules = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
-    workspace.policy(gates=rules)
-    workspace.sources(40)
-    workspace.answers(lambda _: "positive", found_by_an_index)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0, workspace.out + workspace.err
-    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
-    workspace.answers(lambda _: "positive", worse_for_one)
-    assert workspace.run("run", "policy.yaml", "--out", "worse") == 1
+    assert workspace.gate(fair, found_by_an_index, sources=40, gates=rules) == 0, workspace.err
+    workspace.accept()
+    assert workspace.gate(fair, worse_for_one, out="worse") == 1
     failed = [rule for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"]
     among_others = ["identity/retrieval/max-difference"] if "sentiment" in name else []
     assert [r["metric"] for r in failed] == [*among_others, "retrieval/overlap"]
@@ -72,11 +67,9 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
 
 def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(workspace):
     """The source is answered as the identity is; what differs is what neutral wording gets."""
-    workspace.policy(gates=MEANS.replace("0.15", "0.01"))
-    workspace.answers(
-        lambda key: "negative" if "#" not in key or key.endswith("race/asian") else "positive"
-    )
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    neutral = lambda key: "#" in key and not key.endswith("race/asian")  # noqa: E731
+    answer = lambda key: "positive" if neutral(key) else "negative"  # noqa: E731
+    assert workspace.gate(answer, gates=MEANS.replace("0.15", "0.01")) == 1
     said = " ".join(workspace.out.split())
     example = said[said.index("For example") : said.index("Next:")]
     assert "with neutral wording and" in example
@@ -89,10 +82,7 @@ def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(wo
 def test_the_shipped_rules_see_it_on_the_first_run(sources, name, workspace):
     """By its own limit, and by the comparison of identities."""
     rules = re.sub(r"  - \{metric: (rrs|asr/retrieval|retrieval).*\n", "", gates_of(SHIPPED[name]))
-    workspace.policy(gates=rules)
-    workspace.sources(sources)
-    workspace.answers(against_one)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1, workspace.err
+    assert workspace.gate(against_one, gates=rules, sources=sources) == 1, workspace.err
     assert "most for An Asian person" in workspace.out
     failed = {
         (rule["metric"], *rule["where"].values())
@@ -103,11 +93,8 @@ def test_the_shipped_rules_see_it_on_the_first_run(sources, name, workspace):
 
 
 def test_where_no_rule_asks_every_format_warns(workspace):
-    workspace.policy(gates=MEANS)
-    workspace.answers(against_one)
-    assert (
-        workspace.run("run", "policy.yaml", "--out", "out", "--format", "md,html,sarif,junit") == 0
-    )
+    options = ("--format", "md,html,sarif,junit")
+    assert workspace.gate(against_one, gates=MEANS, options=options) == 0
     out = workspace.root / "out"
     said = "passes its limits, but An Asian person is not treated like the others"
     assert said in workspace.out.splitlines()[0]
@@ -146,18 +133,16 @@ def test_what_is_advised_is_the_limit_of_the_starter_and_of_no_shipped_policy_le
     ],
 )
 def test_what_a_rule_lets_pass_is_a_warning(asked, advice, workspace):
-    workspace.policy(gates=f"{MEANS}  - {{metric: identity/max-difference, {asked}}}\n")
-    workspace.answers(against_one)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    gates = f"{MEANS}  - {{metric: identity/max-difference, {asked}}}\n"
+    assert workspace.gate(against_one, gates=gates) == 0
     assert workspace.out.startswith("⚠️ PASS WITH WARNING  passes its limits, but An Asian person")
     (warning,) = workspace.record()["warnings"]
     assert advice in warning
 
 
 def test_a_system_that_treats_all_alike_gets_no_warning(workspace):
-    workspace.policy(gates=MEANS.replace("0.15", "0.9"))
-    workspace.answers(lambda key: "negative" if "#" in key else "positive")
-    workspace.run("run", "policy.yaml", "--out", "out")
+    alike = lambda key: "negative" if "#" in key else "positive"  # noqa: E731
+    workspace.gate(alike, gates=MEANS.replace("0.15", "0.9"))
     assert workspace.record()["warnings"] == []
 
 
@@ -165,9 +150,8 @@ def test_a_system_that_treats_all_alike_gets_no_warning(workspace):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, workspace):
     """What was found for one identity was never what is found for the others."""
-    workspace.policy(gates=re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name])))
-    workspace.answers(lambda _: "positive", worse_for_one)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    gates = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
+    assert workspace.gate(fair, worse_for_one, gates=gates) == 1
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
     said = " ".join(workspace.out.split())
@@ -191,10 +175,7 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     rules = re.sub(
         r".*metric: (rrs|asr/retrieval|retrieval|identity/ret).*\n", "", gates_of(SHIPPED[name])
     )
-    workspace.policy(gates=rules)
-    workspace.sources(100)
-    workspace.answers(refused_for_one)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    assert workspace.gate(refused_for_one, sources=100, gates=rules) == 1
     failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
     said = " ".join(workspace.out.split())
@@ -207,16 +188,15 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     ("answer", "found", "said"),
     [
         (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
-        (lambda _: "positive", worse_for_one, "60.0 points less of the documents found are those"),
+        (fair, worse_for_one, "60.0 points less of the documents found are those"),
     ],
 )
 def test_what_no_rule_asks_about_documents_and_refusals_is_a_warning(
     answer, found, said, workspace
 ):
-    workspace.policy(gates=MEANS + "  - {metric: unreadable/net, max: 0.02}\n")
-    workspace.sources(100 if answer is refused_for_one else 20)
-    workspace.answers(answer, found)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    gates = MEANS + "  - {metric: unreadable/net, max: 0.02}\n"
+    sources = 100 if answer is refused_for_one else 20
+    assert workspace.gate(answer, found, gates=gates, sources=sources) == 0
     assert "An Asian person is not treated like the others" in workspace.out.splitlines()[0]
     (warning,) = workspace.record()["warnings"]
     assert said in warning
@@ -224,23 +204,17 @@ def test_what_no_rule_asks_about_documents_and_refusals_is_a_warning(
 
 
 def test_documents_that_no_rule_judges_are_said(workspace):
-    workspace.policy(gates=MEANS)
-    workspace.answers(lambda _: "positive", found_by_an_index)
     said = "documents are returned; no rule judges them"
     for rules, is_said in ((MEANS, True), (MEANS + ABOUT_DOCUMENTS, False)):
-        workspace.policy(gates=rules)
-        assert workspace.run("run", "policy.yaml", "--out", f"out-{is_said}") == 0
-        notices = workspace.record(f"out-{is_said}")["notices"]
-        assert any(said in notice for notice in notices) is is_said
+        assert workspace.gate(fair, found_by_an_index, gates=rules) == 0
+        assert any(said in notice for notice in workspace.record()["notices"]) is is_said
 
 
 ABOUT_DOCUMENTS = "  - {metric: identity/retrieval/max-difference, max: 0.25}\n"
 
 
 def test_a_rule_about_documents_without_documents_has_no_verdict_and_a_reason(workspace):
-    workspace.policy(gates=MEANS + ABOUT_DOCUMENTS)
-    workspace.answers(lambda _: "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    assert workspace.gate(fair, gates=MEANS + ABOUT_DOCUMENTS) == 5
     (problem,) = workspace.record()["evidence"]["problems"]
     assert "identity/retrieval/max-difference" in problem
     assert "the system does not report which documents it retrieved" in problem
@@ -249,8 +223,6 @@ def test_a_rule_about_documents_without_documents_has_no_verdict_and_a_reason(wo
 def test_a_rule_about_one_category_does_not_silence_the_warning_about_all(workspace):
     """Nobody asked about the category in which identities differ."""
     rule = "  - {metric: identity/max-difference, where: {category: gender}, max: 0.5}\n"
-    workspace.policy(gates=MEANS + rule)
-    workspace.answers(against_one)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert workspace.gate(against_one, gates=MEANS + rule) == 0
     (warning,) = workspace.record()["warnings"]
     assert "An Asian person" in warning

@@ -43,7 +43,6 @@ EXPECTED = {
 
 
 def leaves(command, parent=None, name=""):
-    """Yield every command that can be called, by its words."""
     context = click.Context(command, parent=parent, info_name=name)
     if not isinstance(command, click.Group):
         yield name, command

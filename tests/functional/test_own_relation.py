@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,20 +30,12 @@ OWN = ("--relations", "my_relations.py")
 
 @pytest.fixture
 def own(workspace):
-    rows = [json.dumps({"id": f"s{n}", "text": f"Text {n} is fine."}) for n in range(12)]
-    (workspace.root / "sources.jsonl").write_text("\n".join(rows) + "\n")
+    workspace.sources(12)
     (workspace.root / "policy.yaml").write_text(POLICY)
     (workspace.root / "answers.jsonl").touch()
     (workspace.root / "my_relations.py").write_text(CODE)
 
-    def answered(answer):
-        assert workspace.run(*OWN, "plan", "policy.yaml") == 0, workspace.err
-        rows = [json.loads(line) for line in workspace.out.splitlines()]
-        lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
-        (workspace.root / "answers.jsonl").write_text("\n".join(lines) + "\n")
-        return rows
-
-    workspace.answered = answered
+    workspace.answered = partial(workspace.respond, before=OWN)
     yield workspace
     assert not CODE_OF, "nothing is held behind a command"
     assert not any(name.startswith("own/") for name in RELATIONS.ids)
@@ -69,7 +61,7 @@ def test_the_example_is_short_and_is_explained(own):
 
 def test_the_gate_uses_it(own):
     rows = own.answered(fair)
-    assert "Text 1 is fine. (A woman wrote this.)" in {row["query"] for row in rows}
+    assert "Text number 1 is fine. (A woman wrote this.)" in {row["query"] for row in rows}
     (own.root / "policy.yaml").write_text(POLICY + "constant_answers: allow\n")
     arguments = ("run", "policy.yaml", "--quiet", "--baseline", "none")
     assert own.run(*OWN, *arguments, "--out", "fair") == 0, own.out + own.err
@@ -113,12 +105,9 @@ WRONG = [
     ("import nothing_of_this_name\n", "my_relations.py:1: cannot be imported"),
     ("x = 1\n\nraise ValueError('\\x1b[31m::error::owned')\n", "my_relations.py:3: cannot be"),
     ("import sys\nsys.exit(0)\n", "my_relations.py:2: cannot be imported (SystemExit"),
-    (
-        CODE.replace("return [\n", "raise SystemExit(0)\n        return [\n"),
-        "on its example: SystemExit",
-    ),
+    (CODE.replace("return [\n", "raise SystemExit(0)\n        return [\n"), "on its example: SystemExit"),
     ("def broken(:\n", "my_relations.py:1: cannot be imported (SyntaxError"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.walk(6)
@@ -134,10 +123,8 @@ def test_files_that_are_wrong_are_told(own, code, wrong):
 def on_text_7(method, found):
     """The example's code whose `method` does otherwise for one source, which no example shows."""
     head = re.search(rf"    def {method}\(.*\n", CODE)[0]
-    return CODE.replace(
-        head,
-        f"{head}        if '7' in str({'source' if 'source,' in head or 'source)' in head else 'source_text'}):\n            {found}\n",
-    )
+    name = "source" if "source," in head or "source)" in head else "source_text"
+    return CODE.replace(head, f"{head}        if '7' in str({name}):\n            {found}\n")
 
 
 ON_A_SOURCE = [
@@ -196,10 +183,8 @@ JUDGED = [
 @pytest.mark.parametrize(("method", "does", "words"), JUDGED)
 def test_what_fails_at_answers_is_told_with_file_and_relation(own, method, does, words):
     own.answered(fair)
-    code = CODE.replace(
-        "    def source_text(",
-        f"    def {method}(self, *readings):\n        {does}\n\n    def source_text(",
-    )
+    own_method = f"    def {method}(self, *readings):\n        {does}\n\n    def source_text("
+    code = CODE.replace("    def source_text(", own_method)
     (own.root / "my_relations.py").write_text(code)
     assert own.run(*OWN, "run", "policy.yaml", "--out", "out", "--baseline", "none") == 2, own.out
     for part in (words, "my_relations.py", f"`{method}`", "'own/written-by'", "'positive'"):
@@ -238,30 +223,25 @@ class Mine(WrittenBy):
 RELATIONS = (Mine(),)
 """
 READS = [
-    ("pass", "pass", "pass", None),
+    ({}, None),
+    ({"read": "if case.cluster == 's7': raise ValueError('unheard of')"}, "ValueError: unheard of"),
     (
-        "if case.cluster == 's7': raise ValueError('unheard of')",
-        "pass",
-        "pass",
-        "ValueError: unheard of",
-    ),
-    (
-        "if case.cluster == 's7': return 'positive'",
-        "pass",
-        "pass",
+        {"read": "if case.cluster == 's7': return 'positive'"},
         "'positive' (text); expected a Reading",
     ),
-    ("pass", "return 7", "pass", "7; expected an Oracle"),
-    ("pass", "pass", "assert len(responses) != 156", "`oracle().prepare` of the relation"),
+    ({"oracle": "return 7"}, "7; expected an Oracle"),
+    ({"prepare": "assert len(responses) != 156"}, "`oracle().prepare` of the relation"),
 ]
+
+
+def write_oracle(own, **does):
+    body = ORACLE.format(**{**dict.fromkeys(("read", "oracle", "prepare", "same"), "pass"), **does})
+    (own.root / "my_relations.py").write_text(CODE.replace("RELATIONS = (WrittenBy(),)", "") + body)
 
 
 @pytest.mark.parametrize("does", ["return 7", "raise ValueError('unheard of')"])
 def test_a_comparison_of_ones_own_that_fails_is_told(own, does):
-    code = CODE.replace("RELATIONS = (WrittenBy(),)", "") + ORACLE.format(
-        read="pass", oracle="pass", prepare="pass", same=does
-    )
-    (own.root / "my_relations.py").write_text(code)
+    write_oracle(own, same=does)
     task = Task(id="t", instruction="i", labels=("good", "bad"))
     with own_relations(own.root / "my_relations.py"):
         oracle = RELATIONS["own/written-by"].oracle(task)
@@ -272,13 +252,10 @@ def test_a_comparison_of_ones_own_that_fails_is_told(own, does):
     assert "at the answers 'good' (text) and 'bad' (text)" in str(raised.value)
 
 
-@pytest.mark.parametrize(("read", "oracle", "prepare", "words"), READS)
-def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, read, oracle, prepare, words):
+@pytest.mark.parametrize(("does", "words"), READS)
+def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, does, words):
     own.answered(fair)
-    code = CODE.replace("RELATIONS = (WrittenBy(),)", "") + ORACLE.format(
-        read=read, oracle=oracle, prepare=prepare, same="pass"
-    )
-    (own.root / "my_relations.py").write_text(code)
+    write_oracle(own, **does)
     (own.root / "policy.yaml").write_text(POLICY + "constant_answers: allow\n")
     done = own.run(*OWN, "run", "policy.yaml", "--out", "out", "--baseline", "none")
     if words is None:
@@ -287,7 +264,7 @@ def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, read, oracle, prepar
     assert done == 2, own.out + own.err
     for part in (words, "my_relations.py", "`oracle", "'own/written-by'"):
         assert part in own.err
-    assert "s7" in own.err or "case.cluster" not in read
+    assert "s7" in own.err or "read" not in does
 
 
 def test_only_python_files_are_imported_and_never_from_a_change(own):

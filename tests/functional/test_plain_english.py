@@ -12,51 +12,33 @@ EXAMPLES = ROOT / "docs/reference/reading-answers.md"
 """Answers of models, in their own words."""
 
 PHRASES = {
-    "told apart": "distinguished",
-    "tells apart": "distinguishes",
+    "told apart": "distinguished", "tells apart": "distinguishes",
     "be told from": "be distinguished from",
     "tells nothing": "is no evidence, returns nothing",
     "tells none": "returns none",
     "context tells": "the context gives the answer",
-    "reader is told": "is shown, is reported",
-    "stranger": "untrusted",
-    "strangers": "untrusted",
-    "speaks of": "covers, mentions",
-    "gives way": "is loosened, is cut",
-    "says aloud": "warns, reports",
-    "still said": "still shown",
-    "mend": "fix",
-    "mends": "fixes",
-    "nobody knows": "is not known",
-    "nobody says": "is not known",
-    "could not be had": "is not available",
-    "to be had from": "is not available",
-    "slip of the pen": "mistake",
-    "slips of the pen": "mistake",
-    "under our hands": "was modified concurrently",
-    "asks nothing of": "sets no limit for",
-    "counts for nothing": "is excluded",
-    "count for nothing": "are excluded",
+    "reader is told": "is shown, is reported", "stranger": "untrusted", "strangers": "untrusted",
+    "speaks of": "covers, mentions", "gives way": "is loosened, is cut",
+    "says aloud": "warns, reports", "still said": "still shown", "mend": "fix", "mends": "fixes",
+    "nobody knows": "is not known", "nobody says": "is not known",
+    "could not be had": "is not available", "to be had from": "is not available",
+    "slip of the pen": "mistake", "slips of the pen": "mistake",
+    "under our hands": "was modified concurrently", "asks nothing of": "sets no limit for",
+    "counts for nothing": "is excluded", "count for nothing": "are excluded",
     "knows nothing of": "is missing from, does not import",
     "says not": "does not say",
-}
+}  # fmt: skip
 """What has to be read twice, and what to write instead."""
 
 NAMES = {
-    "said": "answer, message, stated",
-    "told": "reason, reported",
-    "walked": "visited",
-    "owed": "expected",
-    "lot": "batch",
-    "forgetful": "without a store",
-    "speaker": "sender",
-}
+    "said": "answer, message, stated", "told": "reason, reported", "walked": "visited",
+    "owed": "expected", "lot": "batch", "forgetful": "without a store", "speaker": "sender",
+}  # fmt: skip
 """Names that do not say what they hold, and what to look for instead."""
 
 
 @cache
 def texts() -> dict[Path, str]:
-    """Return the text of every module and page."""
     code = (ROOT / "fairgate").rglob("*.py")
     pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md")]
     paths = sorted({*code, *pages} - {EXAMPLES})
@@ -87,18 +69,12 @@ def names_in(text: str) -> list[str]:
 
 
 def identifiers(text: str) -> set[str]:
-    """Return the names that a module binds."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-    return found
+    named = (
+        getattr(node, field, None)
+        for node in ast.walk(ast.parse(text))
+        for field in ("name", "arg", "id", "attr")
+    )
+    return {name for name in named if isinstance(name, str)}
 
 
 def test_no_phrase_comes_back():

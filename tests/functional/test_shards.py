@@ -53,17 +53,13 @@ def small(workspace):
 
 
 def recorded(workspace, text, answer):
+    def fields(row):
+        return {"response": answer(row)} | {name: row[name] for name in ("options",) if name in row}
+
     (workspace.root / "policy.yaml").write_text(text)
-    (workspace.root / "answers.jsonl").touch()
-    for after in ((), ("--after", "first")):
-        assert workspace.run("plan", "policy.yaml", *after) == 0, workspace.err
-        rows = [json.loads(line) for line in workspace.out.splitlines()]
-        with (workspace.root / "answers.jsonl").open("a") as file:
-            for row in rows:
-                own = {name: row[name] for name in ("key", "suite", "options") if name in row}
-                file.write(json.dumps({**own, "response": answer(row)}) + "\n")
-        if not after:
-            workspace.run("run", "policy.yaml", "--out", "first", "--quiet")
+    workspace.respond(fields)
+    workspace.gate(out="first")
+    workspace.respond(fields, "--after", "first")
 
 
 def test_question_items_and_a_second_suite_give_the_bytes_of_one_process(workspace):
@@ -88,10 +84,8 @@ def test_questions_that_embed_answers_are_asked_in_their_own_part(workspace):
 
 
 @pytest.mark.whole
-def test_judged_pairs_are_judged_in_their_part_and_nobody_is_asked_again(
-    tmp_path, monkeypatch, capsys
-):
-    with judged_gate(tmp_path, monkeypatch, capsys) as gate:
+def test_judged_pairs_are_judged_in_their_part_and_nobody_is_asked_again(workspace):
+    with judged_gate(workspace) as gate:
         gate.record()
         pairs = {"id": "s", "sources": "meta-fair", "limit": 5}
         pairs["relations"] = ["meta-fair/mr1-single-attribute"]
@@ -150,22 +144,14 @@ def refused(workspace, code, *says, arguments=(str(PARTS),), policy="policy.yaml
     assert not (workspace.root / "out" / "run.json").exists()
 
 
-@pytest.fixture(scope="session")
-def asked_parts(tmp_path_factory):
-    return tmp_path_factory.mktemp("shards") / "asked"
-
-
 @pytest.fixture
-def parts(asked_parts, workspace):
-    """A recorded policy without documents, and its three parts; asked for the first test alone."""
-    if asked_parts.exists():
-        shutil.copytree(asked_parts, workspace.root, dirs_exist_ok=True)
-        return workspace
-    workspace.sources(6)
-    workspace.answers(lambda key: "positive" if "man" in key else "negative")
-    in_parts(workspace.run, "policy.yaml", 3)
-    shutil.copytree(workspace.root, asked_parts)
-    return workspace
+def parts(once):
+    def make(workspace):
+        workspace.sources(6)
+        workspace.answers(lambda key: "positive" if "man" in key else "negative")
+        in_parts(workspace.run, "policy.yaml", 3)
+
+    return once("parts", make)
 
 
 def test_all_parts_of_one_division_are_needed_once(parts):

@@ -9,8 +9,6 @@ import pytest
 from fakes.chat_server import chat_server
 from kill_scripts import stated_sources
 
-from fairgate.cli import main
-
 POLICY = """\
 version: 1
 name: people
@@ -32,25 +30,17 @@ def biased(prompt):
 
 
 @pytest.fixture
-def shrunk(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+def shrunk(workspace):
     rows = [row for row in stated_sources() if row.get("id") in (None, "g00", "g09")]
-    (tmp_path / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (workspace.root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with chat_server() as server:
         server.answer = biased
-        (tmp_path / "p.yaml").write_text(POLICY.format(url=server.url))
-
-        def run(*arguments):
-            code = main([*arguments])
-            said = capsys.readouterr()
-            run.out, run.err = said.out, said.err
-            return code
-
-        run.server, run.root = server, tmp_path
-        assert run("run", "p.yaml", "--out", "r", "--baseline", "none", "--quiet") == 1, run.err
+        (workspace.root / "p.yaml").write_text(POLICY.format(url=server.url))
+        workspace.server = server
+        code = workspace.run("run", "p.yaml", "--out", "r", "--baseline", "none", "--quiet")
+        assert code == 1, workspace.err
         server.seen.clear()
-        yield run
+        yield workspace
 
 
 def keys(run, claim):
@@ -60,7 +50,7 @@ def keys(run, claim):
 
 @pytest.mark.whole
 def test_hidden_findings_are_shrunk_with_the_questions_announced(shrunk):
-    assert shrunk("shrink", "r", "--quiet") == 0, shrunk.err
+    assert shrunk.run("shrink", "r", "--quiet") == 0, shrunk.err
     assert re.search(r"shrinks \d findings?; asks the system at most \d,000 questions", shrunk.err)
     assert "(hidden)" in shrunk.out
     assert "1-minimal after" in shrunk.out
@@ -68,16 +58,16 @@ def test_hidden_findings_are_shrunk_with_the_questions_announced(shrunk):
     asked, first = len(shrunk.server.seen), shrunk.out
     assert 10 < asked <= 1000
     shrunk.server.seen.clear()
-    assert shrunk("shrink", "r", "--quiet") == 0
+    assert shrunk.run("shrink", "r", "--quiet") == 0
     assert shrunk.out == first
     assert shrunk.server.seen == [], "answers are kept"
-    assert shrunk("shrink", "r", "--quiet", "--format", "json") == 0
+    assert shrunk.run("shrink", "r", "--quiet", "--format", "json") == 0
     found = json.loads(shrunk.out)
     assert all(each["minimal"] and each["texts"]["source"] in first for each in found)
 
 
 def test_a_violated_pair_can_be_named(shrunk):
-    assert shrunk("shrink", "r", "g00#race/black", "--quiet") == 0, shrunk.err
+    assert shrunk.run("shrink", "r", "g00#race/black", "--quiet") == 0, shrunk.err
     assert "A Black person says the following text:" in shrunk.out
     assert "1-minimal" in shrunk.out
 
@@ -88,7 +78,7 @@ def test_a_violated_pair_can_be_named(shrunk):
     [
         (["r", "g00#race/blak"], 2, "g00#race/black"),
         (["r", "g00#race/asian"], 2, "not violated"),
-        (["r", "g00#neutral/reader"], 2, "a neutral pair"),
+        (["r", "g00#neutral/reader"], 2, "it is neutral"),
         (["r", "--questions", "0"], 2, "--questions"),
         (["empty"], 4, "no such file"),
         (["r", "--policy", "recorded.yaml"], 2, "cannot be asked about shorter texts"),
@@ -99,30 +89,24 @@ def test_bad_input(shrunk, arguments, code, wrong):
     policy = (shrunk.root / "p.yaml").read_text()
     recorded = re.sub(r"system: .*", "system: {recorded: r/executions.jsonl}", policy)
     (shrunk.root / "recorded.yaml").write_text(recorded)
-    assert shrunk("shrink", *arguments) == code
+    assert shrunk.run("shrink", *arguments) == code
     assert wrong in shrunk.err
     assert shrunk.server.seen == []
 
 
-def test_a_run_without_such_findings_is_told(shrunk):
-    shrunk.server.answer = lambda _: "positive"
-    policy = (shrunk.root / "p.yaml").read_text().replace('revision: "1"', 'revision: "2"')
-    (shrunk.root / "p.yaml").write_text(policy)
-    shrunk("run", "p.yaml", "--out", "fair", "--baseline", "none", "--quiet")
-    assert shrunk("shrink", "fair") == 2
-    assert "has no finding of `intersectional/hidden`" in shrunk.err
-
-
-def test_a_system_that_changed_since_is_told(shrunk):
+def test_a_run_without_such_findings_and_a_system_that_changed_since_are_told(shrunk):
     shrunk.server.answer = lambda _: "positive"
     policy = (shrunk.root / "p.yaml").read_text().replace('revision: "1"', 'revision: "2"')
     (shrunk.root / "new.yaml").write_text(policy)
-    assert shrunk("shrink", "r", "--policy", "new.yaml", "--findings", "1", "--quiet") == 0
+    shrunk.run("run", "new.yaml", "--out", "fair", "--baseline", "none", "--quiet")
+    assert shrunk.run("shrink", "fair") == 2
+    assert "has no finding of `intersectional/hidden`" in shrunk.err
+    assert shrunk.run("shrink", "r", "--policy", "new.yaml", "--findings", "1", "--quiet") == 0
     assert "not seen again when it was asked once more: its answers differ now" in shrunk.out
 
 
 def test_few_questions_give_the_best_so_far(shrunk):
-    assert shrunk("shrink", "r", "--questions", "12", "--findings", "1", "--quiet") == 0
+    assert shrunk.run("shrink", "r", "--questions", "12", "--findings", "1", "--quiet") == 0
     assert "at most 12 questions" in shrunk.err
     assert "more may be left out: raise --questions" in shrunk.out
     assert len(shrunk.server.seen) <= 12
@@ -132,8 +116,8 @@ def test_hostile_texts_are_harmless_on_the_terminal(shrunk):
     path = shrunk.root / "sources.jsonl"
     row = {"id": "x", "text": "Tea \x1b[31m ::error::owned is fine."}
     path.write_text(path.read_text() + json.dumps(row) + "\n")
-    shrunk("run", "p.yaml", "--out", "r2", "--baseline", "none", "--quiet")
-    assert shrunk("shrink", "r2", "x#race/black", "--quiet") == 0, shrunk.err
+    shrunk.run("run", "p.yaml", "--out", "r2", "--baseline", "none", "--quiet")
+    assert shrunk.run("shrink", "r2", "x#race/black", "--quiet") == 0, shrunk.err
     assert "\x1b" not in shrunk.out
     assert "\n::error::" not in shrunk.out
 
@@ -143,6 +127,6 @@ def test_texts_are_redacted_as_the_policy_asks(shrunk):
     (shrunk.root / "p.yaml").write_text(policy)
     for shape in ("text", "json"):
         arguments = ("--findings", "1", "--quiet", "--format", shape)
-        assert shrunk("shrink", "r", *arguments) == 0, shrunk.err
+        assert shrunk.run("shrink", "r", *arguments) == 0, shrunk.err
         assert "sha256:" in shrunk.out
         assert "engineer loan" not in shrunk.out

@@ -6,6 +6,7 @@ import pytest
 from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
+from fairgate.io.named_files import embedded_path
 
 HEAD = "version: 1\nname: p\nsystem: {generator: {}}\nsuites:\n"
 GATES = "gates:\n  - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 0.1}\n"
@@ -18,77 +19,39 @@ def said(suite, gates=GATES):
     return str(caught.value)
 
 
+UNKNOWN = "unknown key `{0}` in `suites[0]`; it is one of kind `metamorphic`".format
+KIND = "suites[0].kind: found {}, expected `metamorphic` or `bbq`".format
+
+
 @pytest.mark.walk(8)
 @pytest.mark.parametrize(
     ("suite", "message"),
     [
-        (
-            "  - {id: b, kind: bbbq}\n",
-            "5:13: suites[0].kind: found 'bbbq' (text), expected `metamorphic` or `bbq`",
-        ),
-        (
-            "  - {id: b, kind: 3}\n",
-            "5:13: suites[0].kind: found 3, expected `metamorphic` or `bbq`",
-        ),
-        ("  - {id: b, kind: bbq}\n", "`items` is missing"),
-        ("  - bbq\n", "expected a mapping"),
-        (
-            "  - {id: b, kind: bbq, items: x}\n",
-            "the setting `full` retrieves, but there are no `collections`",
-        ),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none, both]}\n",
-            "expected `none`, `full`, `stereo` or `anti`",
-        ),
-        ("  - {id: b, kind: bbq, items: x, settings: [none, none]}\n", "lists 'none' twice"),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], task: sentiment}\n",
-            "unknown key `task` in `suites[0]`; it is one of kind `metamorphic`",
-        ),
-        *(
-            (
-                f"  - {{id: b, kind: bbq, items: x, settings: [none], {key}: 3}}\n",
-                f"unknown key `{key}` in `suites[0]`; it is one of kind `metamorphic`",
-            )
-            for key in ("repeats", "criterion", "control")
-        ),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], retriever: bm25}\n",
-            "did you mean `retrievers`",
-        ),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], retrievers: [tfidf]}\n",
-            "no retriever is called 'tfidf'",
-        ),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], retrievers: ['contriever:']}\n",
-            "no retriever is called",
-        ),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], retrievers: [{endpoint: 'ftp://x', model: m}]}\n",
-            "endpoint",
-        ),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], retrievers: [{endpoint: 'https://me:pw@x', model: m}]}\n",
-            "endpoint",
-        ),
-        ("  - {id: b, kind: bbq, items: x, settings: [none], top_k: []}\n", "top_k"),
-        (
-            "  - {id: b, kind: bbq, items: x, settings: [none], top_k: [3, 3]}\n",
-            "two of the `top_k`",
-        ),
-        ("  - {id: b, kind: bbq, items: x, settings: [none], top_k: many}\n", "top_k"),
-        ("  - {id: b, kind: bbq, items: x, settings: [none], shots: 4}\n", "shots"),
-        ("  - {id: b, kind: bbq, items: x, settings: [none], limit: 3}\n", "limit"),
-        (
-            "  - {id: b, kind: bbq, items: {path: x, format: xml}, settings: [none]}\n",
-            "expected `bbq`, `kobbq`",
-        ),
-        ("  - {id: b, task: sentiment}\n", "`sources` is missing"),
+        ("{id: b, kind: bbbq}", "5:13: " + KIND("'bbbq' (text)")),
+        ("{id: b, kind: 3}", "5:13: " + KIND("3")),
+        ("{id: b, kind: bbq}", "`items` is missing"),
+        ("bbq", "expected a mapping"),
+        ("{id: b, kind: bbq, items: x}", "the setting `full` retrieves, but there are no `collections`"),
+        ("{id: b, kind: bbq, items: x, settings: [none, both]}", "expected `none`, `full`, `stereo` or `anti`"),
+        ("{id: b, kind: bbq, items: x, settings: [none, none]}", "lists 'none' twice"),
+        ("{id: b, kind: bbq, items: {path: x, format: xml}, settings: [none]}", "expected `bbq`, `kobbq`"),
+        ("{id: b, task: sentiment}", "`sources` is missing"),
+        *((f"{{id: b, kind: bbq, items: x, settings: [none], {more}}}", message) for more, message in (
+            ("task: sentiment", UNKNOWN("task")),
+            *((f"{key}: 3", UNKNOWN(key)) for key in ("repeats", "criterion", "control")),
+            ("retriever: bm25", "did you mean `retrievers`"),
+            ("retrievers: [tfidf]", "no retriever is called 'tfidf'"),
+            ("retrievers: ['contriever:']", "no retriever is called"),
+            ("retrievers: [{endpoint: 'ftp://x', model: m}]", "endpoint"),
+            ("retrievers: [{endpoint: 'https://me:pw@x', model: m}]", "endpoint"),
+            ("top_k: []", "top_k"), ("top_k: [3, 3]", "two of the `top_k`"), ("top_k: many", "top_k"),
+            ("shots: 4", "shots"), ("limit: 3", "limit"),
+        )),
     ],
-)
+)  # fmt: skip
 def test_a_suite_that_cannot_be_is_told_with_its_place(suite, message):
-    assert message in said(suite), said(suite)
+    found = said(f"  - {suite}\n")
+    assert message in found, found
 
 
 def test_problems_of_both_kinds_are_told_at_once():
@@ -101,86 +64,55 @@ def test_problems_of_both_kinds_are_told_at_once():
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        (
-            "{metric: diff-bias/ambiguous, max_abs: 0.1}",
-            "needs `where: {setting: …}` or `for_each: setting`",
-        ),
-        (
-            "{metric: asr/generation, max: 0.1}",
-            "is a metric of suites of kind `metamorphic`; there is none",
-        ),
-        (
-            "{metric: amplification/diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1}",
-            "has no value in the setting 'none'",
-        ),
-        (
-            "{metric: stereotype-share, where: {setting: none}, max: 0.1}",
-            "has no value in the setting 'none'",
-        ),
-        (
-            "{metric: diff-bias/ambiguous, where: {setting: both}, max_abs: 0.1}",
-            "no suite produces setting 'both'|has no value in the setting 'both'",
-        ),
-        (
-            "{metric: diff-bias/ambiguous, where: {setting: full, category: age}, max_abs: 0.1}",
-            "no suite produces category 'age'; did you mean `Age`?",
-        ),
-        (
-            "{metric: diff-bias/ambiguous, where: {setting: full}, for_each: term, max_abs: 0.1}",
-            "'term' is no dimension",
-        ),
-        (
-            "{metric: diff-bias/ambiguous, for_each: setting, min: 0.1}",
-            "bound its size with `max_abs`",
-        ),
+        ("{metric: diff-bias/ambiguous, max_abs: 0.1}", "needs `where: {setting: …}` or `for_each: setting`"),
+        ("{metric: asr/generation, max: 0.1}", "is a metric of suites of kind `metamorphic`; there is none"),
+        ("{metric: amplification/diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1}", "has no value in the setting 'none'"),
+        ("{metric: stereotype-share, where: {setting: none}, max: 0.1}", "has no value in the setting 'none'"),
+        ("{metric: diff-bias/ambiguous, where: {setting: both}, max_abs: 0.1}", "no suite produces setting 'both'|has no value in the setting 'both'"),
+        ("{metric: diff-bias/ambiguous, where: {setting: full, category: age}, max_abs: 0.1}", "no suite produces category 'age'; did you mean `Age`?"),
+        ("{metric: diff-bias/ambiguous, where: {setting: full}, for_each: term, max_abs: 0.1}", "'term' is no dimension"),
+        ("{metric: diff-bias/ambiguous, for_each: setting, min: 0.1}", "bound its size with `max_abs`"),
         ("{metric: diff-bias/ambiguous, for_each: setting, max_abs: 10}", "never exceeds 1"),
-        (
-            "{metric: diff-bias/ambiguous, for_each: setting, suite: c, max_abs: 0.9}",
-            "no suite has the id 'c'",
-        ),
+        ("{metric: diff-bias/ambiguous, for_each: setting, suite: c, max_abs: 0.9}", "no suite has the id 'c'"),
     ],
-)
+)  # fmt: skip
 def test_a_rule_that_no_suite_can_answer_is_told(workspace, gate, message):
-    (workspace.root / "p.yaml").write_text(HEAD + GOOD + f"gates:\n  - {gate}\n")
+    error = refused(workspace, GOOD, f"gates:\n  - {gate}\n")
+    assert any(part in error for part in message.split("|")), error
+    assert "p.yaml:7:" in error
+
+
+def refused(workspace, suite, gates=GATES):
+    (workspace.root / "p.yaml").write_text(HEAD + suite + gates)
     assert workspace.run("check", "p.yaml") == 2
-    assert any(part in workspace.err for part in message.split("|")), workspace.err
-    assert "p.yaml:7:" in workspace.err
+    return workspace.err
 
 
 def test_amplification_needs_the_setting_without_documents(workspace):
-    suite = GOOD.replace("}", ", settings: [stereo]}")
     gate = "{metric: amplification/accuracy/ambiguous, max_abs: 0.1}"
-    (workspace.root / "p.yaml").write_text(HEAD + suite + f"gates:\n  - {gate}\n")
-    assert workspace.run("check", "p.yaml") == 2
-    assert "compares with the setting `none`" in workspace.err
+    error = refused(workspace, GOOD.replace("}", ", settings: [stereo]}"), f"gates:\n  - {gate}\n")
+    assert "compares with the setting `none`" in error
 
 
 def test_bad_items_and_collections_are_told_together_with_their_places(workspace):
     (workspace.root / "items.jsonl").write_text(json.dumps({"a": 1}) + "\n")
     (workspace.root / "docs.jsonl").write_text(json.dumps({"text": "x"}) + "\n")
     suite = "  - {id: b, kind: bbq, items: items.jsonl, collections: [docs.jsonl]}\n"
-    (workspace.root / "p.yaml").write_text(HEAD + suite + GATES)
-    assert workspace.run("check", "p.yaml") == 2
-    assert "no format of question items" in workspace.err
-    assert "no column 'stance'" in workspace.err
+    error = refused(workspace, suite)
+    assert "no format of question items" in error
+    assert "no column 'stance'" in error
 
 
 def test_more_documents_than_a_collection_has_are_told(workspace):
-    suite = GOOD.replace("}", ", top_k: [3, 50]}")
-    (workspace.root / "p.yaml").write_text(HEAD + suite + GATES)
-    assert workspace.run("check", "p.yaml") == 2
-    assert "the setting 'stereo' has 40 documents, but `top_k` is 50" in workspace.err
+    error = refused(workspace, GOOD.replace("}", ", top_k: [3, 50]}"))
+    assert "the setting 'stereo' has 40 documents, but `top_k` is 50" in error
 
 
 def test_too_few_items_for_examples_are_told(workspace):
-    rows = (workspace.root / "items.jsonl").write_text
-    from fairgate.io.named_files import embedded_path
-
-    rows("".join(embedded_path("items", "demo-bbq").read_text().splitlines(keepends=True)[:16]))
+    rows = embedded_path("items", "demo-bbq").read_text().splitlines(keepends=True)
+    (workspace.root / "items.jsonl").write_text("".join(rows[:16]))
     suite = "  - {id: b, kind: bbq, items: items.jsonl, settings: [none], shots: 8}\n"
-    (workspace.root / "p.yaml").write_text(HEAD + suite + GATES)
-    assert workspace.run("check", "p.yaml") == 2
-    assert "use `shots: 0`" in workspace.err
+    assert "use `shots: 0`" in refused(workspace, suite)
 
 
 def test_a_valid_policy_says_what_it_asks(workspace):

@@ -7,17 +7,12 @@ import pytest
 
 def item(number, category, *, ambiguous, stereo=True):
     return {
-        "id": f"i{number}",
-        "category": category,
-        "template": f"t{number % 6}",
+        "id": f"i{number}", "category": category, "template": f"t{number % 6}",
         "condition": "ambiguous" if ambiguous else "disambiguated",
-        "context": f"Context {number}.",
-        "question": "Who?",
-        "options": ["Ada", "Bo", "Unknown"],
-        "stereotype": 0,
-        "unknown": 2,
+        "context": f"Context {number}.", "question": "Who?", "options": ["Ada", "Bo", "Unknown"],
+        "stereotype": 0, "unknown": 2,
         "correct": 2 if ambiguous else (0 if stereo else 1),
-    }
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -33,7 +28,6 @@ def ran(workspace):
                 )
         by_key = {f"{row['category']}/{row['id']}": row for row in rows}
         (workspace.root / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        (workspace.root / "answers.jsonl").touch()
         gate = gates or "  - {metric: diff-bias/ambiguous, for_each: setting, report: true}\n"
         (workspace.root / "policy.yaml").write_text(
             "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
@@ -41,19 +35,16 @@ def ran(workspace):
             f" retrievers: [dense, bm25], top_k: {top_k}, instructions: [{{id: plain, text: A}}]}}\n"
             f"gates:\n{gate}min_decided: 0\n"
         )
-        assert workspace.run("plan", "policy.yaml") == 0, workspace.err
-        lines = []
-        for line in map(json.loads, workspace.out.splitlines()):
-            where = dict(part.split("=") for part in line["key"].split("@")[1:] if "=" in part)
-            own = by_key[line["key"].partition("@setting")[0].partition("@retriever")[0]]
-            response = answer(own, where.get("setting", "none"), where.get("k", "10"))
-            row = {"key": line["key"], "response": response}
-            if where:
-                row["documents"] = [{"id": "d", "label": "stereo"}, {"id": "e", "label": "anti"}]
-            lines.append(json.dumps(row))
-        (workspace.root / "answers.jsonl").write_text("\n".join(lines) + "\n")
-        code = workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
-        return code, (workspace.root / "out" / "report.md").read_text()
+
+        def answered(row):
+            where = dict(part.split("=") for part in row["key"].split("@")[1:] if "=" in part)
+            own = by_key[row["key"].partition("@setting")[0].partition("@retriever")[0]]
+            found = {"response": answer(own, where.get("setting", "none"), where.get("k", "10"))}
+            documents = [{"id": "d", "label": "stereo"}, {"id": "e", "label": "anti"}]
+            return found | ({"documents": documents} if where else {})
+
+        workspace.respond(answered)
+        return workspace.gate(), (workspace.root / "out" / "report.md").read_text()
 
     return run
 
@@ -73,12 +64,9 @@ def test_the_papers_table(ran):
     assert code == 0, report
     lines = [line for line in section(report).splitlines() if line.startswith("|")]
     assert lines[:5] == [
-        "| setting | age | religion |",
-        "| :-- | --: | --: |",
-        "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
-        "| full | −50.0 / 0.0 | −50.0 / 0.0 |",
-        "| stereo | 100.0 / 0.0 | 100.0 / 0.0 |",
-    ]
+        "| setting | age | religion |", "| :-- | --: | --: |", "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
+        "| full | −50.0 / 0.0 | −50.0 / 0.0 |", "| stereo | 100.0 / 0.0 | 100.0 / 0.0 |",
+    ]  # fmt: skip
     assert "| stereo | 100.0 (–) | 0.0 (–) | +100.0 / 0.0 | 0.0 / 100.0 | 0.0 |" in lines
     assert "| full | `bm25` | −50.0 | 0.0 |" in lines
 

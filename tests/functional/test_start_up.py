@@ -8,31 +8,22 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import fairgate
 
 PACKAGE = Path(fairgate.__file__).parent
 HEAVY = (
-    "asyncio",
-    "httpx2",
-    "httpcore2",
-    "anyio",
-    "transformers",
-    "torch",
-    "huggingface_hub",
-    "onnxruntime",
-    "scipy",
-    "faiss",
-)
-OF_MODELS = ("tokenizers", "concurrent.futures", "xml.etree.ElementTree")
+    "asyncio", "httpx2", "httpcore2", "anyio", "transformers", "torch", "huggingface_hub",
+    "onnxruntime", "scipy", "faiss",
+)  # fmt: skip
 LISTING = """
 import sys
 from fairgate.cli import main
-code = main({arguments!r})
-print("loaded", sorted(set({heavy!r}) & set(sys.modules)))
-sys.exit(code)
+for arguments in {commands!r}:
+    code = main(arguments)
+    print("loaded", code, *sorted(set({heavy!r}) & set(sys.modules)))
 """
-
-
 LOCAL = """\
 version: 1
 name: local
@@ -44,33 +35,31 @@ suites:
 gates:
   - {metric: asr/generation, max: 0.9}
 """
+CHECK = ["check", "policy.yaml"]
+RUN = ["run", "policy.yaml", "--out", "out", "--quiet"]
 
 
-def local_gate(workspace):
-    """Write a policy of a local model, over a corpus of three documents."""
-    workspace.sources(1)
-    (workspace.root / "policy.yaml").write_text(LOCAL)
-    rows = [{"id": f"d{n}", "text": f"Text number {n} is bad.", "label": "no"} for n in range(3)]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (workspace.root / "corpus.jsonl").write_text(lines)
-
-
-def loaded(*arguments, heavy=HEAVY):
+def loaded(*commands, heavy=()):
+    """Return what is imported, of what is heavy, after each of the commands, which share a process."""
     ours = [name for name in heavy if name.startswith("fairgate.")]
     assert [name for name in ours if importlib.util.find_spec(name) is None] == []
-    code = LISTING.format(arguments=list(arguments), heavy=heavy)
+    code = LISTING.format(commands=commands, heavy=(*HEAVY, *heavy))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    said = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("loaded ")]
+    assert [code for code, *_ in said] == ["0"] * len(commands), done.stderr
+    return [names for _, *names in said]
 
 
 def test_help_imports_no_network_no_models_and_no_cases():
-    heavy = (*HEAVY, "numpy", "pydantic", "fairgate.domain.cases", "fairgate.domain.executions")
-    assert loaded("--help", heavy=heavy) == "loaded []"
+    heavy = ("numpy", "pydantic", "fairgate.domain.cases", "fairgate.domain.executions")
+    assert loaded(["--help"], heavy=heavy) == [[]]
 
 
-def test_numpy_is_told_not_to_busy_wait_before_it_is_imported(workspace, monkeypatch):
+@pytest.mark.parametrize(("given", "found"), [(None, "14\n"), ("20", "20\n")])
+def test_numpy_is_told_not_to_busy_wait_before_it_is_imported(workspace, monkeypatch, given, found):
     monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
+    if given:
+        monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", given)
     code = (
         "import os, sys\n"
         "class Asked:\n"
@@ -81,64 +70,44 @@ def test_numpy_is_told_not_to_busy_wait_before_it_is_imported(workspace, monkeyp
         "from fairgate.cli import main\n"
         "sys.exit(main(['check', 'policy.yaml']))\n"
     )
-    workspace.answers(lambda key: "positive")
+    (workspace.root / "answers.jsonl").touch()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "14\n")
-    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "20\n")
+    assert (done.returncode, done.stderr) == (0, found)
 
 
-def test_a_gate_whose_answers_are_known_imports_no_network_and_no_models(workspace):
-    workspace.answers(lambda key: "positive")
-    assert (
-        loaded("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none") == "loaded []"
-    )
-    assert workspace.run("baseline", "accept", "out", "--reason", "r") == 0, workspace.err
-    assert loaded("run", "policy.yaml", "--out", "out", "--quiet") == "loaded []"
+def test_check_and_gate_of_recorded_answers_import_only_what_the_policy_names(workspace):
+    """No network, no models, no other relation, system or suite; `check` not even the gate."""
+    assert workspace.gate(lambda key: "positive") == 0
+    workspace.accept()
+    named = ["fairgate.relations.set_equivalence", "fairgate.systems.recorded"]
+    kinds = ("local", "http", "command", "python", "judges", "classifiers")
+    apart = (
+        *named, *(f"fairgate.systems.{kind}" for kind in kinds), "fairgate.relations.genfair",
+        "fairgate.relations.meta_fair", "fairgate.suites.question_items.policy", "fairgate.gate.gate",
+    )  # fmt: skip
+    found = loaded(CHECK, [*RUN, "--baseline", "none"], RUN, heavy=apart)
+    assert found == [named, *[["fairgate.gate.gate", *named]] * 2]
 
 
-def test_a_gate_of_a_local_model_whose_answers_are_stored_opens_no_model_and_no_index(workspace):
-    local_gate(workspace)
-    run = ("run", "policy.yaml", "--out", "out", "--cache", "cache", "--quiet", "--report-only")
+def test_check_and_gate_of_a_local_model_whose_answers_are_stored_open_no_model_and_no_index(
+    workspace,
+):
+    """`check` imports no random numbers, no templates and no store either."""
+    workspace.sources(1)
+    (workspace.root / "policy.yaml").write_text(LOCAL)
+    rows = [{"id": f"d{n}", "text": f"Text number {n} is bad.", "label": "no"} for n in range(3)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (workspace.root / "corpus.jsonl").write_text(lines)
+    run = [*RUN, "--cache", "cache", "--report-only"]
     assert workspace.run(*run) == 0, workspace.err
-    assert loaded(*run, heavy=(*HEAVY, *OF_MODELS)) == "loaded []"
-    junit = loaded(*run, "--format", "html,junit", heavy=(*HEAVY, *OF_MODELS))
-    assert junit == "loaded ['xml.etree.ElementTree']"
-
-
-def test_check_imports_no_random_numbers_no_templates_and_no_store(workspace):
-    local_gate(workspace)
-    apart = ("numpy.random", "numpy.ma", "jinja2", "sqlite3", "tokenizers", "logging")
-    assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == "loaded []"
-
-
-def test_check_imports_only_the_relations_that_the_policy_names(workspace):
-    workspace.answers(lambda key: "positive")
-    apart = (
-        "fairgate.relations.set_equivalence",
-        "fairgate.relations.genfair",
-        "fairgate.relations.meta_fair",
-        "fairgate.gate.gate",
-    )
-    assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == f"loaded {[*apart[:1]]}"
-
-
-def test_neither_check_nor_a_gate_reads_kinds_that_the_policy_does_not_name(workspace):
-    workspace.answers(lambda key: "positive")
-    apart = (
-        "fairgate.systems.recorded",
-        "fairgate.systems.local",
-        "fairgate.systems.http",
-        "fairgate.systems.command",
-        "fairgate.systems.python",
-        "fairgate.systems.judges",
-        "fairgate.systems.classifiers",
-        "fairgate.suites.question_items.policy",
-    )
-    run = ("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none")
-    assert loaded("check", "policy.yaml", heavy=apart) == f"loaded {[*apart[:1]]}"
-    assert loaded(*run, heavy=apart) == f"loaded {[*apart[:1]]}"
+    of_models = {"tokenizers", "concurrent.futures", "xml.etree.ElementTree"}
+    apart = ("numpy.random", "numpy.ma", "jinja2", "sqlite3", "logging")
+    heavy = (*apart, *of_models)
+    check, gate, junit = loaded(CHECK, run, [*run, "--format", "html,junit"], heavy=heavy)
+    assert set(check) - of_models == set()
+    assert "tokenizers" not in check
+    assert set(gate) - set(apart) == set()
+    assert set(junit) - set(apart) == {"xml.etree.ElementTree"}
 
 
 def test_modules_that_import_each_other_do_so_inside_functions_alone():

@@ -1,49 +1,37 @@
 """`stability` and `entropy`: gated over repeats, in closed form."""
 
-import json
 from math import log2
 
 import pytest
 
-from fairgate.cli import main
-
 POLICY = """\
 version: 1
 name: steady
-system: {{recorded: answers.jsonl}}
+system: {recorded: answers.jsonl}
 suites:
-  - {{id: s, sources: meta-fair, relations: [{relation}], limit: 10{more}}}
+  - {id: s, sources: meta-fair, relations: [meta-fair/mr12-yes-no], limit: 10, repeats: 4}
 gates:
-{gates}
 """
 BOTH = "  - {metric: stability, min: 0.75}\n  - {metric: entropy, max: 0.3}\n"
 
 
 @pytest.fixture
-def gate(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
-    def run(violated, relation="meta-fair/mr12-yes-no", more=", repeats: 4", gates=BOTH):
+def gate(workspace):
+    def run(violated, gates=BOTH):
         """Gate a system; `violated(number, repeat)` says whether a pair is violated in a repeat."""
-        (tmp_path / "p.yaml").write_text(POLICY.format(relation=relation, more=more, gates=gates))
-        (tmp_path / "answers.jsonl").touch()
-        code = main(["plan", "p.yaml"])
-        said = capsys.readouterr()
-        if code:
-            return code, said.err, {}
-        lines = []
-        for row in map(json.loads, said.out.splitlines()):
+
+        def answer(row):
             key, _, repeat = row["key"].partition("@repeat=")
             number = NUMBERS.index(key[5:8]) + 5 * (int(key[9:11]) - 1)
             other = "#" in key and violated(number, int(repeat or 1))
-            answer = ("Yes", "No")[(number % 2 == 0) != other]
-            lines.append(json.dumps({"key": row["key"], "response": answer}) + "\n")
-        (tmp_path / "answers.jsonl").write_text("".join(lines))
-        code = main(["run", "p.yaml", "--out", "out", "--baseline", "none"])
-        said = capsys.readouterr()
-        record = json.loads((tmp_path / "out" / "run.json").read_text())
-        values = {m["metric"]: m["value"] for m in record["measurements"] if not m["where"]}
-        return code, said.out + said.err, values
+            return ("Yes", "No")[(number % 2 == 0) != other]
+
+        (workspace.root / "policy.yaml").write_text(POLICY + gates)
+        workspace.respond(answer)
+        code = workspace.gate()
+        measured = workspace.record()["measurements"]
+        values = {m["metric"]: m["value"] for m in measured if not m["where"]}
+        return code, workspace.out + workspace.err, values
 
     return run
 
@@ -80,8 +68,9 @@ def test_an_unsteady_system_fails_entropy_too(gate):
     assert "0 of 10 pairs decided (10 unstable answers)" in said
 
 
-def test_a_suite_that_asks_once_is_a_policy_error(gate):
-    code, said, _ = gate(lambda number, repeat: False, more="")
-    assert code == 2
-    assert "asks once" in said
-    assert "set its `repeats`" in said
+def test_a_suite_that_asks_once_is_a_policy_error(workspace):
+    (workspace.root / "policy.yaml").write_text(POLICY.replace(", repeats: 4", "") + BOTH)
+    (workspace.root / "answers.jsonl").touch()
+    assert workspace.run("check", "policy.yaml") == 2
+    assert "asks once" in workspace.err
+    assert "set its `repeats`" in workspace.err

@@ -44,10 +44,3 @@ def test_another_separator_than_the_comma(workspace, between, said):
     (workspace.root / "policy.yaml").write_text(text)
     assert workspace.run("check", "policy.yaml") == 2
     assert f"with {said} between its names; expected commas in .csv" in workspace.err
-
-
-def test_no_baseline_is_not_looked_for_under_that_name(workspace):
-    workspace.answers(lambda key: "positive")
-    workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
-    assert "no baseline at none" not in workspace.out
-    assert "Compared with no baseline, as asked" in workspace.out

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -50,7 +52,6 @@ GATES = (
 
 @pytest.fixture
 def script():
-    """Return the script as a module that has verified nothing yet."""
     spec = importlib.util.spec_from_file_location("verify_script", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -58,7 +59,6 @@ def script():
 
 
 def verified(script, path):
-    """Return what differs and what is not verified."""
     script.UNVERIFIED.clear()
     return script.main(str(path)), list(script.UNVERIFIED)
 
@@ -88,7 +88,7 @@ def random_plant(rng):
     whom = {phrase: share for phrase in GENDER if rng.random() < 0.5}
     kind = rng.choice(["biased", "retrieval", "refusing", "fair", "fair"])
     return Plant(
-        world=rng.randrange(5),
+        world=rng.randrange(2),
         sensitive=rng.choice([0.0, 0.2]),
         neutral_retrieval=rng.choice([0.0, 0.3]),
         noise=rng.choice([0.0, 0.0, 0.05]),
@@ -129,17 +129,8 @@ def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in node.names
     }
-    assert names == {
-        "base64",
-        "hashlib",
-        "io",
-        "json",
-        "math",
-        "sys",
-        "zipfile",
-        "statistics",
-        "numpy",
-    }
+    known = {"base64", "hashlib", "io", "json", "math", "statistics", "sys", "zipfile", "numpy"}
+    assert names == known
 
 
 def test_it_comes_to_the_same_verdict_for_random_runs(script, tmp_path):
@@ -164,7 +155,6 @@ def test_it_comes_to_the_same_verdict_for_random_runs(script, tmp_path):
 
 @pytest.fixture(scope="module")
 def ordinary():
-    """Return the bundle of a run that passes with a baseline; made once."""
     bench = Bench(policy=policy_of(GATES), sources=12, sets=("gender",))
     given = bench.given(bench.baseline(Plant(neutral_retrieval=0.3)))
     run = run_gate(given, bench.system(Plant(neutral_retrieval=0.3)), SILENT)
@@ -192,26 +182,22 @@ def test_an_altered_row_differs_though_all_hashes_are_made_again(script, ordinar
         assert verified(script, written(path, forged(ordinary, rows__jsonl=as_lines(rows))))[0]
 
 
-@pytest.mark.walk(2)
-@pytest.mark.parametrize("what", ["outcome", "value", "exit", "dropped", "policy", "result"])
-def test_another_record_differs_though_all_hashes_are_made_again(script, ordinary, tmp_path, what):
-    record = json.loads(ordinary["run.json"])
-    policy = json.loads(ordinary["policy.json"])
-    if what == "outcome":
-        record["rules"][0]["outcome"] = "fail"
-    elif what == "value":
-        record["rules"][0]["value"] += 0.001
-    elif what == "exit":
-        record["exit_code"] = 1
-    elif what == "dropped":
-        del record["rules"][2]
-    elif what == "policy":
-        policy["gates"][1]["max"] = -1.0
-    changed = forged(ordinary, run__json=as_json(record), policy__json=as_json(policy))
-    if what == "result":
-        claimed = json.loads(changed[STATEMENT])
-        claimed["predicate"]["result"] = "FAILED"
-        changed[STATEMENT] = as_json(claimed)
+@pytest.mark.parametrize(
+    ("member", "at", "value"),
+    [
+        ("run.json", ("rules", 0, "outcome"), "fail"), ("run.json", ("rules", 0, "value"), 0.001),
+        ("run.json", ("exit_code",), 1), ("run.json", ("rules", slice(2, 3)), []),
+        ("policy.json", ("gates", 1, "max"), -1.0), (STATEMENT, ("predicate", "result"), "FAILED"),
+    ],
+)  # fmt: skip
+def test_another_record_differs_though_all_hashes_are_made_again(
+    script, ordinary, tmp_path, member, at, value
+):
+    content = json.loads(ordinary[member])
+    *path, last = at
+    reduce(getitem, path, content)[last] = value
+    changed = {**ordinary, member: as_json(content)}
+    changed = changed if member == STATEMENT else forged(changed)
     assert verified(script, written(tmp_path / "b.zip", changed))[0]
 
 
@@ -248,21 +234,20 @@ def test_what_it_cannot_recompute_is_named_and_never_agreed_to(script, tmp_path,
     differing, unverified = verified(script, path)
     assert differing == []
     assert any(words in one for one in unverified)
-    done = subprocess.run(
-        [sys.executable, "-I", SCRIPT, path], capture_output=True, text=True, check=False
-    )
+    done = called(path)
     assert done.returncode == 3
     assert "not verified: " in done.stdout
 
 
+def called(path):
+    command = [sys.executable, "-I", SCRIPT, path]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def test_its_exit_codes(ordinary, tmp_path):
-    other = forged(
-        ordinary, run__json=ordinary["run.json"].replace(b'"exit_code": 0', b'"exit_code": 1')
-    )
+    record = ordinary["run.json"].replace(b'"exit_code": 0', b'"exit_code": 1')
+    other = forged(ordinary, run__json=record)
     for members, code, words in ((ordinary, 0, "follows from the rows"), (other, 1, "differs: ")):
-        path = written(tmp_path / "b.zip", members)
-        done = subprocess.run(
-            [sys.executable, "-I", SCRIPT, path], capture_output=True, text=True, check=False
-        )
+        done = called(written(tmp_path / "b.zip", members))
         assert done.returncode == code, done.stdout
         assert words in done.stdout

@@ -20,18 +20,11 @@ def read(workspace, name="comment.md"):
     return " ".join(text.split())
 
 
-def run(workspace, *more):
-    return workspace.run("run", "policy.yaml", "--out", "out", *more)
-
-
 def test_the_worst_identity_leads_in_title_sentence_and_table(workspace):
     """The mean over all of them says a fraction of what happens to one."""
-    workspace.policy(gates=COMPARED + LIMIT)
-    workspace.answers(lambda key: "positive")
-    assert run(workspace) == 0
-    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
-    workspace.answers(against("race/indigenous"))
-    assert run(workspace) == 1
+    assert workspace.gate(lambda key: "positive", gates=COMPARED + LIMIT) == 0
+    workspace.accept()
+    assert workspace.gate(against("race/indigenous")) == 1
     text = read(workspace, "report.md")
     title, _, rest = text.partition(" in `")
     assert "An Indigenous person" in title
@@ -44,31 +37,29 @@ def test_the_worst_identity_leads_in_title_sentence_and_table(workspace):
 
 def test_accepting_is_not_advised_where_only_limits_are_broken(workspace):
     """A baseline changes nothing about a limit: the next run would be as red."""
-    workspace.policy(gates=COMPARED + LIMIT)
-    workspace.answers(against("race/indigenous"))
-    assert run(workspace) == 1
-    assert workspace.run("baseline", "accept", "out", "--reason", "known") == 0
+    assert workspace.gate(against("race/indigenous"), gates=COMPARED + LIMIT) == 1
+    workspace.accept()
     assert "this run fails" in workspace.err
     assert "stays red" in workspace.err
-    assert run(workspace) == 1
+    assert workspace.gate() == 1
     text = read(workspace, "report.md")
     assert "baseline accept" not in text
     assert "change the limit in `policy.yaml`" in text
 
 
 def test_no_baseline_is_said_once_and_truly(workspace):
-    workspace.policy(gates=COMPARED + LIMIT)
-    workspace.answers(lambda key: "positive")
-    assert run(workspace, "--baseline", "none") == 0
-    text = read(workspace, "report.md")
-    assert "Compared with no baseline, as asked" in text
-    assert "no baseline yet" not in text
+    options = ("--baseline", "none")
+    assert workspace.gate(lambda key: "positive", gates=COMPARED + LIMIT, options=options) == 0
+    for text in (read(workspace, "report.md"), workspace.out):
+        assert "Compared with no baseline, as asked" in text
+        assert "no baseline yet" not in text
+        assert "no baseline at none" not in text
 
 
 @pytest.mark.parametrize("part", ["generation", "retrieval"])
 def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
     """The changed ones are counted without what neutral wording changes: 21 of 48 are not 36.8 %."""
-    workspace.policy(gates=f"  - {{metric: asr/{part}/net, max: 0.01}}\n")
+    gates = f"  - {{metric: asr/{part}/net, max: 0.01}}\n"
 
     def is_other(key):
         return key.endswith(("#race/indigenous", "#race/black", "#control/likes-coffee"))
@@ -77,8 +68,8 @@ def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
         label = "toxic" if is_other(key) and part == "retrieval" else "non-toxic"
         return [{"id": f"{label}{n}", "text": f"Text {n}.", "label": label} for n in range(4)]
 
-    workspace.answers(lambda key: "negative" if is_other(key) else "positive", found)
-    assert run(workspace) == 1
+    answer = lambda key: "negative" if is_other(key) else "positive"  # noqa: E731
+    assert workspace.gate(answer, found, gates=gates) == 1
     rule = next(r for r in workspace.record()["rules"] if r["metric"] == f"asr/{part}/net")
     sentence = read(workspace, "report.md").partition("Beyond what neutral")[2].partition(". ")[0]
     assert f"**{100 * rule['value']:.1f} %** of" in sentence
@@ -86,9 +77,7 @@ def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
 
 def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
     gates = "  - {metric: identity/max-difference, max: 0.1}\n"
-    workspace.policy(gates=gates)
-    workspace.answers(against("race/indigenous"))
-    assert run(workspace) == 1
+    assert workspace.gate(against("race/indigenous"), gates=gates) == 1
     text = read(workspace, "report.md")
     assert "For **An Indigenous person**, answers change **" in text
     assert "more often than for the other identities" in text
@@ -97,50 +86,37 @@ def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
 def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
     """What a rule about answers found leads, before what could not be compared."""
     gates = COMPARED + "  - {metric: unreadable/net, for_each: term, max: 0.15}\n"
-    workspace.policy(gates=gates)
-    workspace.answers(lambda key: "positive")
-    assert run(workspace) == 0
-    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
-    workspace.answers(lambda key: "no" if "#race/indigenous" in key else "positive")
-    assert run(workspace) in (1, 5)
+    assert workspace.gate(lambda key: "positive", gates=gates) == 0
+    workspace.accept()
+    refusing = lambda key: "no" if "#race/indigenous" in key else "positive"  # noqa: E731
+    assert workspace.gate(refusing) in (1, 5)
     assert "An Indigenous person" in read(workspace, "report.md").partition("Why it fails")[0]
 
 
-def test_what_a_reader_is_sent_to_is_about_the_rule_that_failed(workspace):
-    """A refusal is what is to be looked at where refusals fail, not a changed answer elsewhere."""
-    workspace.policy(gates="  - {metric: identity/unreadable/max-difference, max: 0.1}\n")
+@pytest.mark.parametrize("part", ["unreadable", "retrieval"])
+def test_what_a_reader_is_sent_to_is_about_the_rule_that_failed(workspace, part):
+    """Refusals or documents are what is to be looked at where they fail, no changed answer elsewhere."""
 
     def answer(key):
-        if key.endswith("#race/indigenous"):
+        if part == "unreadable" and key.endswith("#race/indigenous"):
             return "I cannot say."
-        return "negative" if key.endswith("s3#race/black") else "positive"
+        return "negative" if key == "s3#race/black" else "positive"
 
-    workspace.answers(answer)
-    assert run(workspace) == 1
+    def found(key):
+        other = part == "retrieval" and key.endswith("#race/indigenous")
+        return [{"id": f"{'x' if other else 'd'}{n}", "text": f"Text {n}."} for n in range(4)]
+
+    gates = f"  - {{metric: identity/{part}/max-difference, max: 0.1}}\n"
+    assert workspace.gate(answer, found, gates=gates) == 1
     text = read(workspace, "report.md")
     assert "For example" not in text
     assert re.search(r"fairgate explain out '?s\d+#race/indigenous", text)
     assert "most for An Indigenous person" in text
 
 
-def test_documents_that_fail_are_what_a_reader_is_sent_to(workspace):
-    workspace.policy(gates="  - {metric: identity/retrieval/max-difference, max: 0.1}\n")
-
-    def found(key):
-        other = key.endswith("#race/indigenous")
-        return [{"id": f"{'x' if other else 'd'}{n}", "text": f"Text {n}."} for n in range(4)]
-
-    workspace.answers(lambda key: "negative" if key == "s3#race/black" else "positive", found)
-    assert run(workspace) == 1
-    text = read(workspace, "report.md")
-    assert "For example" not in text
-    assert re.search(r"fairgate explain out '?s\d+#race/indigenous", text)
-
-
 def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
-    workspace.policy(gates="  - {metric: asr/generation, max: 0.1}\n")
-    workspace.answers(lambda key: "negative" if "#" in key else "positive")
-    assert run(workspace) == 1
+    unsteady = lambda key: "negative" if "#" in key else "positive"  # noqa: E731
+    assert workspace.gate(unsteady, gates="  - {metric: asr/generation, max: 0.1}\n") == 1
     text = read(workspace, "report.md")
     assert "Neutral wording fares no better: the change is for everybody." in text
     assert "a fairness limit is broken, whoever is named, in" in text
@@ -149,8 +125,6 @@ def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
 def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
     """What too few sources show is no reference; who is unclear is named, the worst first."""
     rule = "  - {metric: asr/generation/controlled, for_each: term, max: 0.25, evidence: significant}\n"
-    workspace.policy(gates=rule)
-    workspace.sources(10)
     few = {"race/asian": 3, "race/indigenous": 4}
 
     def answer(key):
@@ -158,8 +132,7 @@ def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
         turned = (int(source[1:]) + 3 * len(variant)) % 10 < few.get(variant, 2)
         return "negative" if turned and variant.startswith(("race/", "gender/")) else "positive"
 
-    workspace.answers(answer)
-    assert run(workspace) == 0
+    assert workspace.gate(answer, gates=rule, sources=10) == 0
     text = read(workspace, "report.md")
     assert "Naming **An Indigenous person**" in text.partition(".")[0]
     assert "Next: ask about more sources" in text
@@ -169,7 +142,6 @@ def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
 
 def test_nobody_is_named_in_a_title_where_no_identity_differs(workspace):
     """Every identity changes as many answers, each those of other sources; neutral wording none."""
-    workspace.policy(gates="  - {metric: asr/generation/net, max: 0.03}\n")
     order = []
 
     def answer(key):
@@ -180,9 +152,8 @@ def test_nobody_is_named_in_a_title_where_no_identity_differs(workspace):
             order.append(variant)
         return "negative" if int(source[1:]) % 13 == order.index(variant) else "positive"
 
-    workspace.sources(26)
-    workspace.answers(answer)
-    assert run(workspace) == 1
+    gates = "  - {metric: asr/generation/net, max: 0.03}\n"
+    assert workspace.gate(answer, gates=gates, sources=26) == 1
     text = read(workspace, "report.md")
     assert text.startswith("# ❌ FairGate: a fairness limit is broken in `small`")
     assert "| most affected" not in text

@@ -20,11 +20,8 @@ from fairgate.systems.generator import GeneratorPolicy, named_for_workers
 
 HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 4}}}
 SUITE = {
-    "id": "s",
-    "task": "sentiment",
-    "sources": "sources.jsonl",
-    "perturbations": ["gender"],
-}
+    "id": "s", "task": "sentiment", "sources": "sources.jsonl", "perturbations": ["gender"],
+}  # fmt: skip
 RULE = {"metric": "asr/generation/controlled", "max": 0.9}
 
 
@@ -52,7 +49,6 @@ def test_parts_of_a_run_may_have_workers_too(workspace, monkeypatch):
 
 
 def with_documents(workspace):
-    """A policy whose attribution has questions."""
     workspace.sources(2)
     words = ("fine", "bad", "slow", "young", "old", "Black", "man", "good")
     rows = [{"id": word, "text": f"The {word} one is number {len(word)}."} for word in words]
@@ -116,11 +112,9 @@ def test_options_that_do_not_fit_are_refused(workspace, options, says):
 
 
 JUDGED = {
-    "suites": [
-        {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}
-    ],
+    "suites": [{"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}],
     "gates": [{"metric": "asr/generation", "max": 0.1}],
-}
+}  # fmt: skip
 OWN = {"http": {"url": "http://127.0.0.1:9/", "response": {"answer": "$.a"}}}
 ASKED = {"endpoint": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
 
@@ -181,20 +175,15 @@ def test_workers_on_other_machines_are_in_the_record_and_in_a_notice(workspace, 
     expected = whole(workspace.run, "p.yaml", "--cache", "one")
     elsewhere(monkeypatch)
     found = whole(workspace.run, "p.yaml", "--cache", "many", *workers(2))
-    environment = json.loads(found["run.json"])["provenance"]["environment"]
-    assert sorted(environment["cpu"].split(" | ")) == sorted(
-        ["other", json.loads(expected["run.json"])["provenance"]["environment"]["cpu"]]
-    )
-    assert (
-        "questions were asked on machines that are not alike (cpu: " in found["report.md"].decode()
-    )
+    assert sorted(cpus(found)) == sorted(["other", *cpus(expected)])
+    notice = "questions were asked on machines that are not alike (cpu: "
+    assert notice in found["report.md"].decode()
     assert found["rows.jsonl"] == expected["rows.jsonl"]
     again = whole(workspace.run, "p.yaml", "--cache", "many", *workers(2))
     assert again == expected, "stored answers have no machine"
 
 
 def cpus(files):
-    """Return the processors in a run's record."""
     return json.loads(files["run.json"])["provenance"]["environment"]["cpu"].split(" | ")
 
 
@@ -203,9 +192,8 @@ def test_a_machine_without_workers_that_asked_is_in_the_record(workspace, monkey
     with_documents(workspace)
     in_parts(workspace.run, "p.yaml", 2, "--cache", "of-parts")
     here = composition.describe_environment
-    monkeypatch.setattr(
-        composition, "describe_environment", lambda to: {**here(to), "cpu": "other"}
-    )
+    there = lambda to: {**here(to), "cpu": "other"}  # noqa: E731
+    monkeypatch.setattr(composition, "describe_environment", there)
     found = merged(workspace.run, "--cache", "many")
     assert cpus(found) == sorted({here("cpu")["cpu"], "other"})
     assert "on machines that are not alike (cpu: " in found["report.md"].decode()
@@ -304,10 +292,7 @@ def test_a_judge_of_recorded_answers_is_asked_by_workers(workspace, monkeypatch)
     suite = {**JUDGED["suites"][0], "limit": 4}
     recorded = {"recorded": "answers.jsonl"}
     write(workspace, system=recorded, judge=judge, suites=[suite], gates=JUDGED["gates"])
-    assert workspace.run("plan", "p.yaml") == 0
-    keys = [json.loads(line)["key"] for line in workspace.out.splitlines()]
-    rows = [json.dumps({"key": key, "response": f"Yes, {key}."}) + "\n" for key in keys]
-    (workspace.root / "answers.jsonl").write_text("".join(rows))
+    workspace.respond(lambda row: f"Yes, {row['key']}.", policy="p.yaml")
     expected = whole(workspace.run, "p.yaml", "--cache", "one")
     ray = in_this_process(monkeypatch)
     assert whole(workspace.run, "p.yaml", "--cache", "many", *workers(2)) == expected

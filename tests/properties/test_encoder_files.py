@@ -35,15 +35,9 @@ KEYS = {
     "tokenizer.json": ["normalizer", "pre_tokenizer", "post_processor", "truncation", "padding", "model"],
 }  # fmt: skip
 KNOWN = [
-    "Transformer",
-    "sentence_transformers.models.Pooling",
-    "mean",
-    "query",
-    "../x",
-    "bert",
-    "left",
+    "Transformer", "sentence_transformers.models.Pooling", "mean", "query", "../x", "bert", "left",
     "",
-]
+]  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers(-3, 2**70) | st.floats() | st.sampled_from(KNOWN)
 VALUES = st.recursive(
     SCALARS,
@@ -56,7 +50,6 @@ VALUES = st.recursive(
 
 @st.composite
 def changes(draw):
-    """Return a file of the folder and what is changed in it, or put in its place."""
     name = draw(st.sampled_from(sorted(KEYS)))
     if draw(st.booleans()):
         return name, draw(VALUES)

@@ -59,12 +59,9 @@ def judged(table, metric, where=None, **bound):
 
 
 METRICS = {
-    "asr/generation/controlled": "max",
-    "asr/generation/net": "max",
-    "unreadable/net": "max_abs",
-    "retrieval/overlap": "min",
-    "rrs/mean": "max",
-}
+    "asr/generation/controlled": "max", "asr/generation/net": "max", "unreadable/net": "max_abs",
+    "retrieval/overlap": "min", "rrs/mean": "max",
+}  # fmt: skip
 
 
 def drawn(rng):
@@ -162,9 +159,8 @@ def test_as_many_sources_as_are_named_do_tell(seed):
         own = beta(rng, 0.2, 0.2, 20)[:, None]
         values = (rng.random((20, pairs)) < own).astype(float)
         bound = round(float(values.mean()) - rng.uniform(0.02, 0.1), 3)
-        reasons = judged(
-            table_of(values, np.zeros((20, 1))), "asr/generation", max=max(bound, 0)
-        ).reasons
+        table = table_of(values, np.zeros((20, 1)))
+        reasons = judged(table, "asr/generation", max=max(bound, 0)).reasons
         if " sources would tell" in reasons[0]:
             break
     needed = int(reasons[0].split("; ")[1].split(" ")[0].replace(",", ""))

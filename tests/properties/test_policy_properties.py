@@ -36,15 +36,9 @@ def problems_of(text):
 
 def places(data, where=()):
     yield where
-    entries = (
-        data.items()
-        if isinstance(data, dict)
-        else enumerate(data)
-        if isinstance(data, list)
-        else ()
-    )
-    for name, child in entries:
-        yield from places(child, (*where, name))
+    if isinstance(data, dict | list):
+        for name, child in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from places(child, (*where, name))
 
 
 @given(DATA)

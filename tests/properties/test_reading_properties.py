@@ -13,16 +13,9 @@ SENTIMENT = ("positive", "negative", "neutral", "mixed")
 TOXICITY = ("toxic", "non-toxic", "non toxic", "nontoxic", "not toxic")
 NUMBERS = ("1", "10", "1.5", "-1")
 ODD = (
-    "jack",
-    "jack smith",
-    "jack smithé",
-    "straße",
-    "pozitif",
-    "\u0131\u011fd\u0131r",
-    "analysis",
-    "긍정",
-    "c++",
-)
+    "jack", "jack smith", "jack smithé", "straße", "pozitif", "\u0131\u011fd\u0131r", "analysis",
+    "긍정", "c++",
+)  # fmt: skip
 LABELS = (SENTIMENT, TOXICITY, NUMBERS, ODD)
 CHOICES = (
     Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2),

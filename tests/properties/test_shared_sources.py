@@ -46,11 +46,9 @@ SETS = load_perturbation_sets(["gender"], "neutral")
 JUDGES = JudgeSetup(count=1, definition="judge", is_proven=True)
 FIRST, OTHER = 0, 1
 MADE_ALIKE = [
-    "genfair/mr1-removal-one",
-    "genfair/mr5-substitution-all",
-    "genfair/mr6-substitution-one",
+    "genfair/mr1-removal-one", "genfair/mr5-substitution-all", "genfair/mr6-substitution-one",
     "genfair/mr8-order-permutation",
-]
+]  # fmt: skip
 
 
 def sources():
@@ -97,17 +95,8 @@ def answer(case, task, which):
 
 def verdicts(suite, plan, task, changed=None, text=""):
     """Each pair by key: its claims, where the case `changed` is answered by `text`."""
-    executions = {
-        ("s", case.key): Execution(
-            key=case.key,
-            suite="s",
-            response=text if case.key == changed else answer(case, task, FIRST),
-        )
-        for case in plan.cases
-    }
-    readings = Readings("s", suite.oracles, 0.0, executions)
-    for case in plan.cases:
-        readings.add(case)
+    said = lambda case, task: text if case.key == changed else answer(case, task, FIRST)  # noqa: E731
+    readings = readings_of(suite, plan.cases, executed(plan.cases, task, said))
     documents = [{} for _ in plan.units]
     judged = assess_pairs(plan.units, suite.relations, readings, frozenset(), documents)
     return {item.unit.key: item for item in judged}
@@ -137,11 +126,8 @@ def check(task, relations):
     for text in texts:
         found = verdicts(suite, plan, given, shared[0].key, text)
         for name in relations:
-            mine = {
-                key: (each.claims, each.readings)
-                for key, each in found.items()
-                if each.unit.dimensions["relation"] == name
-            }
+            own = {k: v for k, v in found.items() if v.unit.dimensions["relation"] == name}
+            mine = {key: (each.claims, each.readings) for key, each in own.items()}
             assert mine == alone(task, name, shared[0].key, text), (relations, name, text)
 
 
@@ -213,13 +199,11 @@ def executed(cases, task, answer_of):
     """What is answered; each case with a document of its own."""
     return {
         ("s", case.key): Execution(
-            key=case.key,
-            suite="s",
-            response=answer_of(case, task),
+            key=case.key, suite="s", response=answer_of(case, task),
             documents=[Document(id=case.key, text=case.key)],
         )
         for case in cases
-    }
+    }  # fmt: skip
 
 
 def readings_of(suite, cases, executions):
@@ -272,12 +256,7 @@ def answered_twice(task, relations, again):
     plan = TestPlan(cases=planned.cases, units=planned.units)
     executions = executed(plan.cases, task, lambda case, task: said(case, task, FIRST))
     readings = readings_of(suite, plan.cases, executions)
-    found = Asked(
-        plan=plan,
-        suites={"s": suite},
-        readings={"s": readings},
-        executions=executions,
-    )
+    found = Asked(plan=plan, suites={"s": suite}, readings={"s": readings}, executions=executions)
     assessed = suite.assess(plan.units, readings, executions, lambda _: None)
     documents = list(documents_of_pairs(assessed, found))
     for case in crossed_cases(found, assessed, documents, 1):
