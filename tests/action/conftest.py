@@ -157,39 +157,38 @@ class Steps:
         self.comment.workspace.mkdir(parents=True)
         self.gate.token = self.merge.token = self.comment.token = TOKEN
 
-    def on(self, name, payload, *, inputs=None, **environment):
-        """Run the gate's action on an event."""
-        return self.by(self.gate, name, payload, inputs=inputs, **environment)
-
-    def by(self, runner, name, payload, *, inputs=None, **environment):
-        """Run the gate's action by a runner."""
+    def on(self, name, payload, *, runner=None, code=None, inputs=None, **environment):
+        """Run an action on an event, the gate's if no other; it exits with `code`."""
         chosen = {"policy": "policies/small.yaml", "python": sys.executable, "device": "cpu"}
-        return self._run(runner, name, payload, {**chosen, **(inputs or {})}, environment)
+        given = {**chosen, **(inputs or {})}
+        return self._run(runner or self.gate, name, payload, given, environment, code)
 
-    def pull(self, *, inputs=None, environment=None, **more):
+    def pull(self, *, code=None, inputs=None, environment=None, **more):
         """Run the gate's action on the branch that is checked out, as pull request 7."""
-        return self.again(self.merged(**more), inputs=inputs, environment=environment)
+        return self.again(self.merged(**more), code=code, inputs=inputs, environment=environment)
 
     def merged(self, **more):
         """Check out the merge of the branch that is checked out; return the event's payload."""
         base = self.history.git("rev-parse", "main")
         return payloads.on_pull_request(7, self.history.merge(), base, **more)
 
-    def again(self, payload, runner=None, *, inputs=None, environment=None):
-        """Run an action on a pull request whose merge is checked out: the gate's, if no other."""
+    def again(self, payload, runner=None, *, code=None, inputs=None, environment=None):
+        """Run an action on a pull request whose merge is checked out."""
         merge = {"GITHUB_WORKFLOW_SHA": self.history.git("rev-parse", "HEAD")}
-        given = {**merge, **(environment or {})}
-        return self.by(runner or self.gate, "pull_request", payload, inputs=inputs, **given)
+        given = {"runner": runner, "code": code, "inputs": inputs, **merge, **(environment or {})}
+        return self.on("pull_request", payload, **given)
 
-    def told(self, payload, *, inputs=None, **environment):
+    def told(self, payload, code=0):
         """Run the comment's action on a `workflow_run`; nothing is checked out."""
-        chosen = {"python": sys.executable, **(inputs or {})}
-        return self._run(self.comment, "workflow_run", payload, chosen, environment)
+        inputs = {"python": sys.executable}
+        return self._run(self.comment, "workflow_run", payload, inputs, {}, code)
 
-    def _run(self, runner, name, payload, inputs, environment):
+    def _run(self, runner, name, payload, inputs, environment, code):
         given = {**self.job.environment(name, payload), **environment}
         plain = {key: value for key, value in given.items() if not key.startswith("FAIRGATE_")}
-        return runner.run(inputs, plain)
+        done = runner.run(inputs, plain)
+        assert code in (None, done.code), done.log
+        return done
 
 
 @pytest.fixture

@@ -46,12 +46,10 @@ A_GPU = "echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)'"
 def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp_path, monkeypatch):
     driver(tmp_path / "driver", monkeypatch, NO_GPU)
     history.proposes()
-    done = steps.pull(inputs={"device": "cuda"})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs={"device": "cuda"}, code=0)
     assert done.outputs["outcome"] == "pass"
     assert re.search(r"^::warning title=FairGate%3A no GPU::.*CPU", done.log, re.MULTILINE)
-    done = steps.pull(inputs={"device": "auto"})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs={"device": "auto"}, code=0)
     assert "::warning" not in done.log
 
 
@@ -84,16 +82,14 @@ def test_the_lock_that_is_installed_is_the_device_s(
 
 def test_a_missing_interpreter_is_named(history, steps):
     history.proposes()
-    done = steps.pull(inputs={"python": "/nowhere/python"})
-    assert done.code == 2
+    done = steps.pull(inputs={"python": "/nowhere/python"}, code=2)
     assert "/nowhere/python" in done.log
 
 
 def test_an_environment_inside_the_checkout_is_refused(history, steps):
     history.proposes()
     steps.gate.temp = history.root / "temp"
-    done = steps.pull(inputs={"python": ""})
-    assert done.code == 4
+    done = steps.pull(inputs={"python": ""}, code=4)
     assert "pull request can write" in done.log
 
 
@@ -188,8 +184,7 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, real_step
     history.write("yaml.py", "raise SystemExit(99)\n")
     history.write("sitecustomize.py", "raise SystemExit(99)\n")
     history.commit()
-    done = real_steps.pull(inputs={"python": ""})
-    assert done.code == 0, done.log
+    done = real_steps.pull(inputs={"python": ""}, code=0)
     (environment,) = (real_steps.gate.temp / "fairgate" / "environments").iterdir()
     assert (environment / "complete").is_file()
     listed = subprocess.run(
@@ -205,8 +200,7 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, real_step
     }.items() <= versions.items()
     assert set(installed) <= {*versions, "pip", "setuptools"}
     before = hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest()
-    done = real_steps.pull(inputs={"python": ""})
-    assert done.code == 0, done.log
+    done = real_steps.pull(inputs={"python": ""}, code=0)
     assert "is there" in done.log
     assert hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest() == before
     history.git("checkout", "-q", "main")
@@ -218,8 +212,9 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, real_step
     history.write("corpus.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     history.write("policies/models.yaml", MODELS)
     event = payloads.on_push("0" * 40, history.commit())
-    done = real_steps.on("push", event, inputs={"policy": "policies/models.yaml", "python": ""})
-    assert done.code == 0, done.log
+    done = real_steps.on(
+        "push", event, inputs={"policy": "policies/models.yaml", "python": ""}, code=0
+    )
     assert done.outputs["outcome"] == "pass"
 
 

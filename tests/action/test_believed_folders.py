@@ -160,8 +160,7 @@ def test_an_interpreter_of_the_checkout_is_not_started(history, steps, tmp_path)
     (history.root / "link").symlink_to(sys.executable)
     history.commit()
     for place in (".venv/bin/python", str(history.root / ".venv/bin/python"), "./link"):
-        done = steps.pull(inputs={"python": place})
-        assert done.code == 2, done.log
+        done = steps.pull(inputs={"python": place}, code=2)
         assert "lies in the checkout" in done.log
         history.git("checkout", "-q", "topic")
     assert not trace.exists()

@@ -39,8 +39,7 @@ def result_of(done):
 def test_a_regression_is_anchored_where_the_policy_is(service, steps):
     worsen(service)
     service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"root": ROOT}, code=1)
     assert f"::error file={WHERE},line={LINE},title=FairGate%3A rule failed::" in done.log
     anchor = result_of(done)
     assert anchor["artifactLocation"] == {"uri": WHERE}
@@ -69,8 +68,7 @@ def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
     worsen(service)
     service.write(WHERE, LOOSE)
     service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 1, done.log
+    steps.pull(inputs={"root": ROOT}, code=1)
     (comment,) = steps.job.hub.ours(7)
     assert f"This change edits** policy `{WHERE}`" in comment["body"]
     assert "max raised from 0.2 to 0.9" in comment["body"]
@@ -85,8 +83,7 @@ def test_also_where_only_the_api_knows_them(service, steps, tmp_path):
     steps.job.hub.commits[base] = files_of(service, base)
     steps.gate.workspace = shallow(service, tmp_path, remote=False)
     service.git("checkout", "-q", "topic")
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"root": ROOT}, code=1)
     assert "max raised from 0.2 to 0.9" in done.summary
     assert len(steps.job.hub.made("GET", "/git/blobs/")) >= 2
 
@@ -95,16 +92,14 @@ def test_an_edited_baseline_is_named_where_it_is(service, steps):
     baseline = f"{ROOT}/baselines/small.json"
     service.git("rm", "-q", baseline)
     service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs={"root": ROOT}, code=0)
     assert f"This change edits** baseline `{baseline}`" in done.summary
 
 
 def test_a_policy_error_is_anchored_too(service, steps):
     service.write(WHERE, POLICY.replace("max: 0.02", "max: a lot"))
     service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 2
+    done = steps.pull(inputs={"root": ROOT}, code=2)
     assert re.search(rf"^::error file={WHERE},line={LINE + 1},", done.log, re.MULTILINE)
 
 
@@ -125,8 +120,7 @@ def test_a_checkout_of_another_user_is_read(service, steps, monkeypatch, root):
         service.git("update-ref", "refs/heads/main", service.commit())
         service.proposes()
     inputs = {"root": root, "policy": policy}
-    done = steps.pull(inputs=inputs, environment={"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs=inputs, environment={"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}, code=0)
     assert "of the base commit" in done.summary
 
 
@@ -134,7 +128,6 @@ def test_a_checkout_in_a_folder_of_the_workspace_is_its_own_root(service, steps)
     worsen(service)
     service.commit()
     steps.gate.workspace = service.root.parent
-    done = steps.pull(inputs={"root": f"{service.root.name}/{ROOT}"})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"root": f"{service.root.name}/{ROOT}"}, code=1)
     assert f"::error file={WHERE},line={LINE}," in done.log
     assert result_of(done)["artifactLocation"] == {"uri": WHERE}

@@ -202,6 +202,5 @@ def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
 def test_a_composite_run_refuses_by_the_real_action(steps, trade_off):
     trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
     trade_off.commit()
-    done = steps.pull(inputs={"baseline-change": "allow"})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"baseline-change": "allow"}, code=1)
     assert "edits the workflow" in done.summary

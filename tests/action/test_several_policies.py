@@ -50,8 +50,7 @@ def test_the_head_shows_the_worst_wherever_it_stands(outcome):
 def test_the_worst_decides_and_one_comment_tells_of_all(two, steps):
     two.answers(worse)
     two.commit()
-    done = steps.pull(inputs={"policy": BOTH})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"policy": BOTH}, code=1)
     (comment,) = steps.job.hub.ours(7)
     head, _, rest = comment["body"].partition("### ❌ FairGate: fairness regressed")
     assert "1 of 2 policies did not pass" in head
@@ -83,8 +82,7 @@ def test_the_same_comment_is_kept_whatever_the_list(two, steps):
 def test_all_that_pass_are_told_in_a_line_each(two, steps):
     two.write("notes.txt", "nothing")
     two.commit()
-    done = steps.pull(inputs={"policy": BOTH, "comment": "always"})
-    assert done.code == 0, done.log
+    steps.pull(inputs={"policy": BOTH, "comment": "always"}, code=0)
     (comment,) = steps.job.hub.ours(7)
     assert "2 policies pass" in comment["body"]
     assert len(comment["body"].splitlines()) < 12
@@ -98,8 +96,7 @@ def test_one_that_cannot_be_judged_leaves_no_verdict_of_the_others(two, steps):
     two.git("switch", "-q", "topic")
     two.write("others.jsonl", "no json\n")
     two.commit("damaged")
-    done = steps.pull(inputs={"policy": BOTH})
-    assert done.code == 4, done.log
+    steps.pull(inputs={"policy": BOTH}, code=4)
     (comment,) = steps.job.hub.ours(7)
     assert "no verdict (exit code 4)" in comment["body"]
 
@@ -126,8 +123,7 @@ def test_a_policy_that_the_change_deletes_still_decides(two, steps):
 )
 def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
     two.commit()
-    done = steps.pull(inputs={"policy": policies})
-    assert done.code == 2, done.log
+    done = steps.pull(inputs={"policy": policies}, code=2)
     assert said in done.log
 
 
@@ -137,8 +133,7 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
     two.answers(worse)
     two.write("others.jsonl", two.read("answers.jsonl"))
     two.commit()
-    done = steps.pull(inputs={"policy": BOTH})
-    assert done.code == 1, done.log
+    steps.pull(inputs={"policy": BOTH}, code=1)
     (comment,) = steps.job.hub.ours(7)
     assert "2 of 2 policies did not pass" in comment["body"]
     for name in ("small", "other"):
