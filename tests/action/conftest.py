@@ -15,6 +15,7 @@ from action import payloads
 from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
 from action.repositories import WORKFLOW_PATH, States, introduced, regressed
 from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
+from fakes.serving import served
 
 from fairgate.cli import main
 from fairgate.github import api
@@ -25,10 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def hub():
     """Return a GitHub with pull request 7."""
-    server = FakeGitHub()
-    server.pulls[7] = payloads.pull_request(7, "a" * 40, "b" * 40)
-    yield server
-    server.stop()
+    with served(FakeGitHub()) as server:
+        server.pulls[7] = payloads.pull_request(7, "a" * 40, "b" * 40)
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -115,6 +115,11 @@ class Job:
         self.summary = summary.read_text() if summary.exists() else ""
         assert TOKEN not in self.out + self.err + self.summary
         return int(code)
+
+    def push(self, history, **inputs):
+        """Gate the commit that is checked out as a push."""
+        commit = history.git("rev-parse", "HEAD")
+        return self.run("push", payloads.on_push("0" * 40, commit), **inputs)
 
     def pull_again(self, history, number=7, **more):
         """Gate the merge that is checked out once more."""

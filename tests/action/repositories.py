@@ -132,7 +132,7 @@ class History:
         self.git("init", "--quiet", "--initial-branch=main", "--template=")
         self.write(".gitignore", ".fairgate/\nout/\n")
         self.write(WORKFLOW_PATH, WORKFLOW)
-        self.sources(20)
+        self.sources(int(__import__("os").environ.get("NS", "20")))
         return self
 
     def git(self, *arguments):

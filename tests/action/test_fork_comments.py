@@ -14,6 +14,7 @@ from action.conftest import Job, Steps
 from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, zipped
 from action.repositories import regressed
 from action.step_runner import in_process
+from fakes.serving import served
 from markdown_it import MarkdownIt
 
 FORK = "stranger/shop"
@@ -26,16 +27,14 @@ EVIL = "::error::x\n##[error]y @octo/admins <img src=x> <!-- fairgate:report:v1 
 def forks_run(states, tmp_path_factory):
     """Return base and head of a fork's red pull request whose gate ran, and its artifact's text."""
     folder = tmp_path_factory.mktemp("fork")
-    history, hub = states.copy(regressed, folder / "work"), FakeGitHub()
-    with pytest.MonkeyPatch.context() as patch:
+    history = states.copy(regressed, folder / "work")
+    with pytest.MonkeyPatch.context() as patch, served(FakeGitHub()) as hub:
         patch.chdir(history.root)
         base, head = history.git("rev-parse", "main", "HEAD").split()
         hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
         steps = Steps(Job(folder / "runner", history.root, hub), history, folder, in_process)
         steps.gate.token = READ_ONLY
-        done = steps.pull(repo=FORK)
-    hub.stop()
-    assert done.code == 1, done.log
+        done = steps.pull(repo=FORK, code=1)
     assert done.outputs["comment-url"] == ""
     assert "fork" in done.summary
     assert [request for request in hub.requests if request[0] != "GET"] == []

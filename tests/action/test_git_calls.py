@@ -133,10 +133,7 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
     for name in ("bin/git-remote-program", *(f"hooks/{h}" for h in HOOKS)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(program)
-    history.branch()
-    history.answers(broken)
-    history.write(".gitattributes", "* filter=x diff=x\n")
-    history.commit()
+    history.proposes(broken, {".gitattributes": "* filter=x diff=x\n"})
     base, head = history.git("rev-parse", "main"), history.merge()
     commit = history.git("rev-parse", "HEAD")
     job.workspace = shallow(history, tmp_path, remote=False)
@@ -156,10 +153,7 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
 @pytest.mark.whole
 def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, program):
     """A file that the clone left out is asked of the API, not of a program."""
-    history.branch()
-    history.answers(broken)
-    history.write("policies/small.yaml", LOOSE)
-    history.commit()
+    history.proposes(broken, {"policies/small.yaml": LOOSE})
     base, head = history.git("rev-parse", "main"), history.merge()
     history.git("config", "uploadpack.allowFilter", "true")
     history.git("branch", "--force", "pull", "HEAD")
@@ -179,32 +173,25 @@ def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, progr
     assert ran(program) == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_INDEX_FILE"]
-)
-def test_a_variable_that_names_another_repository_does_not_count(
-    history, tmp_path, monkeypatch, name
-):
+def test_a_variable_that_names_another_repository_does_not_count(history, tmp_path, monkeypatch):
     commit = history.commit()
-    other = tmp_path / "other"
-    other.mkdir()
-    subprocess.run(["git", "init", "-q", str(other)], check=True)
-    monkeypatch.setenv(name, str(other / ".git"))
-    assert current_commit(history.root) == commit
-    assert tracked_below(history.root / "policies") == ["policies/small.yaml"]
-    assert tracked_below(Path("/")) == []
+    subprocess.run(["git", "init", "-q", str(tmp_path / "other")], check=True)
+    parts = ("DIR", "WORK_TREE", "OBJECT_DIRECTORY", "COMMON_DIR", "INDEX_FILE")
+    for name in (f"GIT_{part}" for part in parts):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, str(tmp_path / "other" / ".git"))
+            assert current_commit(history.root) == commit, name
+            assert tracked_below(history.root / "policies") == ["policies/small.yaml"], name
+            assert tracked_below(Path("/")) == [], name
 
 
 def test_a_replaced_object_is_not_taken_for_the_commit(history, job):
     """`refs/replace` changes what every git command sees."""
-    history.branch()
-    history.answers(broken)
-    history.write("policies/small.yaml", LOOSE)
-    loose = history.commit()
+    loose = history.proposes(broken, {"policies/small.yaml": LOOSE})
     base, head = history.git("rev-parse", "main"), history.merge()
     history.git("replace", base, loose)
     event = payloads.on_pull_request(7, head, base)
-    assert job.run("pull_request", event, GITHUB_SHA=history.git("rev-parse", "HEAD")) == 1
+    assert job.run("pull_request", event) == 1
 
 
 def test_a_repository_of_somebody_else_above_the_folder_is_not_asked(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from action import payloads
 from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
-from action.repositories import POLICY, broken, fair, worse
+from action.repositories import LOOSE, POLICY, broken, fair, worse
 
 from fairgate.gate.composition import Composition
 from fairgate.github import run
@@ -47,13 +47,9 @@ def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
     assert comment["body"].startswith('<!-- fairgate:report:v1 key="small" head="')
     assert "fairness regressed" in comment["body"]
     assert job.outputs["comment-url"] == comment["html_url"]
-    line = POLICY.splitlines().index(
-        "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
-    )
-    assert (
-        f"::error file=policies/small.yaml,line={line + 1},title=FairGate%3A rule failed::"
-        in job.out
-    )
+    rule = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
+    place = f"file=policies/small.yaml,line={POLICY.splitlines().index(rule) + 1}"
+    assert f"::error {place},title=FairGate%3A rule failed::" in job.out
     for name in ("report-md", "report-html", "report-json", "sarif-file", "junit-file"):
         assert Path(job.outputs[name]).read_text()
     assert "fairness regressed" in job.summary
@@ -108,16 +104,14 @@ def test_where_no_comment_may_be_written_the_verdict_stands(job, history, given,
 
 
 def test_a_push_is_judged_by_its_own_files(job, history):
-    commit = history.git("rev-parse", "HEAD")
-    assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
+    assert job.push(history) == 0
     assert job.outputs["comment-url"] == ""
 
 
 @pytest.mark.parametrize("name", ["pull_request_target", "workflow_run", "issue_comment"])
 def test_a_forks_head_never_meets_a_writing_token(job, history, name):
     head, base = "c" * 40, history.git("rev-parse", "main")
-    fork = payloads.pull_request(7, head, base, repo="stranger/shop")
-    job.hub.pulls[7] = fork
+    job.hub.pulls[7] = payloads.pull_request(7, head, base, repo="stranger/shop")
     payload = {
         "pull_request_target": payloads.on_pull_request(7, head, base, repo="stranger/shop"),
         "workflow_run": payloads.on_workflow_run(head, repo="stranger/shop"),
@@ -127,12 +121,9 @@ def test_a_forks_head_never_meets_a_writing_token(job, history, name):
     assert "refusing to run" in job.err
     assert job.outputs["outcome"] == "error"
     assert job.hub.of(7) == []
-
-
-def test_a_deleted_fork_is_a_fork(job, history):
-    payload = payloads.on_pull_request(7, "c" * 40, history.git("rev-parse", "main"))
-    payload["pull_request"]["head"]["repo"] = None
-    assert job.run("pull_request_target", payload) == 2
+    if name == "pull_request_target":
+        payload["pull_request"]["head"]["repo"] = None  # a deleted fork
+        assert job.run(name, payload) == 2
 
 
 def test_a_comment_when_github_cannot_be_asked_is_refused(job):
@@ -213,10 +204,7 @@ def test_the_summary_keeps_below_the_runners_limit(job, history, monkeypatch):
 
 def test_the_comment_keeps_below_githubs_limit(job, history, monkeypatch):
     monkeypatch.setattr("fairgate.github.report.COMMENT_LIMIT", 3_000)
-    history.branch()
-    history.answers(broken)
-    history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))
-    history.commit()
+    history.proposes(broken, {"policies/small.yaml": LOOSE})
     assert job.pull(history) == 1
     body = job.hub.ours(7)[0]["body"].split("\n", 1)[1]
     assert len(body) <= 3_000
