@@ -1,12 +1,15 @@
 """One application, asked in every way there is; a workspace that gates it."""
 
+import contextlib
 import json
 import sys
-import threading
+from pathlib import Path
 
 import pytest
 from fakes import rag_app
+from fakes.chat_server import chat_server
 from fakes.rag_app import App, reply
+from fakes.serving import served
 
 from fairgate.cli import main
 
@@ -23,23 +26,41 @@ gates:
 """
 
 
+NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+"""What a gate is changed by whose system tells no labels of documents."""
+
+
 @pytest.fixture
 def start():
     """Return a function that serves the application until the test ends."""
-    apps = []
+    with contextlib.ExitStack() as apps:
+        yield lambda **rules: apps.enter_context(served(App(**rules)))
 
-    def serve(**rules):
-        app = App(**rules)
-        thread = threading.Thread(target=app.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        apps.append((app, thread))
-        return app
 
-    yield serve
-    for app, thread in apps:
-        app.shutdown()
-        app.server_close()
-        thread.join()
+@pytest.fixture
+def chat():
+    """Return a model behind an endpoint."""
+    with chat_server() as server:
+        yield server
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Let nothing be waited between attempts."""
+
+    async def waited(seconds):
+        pass
+
+    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: waited)
+
+
+def lives(number):
+    """Return whether a process runs and has not ended."""
+    try:
+        status = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 class Place:
@@ -73,6 +94,15 @@ class Place:
 
     def record(self, out="out"):
         return json.loads((self.root / out / "run.json").read_text())
+
+    def files(self, out="out"):
+        return {f.name: f.read_bytes() for f in (self.root / out).iterdir() if f.is_file()}
+
+    def holds(self, *texts):
+        """Return the files below the workspace that hold one of the texts."""
+        files = [file for file in self.root.rglob("*") if file.is_file()]
+        assert len(files) > 2
+        return [file for file in files if any(text.encode() in file.read_bytes() for text in texts)]
 
     def executions(self, out="out"):
         lines = (self.root / out / "executions.jsonl").read_text().splitlines()

@@ -5,15 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+from contract.conftest import NO_RETRIEVAL
 from fakes import rag_app
-from fakes.chat_server import chat_server
 
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Question, Reply, Usage, usage_of
 from fairgate.systems.budget import BudgetPart, Meter
 from fairgate.systems.vector_stores import VectorSearch
 
-NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 ASKED = 138
 """Questions about 6 sources."""
 REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
@@ -28,10 +27,9 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def chat():
-    with chat_server() as server:
-        server.usage = REPORTED
-        yield server
+def chat(chat):
+    chat.usage = REPORTED
+    return chat
 
 
 @pytest.fixture
@@ -65,16 +63,12 @@ def asked(app, chat):
     return lambda: [*app.seen, *chat.seen]
 
 
-def files_of(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
 @pytest.mark.walk(1)
 @pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
 def test_a_run_in_parts_ends_with_the_files_of_one_in_one(place, systems, app, chat, name):
     system = systems[name]
     assert place.gate({**system, "budget": {"requests": 10_000}}) == 0, place.err
-    whole, needed = files_of(place.root / "out"), len(app.seen) + len(chat.seen)
+    whole, needed = place.files(), len(app.seen) + len(chat.seen)
     app.seen.clear()
     chat.seen.clear()
     (place.root / "out").rename(place.root / "whole")
@@ -87,7 +81,7 @@ def test_a_run_in_parts_ends_with_the_files_of_one_in_one(place, systems, app, c
         assert not (place.root / "out").exists()
         told.append(place.err)
     assert code == 0
-    assert files_of(place.root / "out") == whole
+    assert place.files() == whole
     assert len(told) == (-(-2 * ASKED // 60) if "generator" in system else -(-ASKED // 60)) - 1
     assert all("the budget of 60 requests is spent. Asked in this run: 60 q" in t for t in told)
     assert f"left: {ASKED - 60} questions, and those" in told[0]
@@ -112,20 +106,11 @@ def test_questions_of_attribution_count(place, start, systems):
     assert attribution["crossed"] > 0
 
 
-def parts_of(place, *options):
-    """Ask a run in two parts; return the codes and what was said."""
+def parts_of(place):
+    """Ask a run in two parts; return the codes."""
     for number in (1, 2):
-        part = (
-            "--shard",
-            f"{number}/2",
-            "--out",
-            f"parts/{number}",
-            "--quiet",
-            "--cache",
-            "parts.c",
-        )
-        code = place.call("run", "app.yaml", *part, "--allow-python", *options)
-        yield code, place.err
+        part = ("--shard", f"{number}/2", "--out", f"parts/{number}", "--cache", "parts.c")
+        yield place.call("run", "app.yaml", *part, "--quiet", "--allow-python")
 
 
 @pytest.mark.walk(2)
@@ -135,19 +120,14 @@ def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, system
     assert place.gate(system) == 5
     whole = place.err
     assert "no verdict: the budget of 20 requests is spent. Asked in this run: 20 q" in whole
-    told = list(parts_of(place))
-    assert [code for code, _ in told] == [5, 5]
-    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--allow-python") == 5, (
-        place.err
-    )
+    assert list(parts_of(place)) == [5, 5]
+    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--allow-python") == 5
     assert not (place.root / "out").exists()
     before, left, after = re.split(r"(?<=left: )(\d+)(?= )", place.err.strip())
     one, left_of_one, next_step = re.split(r"(?<=left: )(\d+)(?= )", whole.strip())
     assert before == one
-    assert after == (
-        f"{next_step} (in parts: `fairgate run app.yaml --shard 1/2`, "
-        "`fairgate run app.yaml --shard 2/2`)"
-    )
+    commands = ", ".join(f"`fairgate run app.yaml --shard {number}/2`" for number in (1, 2))
+    assert after == f"{next_step} (in parts: {commands})"
     assert int(left) == int(left_of_one) - 20  # twice the budget was spent
 
 
@@ -156,7 +136,7 @@ def test_one_part_of_a_spent_budget_is_enough_and_asked_again_it_is_merged(place
     place.policy({**systems["http"], "budget": {"requests": 60}})
     assert place.gate({**systems["http"], "budget": {"requests": 60}}, "whole") == 5
     for _ in range(5):
-        codes = [code for code, _ in parts_of(place)]
+        codes = list(parts_of(place))
         code = place.call("merge", "app.yaml", "parts", "--out", "out", "--cache", "parts.c")
         if codes == [0, 0]:
             break
@@ -226,12 +206,8 @@ def test_what_is_no_count_is_not_reported(found):
     names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost")
     assert usage_of({"usage": dict.fromkeys(names, found)}) == Usage()
     assert usage_of({"usage": found}) == usage_of(found) == Usage()
-
-
-def test_tokens_are_the_total_or_those_read_and_written():
-    assert usage_of({"usage": {"input_tokens": 3, "output_tokens": 4}}).tokens == 7
-    assert usage_of({"usage": {"input_tokens": 3, "total_tokens": 9}}).tokens == 9
-    assert usage_of({"usage": {"input_tokens": 3}}).tokens is None
+    for said, tokens in (({"output_tokens": 4}, 7), ({"total_tokens": 9}, 9), ({}, None)):
+        assert usage_of({"usage": {"input_tokens": 3, **said}}).tokens == tokens
 
 
 class Slow:

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 from fakes import rag_app
-from fakes.chat_server import chat_server
 from fakes.rag_app import reply, retrieve
 
 PROGRAM = """\
@@ -67,12 +66,6 @@ class Hay:
 lang, llama, hay = Lang(), Llama(), Hay()
 """
 NAMES = ["http", "command", "plain", "lang", "llama", "hay"]
-
-
-@pytest.fixture
-def chat():
-    with chat_server() as server:
-        yield server
 
 
 @pytest.fixture

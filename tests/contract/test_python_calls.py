@@ -1,11 +1,11 @@
 """A function of the user's: only where it is allowed, in the forms that teams have."""
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 
 LABEL_OF = (
     "def LABEL(query):\n    return 'positive' if any(n in query for n in '13579') else 'negative'\n"
 )
-NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 DOCUMENT = "class D:\n    def __init__(self, text, metadata=None):\n        self.page_content, self.metadata = text, metadata\n"
 FORMS = {
     "plain": "def ask(query):\n    return {'answer': LABEL(query), 'documents': [{'id': 'a', 'text': 'x'}]}",

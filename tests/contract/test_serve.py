@@ -9,13 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
+from contract.conftest import lives
 from fakes import rag_app
 from fakes.raw_server import raw_server
+from fakes.serving import Answering
+from fakes.serving import served as serving_at
 
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.systems import serving
@@ -58,14 +60,8 @@ def server(tmp_path, port):
         folder = str(Path(rag_app.__file__).parent)
         text = SERVICE.format(folder=folder, port=port, before=before)
         (tmp_path / "service.py").write_text(text)
-        return ServePart.model_construct(
-            **{
-                "command": [sys.executable, "service.py"],
-                "ready_url": f"http://127.0.0.1:{port}/",
-                "timeout": 60.0,
-                **fields,
-            }
-        )
+        given = {"command": [sys.executable, "service.py"], "timeout": 60.0, **fields}
+        return ServePart.model_construct(**{"ready_url": f"http://127.0.0.1:{port}/", **given})
 
     return named
 
@@ -74,12 +70,7 @@ def is_gone(folder, name="pid"):
     """Return whether the process ends; waits for what is being ended."""
     pid = int((folder / name).read_text())
     for _ in range(2000):
-        try:
-            os.kill(pid, 0)
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
-        except (ProcessLookupError, FileNotFoundError):  # it can end between the two
-            return True
-        if state == ["Z"]:
+        if not lives(pid):
             return True
         time.sleep(0.05)  # lower bound: the system needs so long to end a process
     return False
@@ -88,11 +79,8 @@ def is_gone(folder, name="pid"):
 def test_a_policy_starts_its_application_and_ends_it(place, server, port):
     server()  # writes it into the same folder
     url = f"http://127.0.0.1:{port}"
-    http_part = {
-        "url": f"{url}/ask",
-        "request": {"question": "{{query}}"},
-        "response": {"documents": "$.contexts[*]"},
-    }
+    response = {"documents": "$.contexts[*]"}
+    http_part = {"url": f"{url}/ask", "request": {"question": "{{query}}"}, "response": response}
     serve = {"command": [sys.executable, "service.py"], "ready_url": f"{url}/"}
     assert place.gate({"http": http_part, "serve": serve}) == 0, place.err
     assert is_gone(place.root)
@@ -149,31 +137,21 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     assert is_gone(tmp_path)
 
 
-class Other(http.server.BaseHTTPRequestHandler):
+class Other(Answering):
     """A server that was not started for the run."""
 
     status = 404
 
-    def do_GET(self):
-        self.send_response(self.status)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
+    def do_GET(self):  # noqa: N802 its name
+        self.send(self.status, b"")
 
 
 class Fine(Other):
     status = 200
 
 
-@contextlib.contextmanager
 def other_server(port, handler):
-    with http.server.HTTPServer(("127.0.0.1", port), handler) as other:
-        thread = threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield
-        other.shutdown()
-        thread.join()
+    return serving_at(http.server.HTTPServer(("127.0.0.1", port), handler))
 
 
 TAKEN = pytest.raises(ApplicationError, match=r"something answers at .* before the server")
@@ -265,22 +243,19 @@ def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
     assert seen["NAMED_KEY"] == "swordfish-0815"
     assert "OTHER_KEY" not in seen
     fails = "raise SystemExit('bad key ' + os.environ['NAMED_KEY'])"
-    with (
-        pytest.raises(ApplicationError, match=r"bad key \*\*\*") as caught,
-        served(server(fails, env=["NAMED_KEY"]), tmp_path),
-    ):
+    refused = pytest.raises(ApplicationError, match=r"bad key \*\*\*")
+    with refused as caught, served(server(fails, env=["NAMED_KEY"]), tmp_path):
         raise AssertionError
     assert "swordfish" not in str(caught.value)
-    with (
-        pytest.raises(UsageError, match="'ABSENT_KEY', which `env` names, is not set"),
-        served(server(env=["ABSENT_KEY"]), tmp_path),
-    ):
-        raise AssertionError
 
 
-def test_a_program_that_is_not_there_is_said(server, tmp_path):
-    with (
-        pytest.raises(ApplicationError, match="cannot be started: No such file"),
-        served(server(command=["./no-such-server"]), tmp_path),
-    ):
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"env": ["ABSENT_KEY"]}, UsageError, "'ABSENT_KEY', which `env` names, is not set"),
+        ({"command": ["./no-such-server"]}, ApplicationError, "cannot be started: No such file"),
+    ],
+)
+def test_what_cannot_be_started_is_said(server, tmp_path, fields, error, words):
+    with pytest.raises(error, match=words), served(server(**fields), tmp_path):
         raise AssertionError
