@@ -12,16 +12,15 @@ import canonical_results
 import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, FLIPS, baseline, regression
-from canonical_rules import beside, started
+from canonical_rules import having, started, view_of
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.cases import source_of
 from fairgate.gate.baseline_files import accepted_run
-from fairgate.reports.blocks import CaseList, ReportOptions
+from fairgate.reports.blocks import CaseList
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.material import in_words
-from fairgate.reports.present import present
 from fairgate.reports.sections import cases
 from fairgate.reports.sections.cases import CaseBrowser, Texts
 
@@ -29,7 +28,7 @@ DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
 
 def page(run, base=None, **options):
-    return render_html(present(beside(run, base), ReportOptions(**options)))
+    return render_html(view_of(run, base, **options))
 
 
 def lists(text):
@@ -82,8 +81,7 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
         replace(item, claims={**item.claims, "controlled": 0.0, "generation": 0.0})
         for item in better.result.assessed
     ]
-    run = replace(better, result=replace(better.result, assessed=quiet))
-    (data,) = lists(page(run, baseline()))
+    (data,) = lists(page(having(better, assessed=quiet), baseline()))
     assert tagged(data) == {
         "new": set(), "changed": set(), "undecided": set(),
         "fixed": {"rev2#age/elderly", "rev5#orientation/gay"},
@@ -122,9 +120,8 @@ def test_attribution_is_told_per_pair():
     "text", ["</script><b>", "<!--<script>", "]]>", "&lt;", "a::b", "##[x", "\u2028"]
 )
 def test_no_text_ends_the_data(text):
-    block = CaseBrowser(
-        id="x", label="x", kind="pairs", rows=1, data={"texts": [text]}, clearest=CaseList(cases=[])
-    )
+    shown = {"data": {"texts": [text]}, "rows": 1, "clearest": CaseList(cases=[])}
+    block = CaseBrowser(id="x", label="x", kind="pairs", **shown)
     written = block.as_json()
     assert not re.search(r"[<>&]|::|##\[", written)
     assert written.isascii()
@@ -149,9 +146,8 @@ def many_pairs(monkeypatch, **changes):
         key: done._replace(response=f"{done.key}: {done.response}")
         for key, done in canonical_results.executions(plan, assessed).items()
     }
-    run = started(regression(), plan=plan)
-    result = replace(run.result, assessed=assessed, **changes)
-    return replace(run, result=result, executions=executions)
+    run = having(started(regression(), plan=plan), assessed=assessed, **changes)
+    return replace(run, executions=executions)
 
 
 @pytest.mark.whole
@@ -216,7 +212,7 @@ def test_the_accepted_runs_stand_beside_this_one():
     before = baseline()
     older = accepted_run(replace(before, date="2026-09-01"), [])
     run = regression()
-    report = render_report(present(beside(run, replace(before, history=[older])), ReportOptions()))
+    report = render_report(view_of(run, replace(before, history=[older])))
     table = report.partition("## Over the accepted runs")[2].partition("## ")[0]
     line = next(line for line in table.splitlines() if "`asr/generation/controlled`" in line)
     figures = [cell.strip().replace("&nbsp;", " ") for cell in line.split("|")[2:-1]]

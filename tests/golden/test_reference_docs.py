@@ -1,6 +1,7 @@
 """What is documented is what the code says: reference pages are generated and compared."""
 
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -36,14 +37,8 @@ def check_page(request):
 
 def commands(command, name, parent=None):
     """Yield (name, context) of a command and everything below it, as a real call has them."""
-    context = click.Context(
-        command,
-        parent=parent,
-        info_name=name.split()[-1],
-        max_content_width=88,
-        terminal_width=88,
-        **command.context_settings,
-    )
+    width = {"max_content_width": 88, "terminal_width": 88, **command.context_settings}
+    context = click.Context(command, parent=parent, info_name=name.split()[-1], **width)
     yield name, context
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
@@ -111,13 +106,8 @@ def sent(relation):
     """Return a source and its follow-ups; relations of attributes share one source."""
     (first, *_) = relation.EXAMPLES
     example = SAMPLE if first.attributes else first
-    source = Source(
-        id="s",
-        text=example.text,
-        pair=first.pair,
-        frame=example.frame,
-        attributes=example.attributes,
-    )
+    given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair}
+    source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)
     return relation.source_text(source), [each.text for each in found if not each.inapplicable]
 
@@ -129,10 +119,9 @@ def cell(text):
 def sample_rows():
     for relation in RELATIONS:
         (words,) = (
-            said
-            for name, said in WORDS_OF_PAPERS.items()
+            said for name, said in WORDS_OF_PAPERS.items()
             if relation.id == name or relation.id.startswith(f"{name}-")
-        )
+        )  # fmt: skip
         source, follow_ups = sent(relation)
         shown = "<br>".join(map(cell, follow_ups[:3]))
         more = f"<br>and {len(follow_ups) - 3} more" if len(follow_ups) > 3 else ""
@@ -213,8 +202,6 @@ def test_policy_page(check_page):
 
 
 def test_readme_and_pages_name_no_file_that_is_missing():
-    import re
-
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
