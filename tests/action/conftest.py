@@ -48,7 +48,6 @@ def history(states, tmp_path, monkeypatch):
 
 @pytest.fixture
 def red(states, history):
-    """Return the repository with a regression checked out."""
     return states.copy(regressed, history.root)
 
 
@@ -67,26 +66,16 @@ class Job:
         if not event.exists() or event.read_text() != text:  # another run may be reading it
             event.write_text(text)
         return {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": name,
-            "GITHUB_EVENT_PATH": str(event),
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_API_URL": self.hub.url,
-            "GITHUB_GRAPHQL_URL": f"{self.hub.url}/graphql",
-            "GITHUB_SERVER_URL": self.hub.url,
-            "GITHUB_WORKSPACE": str(self.workspace),
-            "GITHUB_SHA": self.checked_out(),
-            "GITHUB_RUN_ID": "500",
-            "GITHUB_RUN_ATTEMPT": "1",
-            "GITHUB_ACTOR": "monalisa",
+            "GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_API_URL": self.hub.url,
+            "GITHUB_GRAPHQL_URL": f"{self.hub.url}/graphql", "GITHUB_SERVER_URL": self.hub.url,
+            "GITHUB_WORKSPACE": str(self.workspace), "GITHUB_SHA": self.checked_out(),
+            "GITHUB_RUN_ID": "500", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_ACTOR": "monalisa",
             "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/{WORKFLOW_PATH}@refs/pull/7/merge",
             "GITHUB_OUTPUT": str(self.folder / "output"),
-            "GITHUB_STEP_SUMMARY": str(self.folder / "summary"),
-            "RUNNER_TEMP": str(self.folder),
-            "FAIRGATE_POLICY": "policies/small.yaml",
-            "FAIRGATE_GITHUB_TOKEN": TOKEN,
-            **more,
-        }
+            "GITHUB_STEP_SUMMARY": str(self.folder / "summary"), "RUNNER_TEMP": str(self.folder),
+            "FAIRGATE_POLICY": "policies/small.yaml", "FAIRGATE_GITHUB_TOKEN": TOKEN, **more,
+        }  # fmt: skip
 
     def checked_out(self):
         """Return the commit in the workspace, which is what GitHub started the run on."""
@@ -94,7 +83,6 @@ class Job:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     def run(self, name, payload, **more):
-        """Run the gate."""
         return self.command("run", name, payload, **more)
 
     def command(self, command, name, payload, **more):
@@ -117,12 +105,10 @@ class Job:
         return int(code)
 
     def push(self, history, **inputs):
-        """Gate the commit that is checked out as a push."""
         commit = history.git("rev-parse", "HEAD")
         return self.run("push", payloads.on_push("0" * 40, commit), **inputs)
 
     def pull_again(self, history, number=7, **more):
-        """Gate the merge that is checked out once more."""
         base, head = history.git("rev-parse", "HEAD^1", "HEAD^2").split()
         inputs = {"GITHUB_WORKFLOW_SHA": history.git("rev-parse", "HEAD"), **more}
         return self.run("pull_request", payloads.on_pull_request(number, head, base), **inputs)
@@ -140,8 +126,6 @@ class Job:
 
 @pytest.fixture
 def job(tmp_path, history, hub, monkeypatch):
-    """Return a job on the repository."""
-
     async def at_once(_seconds):
         pass
 

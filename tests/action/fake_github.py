@@ -42,8 +42,6 @@ def zipped(content, member="run.json"):
 
 
 class FakeGitHub(ThreadingHTTPServer):
-    """State of one repository and the server that serves it."""
-
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = threading.RLock()
@@ -201,7 +199,6 @@ class _Handler(Answering):
         return self._page([pull for pull in pulls if pull["head"]["sha"] == match[1]], query)
 
     def _artifacts(self, match, query, body):
-        """Return those of a run, or of all."""
         hub = self.server
         rows = [
             {"id": number, "name": name, "expired": run in hub.expired, "size_in_bytes": len(raw),

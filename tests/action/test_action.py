@@ -121,34 +121,27 @@ def test_report_only_is_green_and_says_fail(red, steps):
 POISON = "import os, pathlib\npathlib.Path({!r}).write_text(__name__)\n"
 
 
-def test_a_green_and_a_red_pull_request(history, real_steps):
-    history.proposes()
-    done = real_steps.pull(code=0)
-    assert done.outputs["outcome"] == "pass"
-    history.branch("second")
-    history.answers(worse)
-    history.commit()
+def test_a_red_pull_request(red, real_steps):
     done = real_steps.pull(code=1)
-    assert done.outputs["outcome"] == "fail"
-    assert done.outputs["exit-code"] == "1"
+    assert (done.outputs["outcome"], done.outputs["exit-code"]) == ("fail", "1")
     assert json.loads(Path(done.outputs["report-json"]).read_text())["outcome"] == "fail"
     assert done.outputs["comment-url"] == real_steps.job.hub.ours(7)[0]["html_url"]
     assert "fairness regressed" in done.summary
     assert TOKEN not in done.log
 
 
-@pytest.mark.whole
-def test_nothing_in_the_checkout_takes_part(history, real_steps, tmp_path):
+def test_nothing_in_the_checkout_takes_part(history, real_steps, tmp_path, monkeypatch):
+    """Nor does a path to it that an earlier step has set."""
     trace = tmp_path / "pwned"
+    monkeypatch.setenv("PYTHONPATH", str(history.root))
+    monkeypatch.setenv("PYTHONSTARTUP", str(history.root / "yaml.py"))
     history.branch()
-    poison = POISON.format(str(trace))
     for name in (
         "yaml.py", "sitecustomize.py", "usercustomize.py", "json.py", "click.py", "numpy.py",
         "ruamel/yaml/__init__.py", "jinja2.py", "pydantic.py", "policies/json.py", "encodings.py",
+        "fairgate/__init__.py", "fairgate/cli/__init__.py",
     ):  # fmt: skip
-        history.write(name, poison)
-    history.write("fairgate/__init__.py", poison)
-    history.write("fairgate/cli/__init__.py", poison)
+        history.write(name, POISON.format(str(trace)))
     hostile = "[global]\nindex-url = http://127.0.0.1:9/simple\nrequire-virtualenv = true\n"
     for name in ("pip.conf", ".pip/pip.conf", ".config/pip/pip.conf", "pip.ini"):
         history.write(name, hostile)
@@ -160,22 +153,9 @@ def test_nothing_in_the_checkout_takes_part(history, real_steps, tmp_path):
         (history.root / name).chmod(0o755)
     history.commit()
     # An empty entry of the PATH is the current folder.
-    real_steps.pull(environment={"PATH": f"{os.pathsep}{os.environ['PATH']}"}, code=0)
+    done = real_steps.pull(environment={"PATH": f"{os.pathsep}{os.environ['PATH']}"}, code=0)
     assert not trace.exists(), trace.read_text()
-
-
-def test_a_python_path_from_an_earlier_step_does_not_count(
-    history, real_steps, tmp_path, monkeypatch
-):
-    trace = tmp_path / "pwned"
-    monkeypatch.setenv("PYTHONPATH", str(history.root))
-    monkeypatch.setenv("PYTHONSTARTUP", str(history.root / "yaml.py"))
-    history.branch()
-    history.write("click.py", POISON.format(str(trace)))
-    history.write("sitecustomize.py", POISON.format(str(trace)))
-    history.commit()
-    real_steps.pull(code=0)
-    assert not trace.exists(), trace.read_text()
+    assert done.outputs["outcome"] == "pass"
 
 
 @pytest.mark.walk(1)

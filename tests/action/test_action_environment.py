@@ -23,7 +23,6 @@ FOLDER = ROOT / ".github" / "action"
 
 @pytest.fixture
 def prepare():
-    """Return prepare.py as a module."""
     spec = importlib.util.spec_from_file_location("prepare", FOLDER / "prepare.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -31,7 +30,6 @@ def prepare():
 
 
 def driver(folder, monkeypatch, script):
-    """Put an nvidia-smi onto the PATH before any other."""
     folder.mkdir()
     (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "nvidia-smi").chmod(0o700)
@@ -142,7 +140,7 @@ def locked(name):
 
 
 @pytest.mark.parametrize("extra", ["cpu", "cuda"])
-def test_the_lock_covers_the_projects_dependencies(extra):
+def test_the_lock_covers_the_projects_dependencies_and_names_no_host(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     versions = locked(extra)
     extras = project["optional-dependencies"]
@@ -152,10 +150,6 @@ def test_the_lock_covers_the_projects_dependencies(extra):
         name = canonicalize_name(requirement.name)
         assert name in versions, f"{requirement}: run .github/action/lock"
         assert Version(versions[name]) in requirement.specifier
-
-
-@pytest.mark.parametrize("extra", ["cpu", "cuda"])
-def test_the_lock_names_no_host(extra):
     text = (FOLDER / f"requirements-{extra}.txt").read_text()
     assert "//" not in text
     assert "index" not in text
@@ -178,26 +172,19 @@ constant_answers: allow # two sources
 
 @pytest.mark.slow
 def test_the_environment_is_made_from_the_lock_and_used_again(history, real_steps):
-    history.branch()
-    history.write("uv.toml", '[[index]]\nurl = "http://127.0.0.1:9/simple"\n')
-    history.write("pip.conf", "[global]\nindex-url = http://127.0.0.1:9/simple\n")
-    history.write("yaml.py", "raise SystemExit(99)\n")
-    history.write("sitecustomize.py", "raise SystemExit(99)\n")
-    history.commit()
+    history.proposes(files={
+        "uv.toml": '[[index]]\nurl = "http://127.0.0.1:9/simple"\n',
+        "pip.conf": "[global]\nindex-url = http://127.0.0.1:9/simple\n",
+        **dict.fromkeys(["yaml.py", "sitecustomize.py"], "raise SystemExit(99)\n"),
+    })  # fmt: skip
     done = real_steps.pull(inputs={"python": ""}, code=0)
     (environment,) = (real_steps.gate.temp / "fairgate" / "environments").iterdir()
     assert (environment / "complete").is_file()
-    listed = subprocess.run(
-        [environment / "bin" / "python", "-I", "-m", "pip", "list", "--format=json"],
-        capture_output=True, check=True,
-    )  # fmt: skip
-    installed = {
-        canonicalize_name(row["name"]): row["version"] for row in json.loads(listed.stdout)
-    }
+    pip = [environment / "bin" / "python", "-I", "-m", "pip", "list", "--format=json"]
+    listed = json.loads(subprocess.run(pip, capture_output=True, check=True).stdout)
+    installed = {canonicalize_name(row["name"]): row["version"] for row in listed}
     versions = locked("cpu")
-    assert {
-        name: v for name, v in installed.items() if name in versions
-    }.items() <= versions.items()
+    assert {n: v for n, v in installed.items() if n in versions}.items() <= versions.items()
     assert set(installed) <= {*versions, "pip", "setuptools"}
     before = hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest()
     done = real_steps.pull(inputs={"python": ""}, code=0)
@@ -227,20 +214,15 @@ def test_a_windows_runner_is_told_at_once(prepare, monkeypatch, capsys):
 
 
 def wheel(folder, value):
-    """Make a wheel of one module; return its path and checksum."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "fairgate_test_parcel-1.0-py3-none-any.whl"
     info = "fairgate_test_parcel-1.0.dist-info"
+    about = "Metadata-Version: 2.1\nName: fairgate-test-parcel\nVersion: 1.0\n"
+    kind = "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("fairgate_test_parcel.py", f"VALUE = {value!r}\n")
-        file.writestr(
-            f"{info}/METADATA", "Metadata-Version: 2.1\nName: fairgate-test-parcel\nVersion: 1.0\n"
-        )
-        file.writestr(
-            f"{info}/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        file.writestr(f"{info}/RECORD", "")
+        for name, text in (("METADATA", about), ("WHEEL", kind), ("RECORD", "")):
+            file.writestr(f"{info}/{name}", text)
     return path, hashlib.sha256(path.read_bytes()).hexdigest()
 
 

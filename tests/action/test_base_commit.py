@@ -134,22 +134,6 @@ def test_a_reformatted_policy_is_no_change_of_it(job, history):
     assert "This change edits" not in job.summary
 
 
-def test_git_runs_no_hook_of_the_checkout(job, history, tmp_path):
-    trace = tmp_path / "hooked"
-    hooks = history.root / "hooks"
-    hooks.mkdir()
-    for name in ("post-checkout", "reference-transaction", "fsmonitor"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {trace}\n")
-        (hooks / name).chmod(0o700)
-    history.proposes()
-    history.git("config", "core.fsmonitor", str(hooks / "fsmonitor"))
-    trace.unlink(missing_ok=True)
-    base, head = history.git("rev-parse", "main"), history.git("rev-parse", "topic")
-    trace.unlink(missing_ok=True)
-    job.run("pull_request", payloads.on_pull_request(7, head, base))
-    assert not trace.exists()
-
-
 @pytest.mark.parametrize("place", ["/etc/hostname", "../outside.jsonl", "link.jsonl"])
 def test_no_answers_from_outside_of_the_checkout(job, history, tmp_path, place):
     outside = history.root.parent / "outside.jsonl"

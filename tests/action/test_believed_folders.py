@@ -35,7 +35,6 @@ def forge(store):
 
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
-    """Return a store with good answers under a bad model's name."""
     folder = tmp_path_factory.mktemp("forged")
     (folder / "policy.yaml").write_text(POLICY)
     store = folder / "cache" / "store.sqlite"
@@ -51,7 +50,6 @@ def forged(tmp_path_factory):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Return a repository with the policy, which is the current folder."""
     root = tmp_path / "project"
     root.mkdir()
     (root / "policy.yaml").write_text(POLICY)

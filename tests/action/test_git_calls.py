@@ -34,7 +34,6 @@ def ran(program):
 
 @pytest.fixture
 def service(history):
-    """Return the repository with its gate in a sub-folder; the branch breaks fairness, loosely."""
     history.answers(broken)
     worse = history.read("answers.jsonl")
     history.git("checkout", "-q", "--", "answers.jsonl")
@@ -216,7 +215,7 @@ def test_a_linked_work_tree_is_a_checkout_of_its_own(history, tmp_path):
     assert current_commit(tmp_path / "tree" / "policies") == history.git("rev-parse", "other")
 
 
-def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_path):
+def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_path, monkeypatch):
     history.write(".fairgate/store.sqlite", "x")
     (history.root / "link").symlink_to(".fairgate")
     history.git("add", "-f", ".fairgate", "link")
@@ -225,24 +224,20 @@ def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_pat
     assert tracked_below(history.root / ".FAIRGATE") == [".fairgate/store.sqlite"]
     assert tracked_below(history.root / "no" / "such" / "folder") == []
     assert tracked_below(tmp_path / "elsewhere") == []
-
-
-def test_where_git_cannot_be_asked_nothing_is_said_to_be_untracked(history, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "/nowhere")  # where git cannot be asked, nothing is called untracked
     with pytest.raises(UsageError, match="git"):
         tracked_below(history.root / "policies")
 
 
-@pytest.mark.parametrize("where", ["", ".", "bin", "{top}/bin", "{top}"])
-def test_no_git_of_the_checkout_is_started(history, program, monkeypatch, where):
+def test_no_git_of_the_checkout_is_started(history, program, monkeypatch):
     """An empty entry of the PATH is the current folder: `PATH=:/usr/bin` is a common slip."""
-    commit = history.commit()
+    commit, usual = history.commit(), os.environ["PATH"]
     (history.root / "bin").mkdir()
     for name in ("git", "bin/git"):
         (history.root / name).symlink_to(program)
-    given = where.format(top=history.root)
-    monkeypatch.setenv("PATH", f"{given}{os.pathsep}{os.environ['PATH']}")
-    assert current_commit(history.root) == commit
-    monkeypatch.setenv("PATH", given)
-    assert current_commit(history.root) == ""
+    for given in ("", ".", "bin", f"{history.root}/bin", str(history.root)):
+        monkeypatch.setenv("PATH", f"{given}{os.pathsep}{usual}")
+        assert current_commit(history.root) == commit
+        monkeypatch.setenv("PATH", given)
+        assert current_commit(history.root) == ""
     assert ran(program) == ""

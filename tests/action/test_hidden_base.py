@@ -19,7 +19,6 @@ SERVICE = "services/rag"
 
 
 def linked(history):
-    """Put main's policies behind a link; the branch breaks fairness and loosens its policy."""
     history.git("mv", "policies", "conf")
     (history.root / "policies").symlink_to("conf")
     history.commit("a link")
@@ -54,8 +53,7 @@ def test_a_change_that_would_bring_such_a_link_is_refused(job, history, name):
 
 def test_nor_one_that_is_a_submodule(job, history, tmp_path):
     other = tmp_path / "rules"
-    other.mkdir()
-    git_at(other, "init", "-q", "--initial-branch=main")
+    git_at(tmp_path, "init", "-q", "--initial-branch=main", str(other))
     shutil.copy(history.root / "policies/small.yaml", other)
     git_at(other, "add", ".")
     git_at(other, "commit", "-qm", "rules")
@@ -138,7 +136,6 @@ def test_a_root_turned_into_a_submodule_is_refused(job, history, tmp_path):
 
 
 def another_checkout(history):
-    """Return base and head of a red pull request while main is checked out."""
     base = history.git("rev-parse", "main")
     head = history.proposes(worse)
     history.git("checkout", "-q", "main")
@@ -146,7 +143,6 @@ def another_checkout(history):
 
 
 def about(name, head, base, hub, **more):
-    """Return the payload of an event about pull request 7, which GitHub knows."""
     pull = {**payloads.pull_request(7, head, base), **more}
     hub.pulls[7] = pull
     return {

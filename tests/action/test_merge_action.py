@@ -62,12 +62,10 @@ def matrix(steps, kept):
 
 @pytest.fixture
 def red(red, steps):
-    """Return the payload of a pull request that makes things worse, its merge checked out."""
     return steps.merged()
 
 
 def texts(done):
-    """Return the files of a step without the folder that they lie in."""
     folder = str(Path(done.outputs["report-json"]).parent)
     return {name: Path(done.outputs[name]).read_text().replace(folder, "") for name in FILES}
 
@@ -217,8 +215,6 @@ EVIL = "::error::x ##[error]y @octo/admins <img src=x> \x1b[2J"
 
 
 def instead(make):
-    """Return what puts something else into the place of a part's answers."""
-
     def change(folder):
         (folder / "shard-answers.jsonl").unlink()
         make(folder / "shard-answers.jsonl")
@@ -285,7 +281,6 @@ def test_a_forks_parts_never_meet_a_token_that_may_write(matrix, steps, red, his
 
 
 def changed(matrix, name, value, parts=(1, 2, 3)):
-    """Let parts say that they are of another run."""
     for number in parts:
         for path in (matrix.folder / f"fairgate-part-{number}").rglob("shard.json"):
             manifest = json.loads(path.read_text())

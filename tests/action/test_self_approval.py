@@ -29,7 +29,6 @@ def accepted(states, folder):
 
 @pytest.fixture
 def trade_off(states, history):
-    """Return a repository whose checked-out branch is worse and has accepted that itself."""
     return states.copy(accepted, history.root)
 
 
@@ -100,7 +99,6 @@ def test_a_workflow_of_another_name_allows_nothing(history, hub, renamed):
 
 
 def given(text):
-    """Return a caller of another repository's workflow that gives it a text."""
     shared = CALLER.replace("./", "octo/shared/")
     return shared.replace("gate.yml}", f"gate.yml, with: {text}}}") if text else shared + "# @v1\n"
 

@@ -18,7 +18,6 @@ OTHER = POLICY.replace("name: small", "name: other").replace("answers.jsonl", "o
 
 
 def doubled(states, folder):
-    """Make one with a second policy on answers of its own, and its baseline."""
     history = states.copy(introduced, folder)
     history.write("policies/other.yaml", OTHER)
     history.write("others.jsonl", history.read("answers.jsonl"))
@@ -37,13 +36,11 @@ def two(states, history):
 
 @pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.INCONCLUSIVE])
 def test_the_head_shows_the_worst_wherever_it_stands(outcome):
-    view = SimpleNamespace(
-        policy="p", outcome=Outcome.PASS, mark=Outcome.PASS, word="PASS", lead="", exit_code=0
+    one, other = (
+        SimpleNamespace(policy=name, outcome=each, mark=each, word="X", lead="", exit_code=code)
+        for name, each, code in (("p", Outcome.PASS, 0), ("q", outcome, 5))
     )
-    other = SimpleNamespace(
-        policy="q", outcome=outcome, mark=outcome, word="X", lead="", exit_code=5
-    )
-    head = several_head([view, other], outcome)
+    head = several_head([one, other], outcome)
     assert head.startswith(f"### {'❌' if outcome is Outcome.FAIL else '⚠️'} FairGate: 1 of 2")
 
 
@@ -110,21 +107,18 @@ def test_a_policy_that_the_change_deletes_still_decides(two, steps):
     assert done.code != 0, done.log
 
 
-@pytest.mark.walk(1)
-@pytest.mark.parametrize(
-    ("policies", "said"),
-    [
+def test_what_no_list_of_policies_is_is_refused(two, job):
+    two.commit()
+    two.merge()
+    for policies, said in (
         ("policies/*.yaml", "could take its own policy"),
         ("policies/small.yaml\npolicies/small.yaml", "twice"),
         ("policies/small.yaml\npolicies/./small.yaml", "two policies are called"),
         (" \n\n", "policy is empty"),
         ("policies/small.yaml\n../small.yaml", "inside the checkout"),
-    ],
-)
-def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
-    two.commit()
-    done = steps.pull(inputs={"policy": policies}, code=2)
-    assert said in done.log
+    ):
+        assert job.pull_again(two, FAIRGATE_POLICY=policies) == 2
+        assert said in job.out + job.err
 
 
 @pytest.mark.whole
