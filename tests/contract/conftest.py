@@ -30,16 +30,25 @@ NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02
 """What a gate is changed by whose system tells no labels of documents."""
 
 
+SEARCH = f"""\
+import json, sys
+sys.path.insert(0, {str(Path(rag_app.__file__).parent)!r})
+from rag_app import retrieve
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({{"id": asked["id"], "documents": retrieve(asked["query"])[:asked["top_k"]]}}), flush=True)
+"""
+"""The application's retriever as a program."""
+
+
 @pytest.fixture
 def start():
-    """Return a function that serves the application until the test ends."""
     with contextlib.ExitStack() as apps:
         yield lambda **rules: apps.enter_context(served(App(**rules)))
 
 
 @pytest.fixture
 def chat():
-    """Return a model behind an endpoint."""
     with chat_server() as server:
         yield server
 
@@ -55,7 +64,6 @@ def at_once(monkeypatch):
 
 
 def lives(number):
-    """Return whether a process runs and has not ended."""
     try:
         status = Path(f"/proc/{number}/stat").read_text()
     except OSError:
@@ -99,7 +107,6 @@ class Place:
         return {f.name: f.read_bytes() for f in (self.root / out).iterdir() if f.is_file()}
 
     def holds(self, *texts):
-        """Return the files below the workspace that hold one of the texts."""
         files = [file for file in self.root.rglob("*") if file.is_file()]
         assert len(files) > 2
         return [file for file in files if any(text.encode() in file.read_bytes() for text in texts)]
@@ -138,8 +145,6 @@ def http_system(start):
 
 @pytest.fixture
 def ways(place, http_system):
-    """Return how a policy asks the same application in each way, by name."""
-
     def recorded():
         (place.root / "answers.jsonl").touch()
         place.policy({"recorded": "answers.jsonl"})

@@ -30,7 +30,6 @@ def test_documents_and_answers_arrive_whole(place, way):
 
 @pytest.fixture(params=[way for way in WAYS if way != "recorded"])
 def live(request, ways):
-    """A way in which the application is really asked."""
     return ways[request.param]
 
 

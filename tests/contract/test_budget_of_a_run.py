@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from contract.conftest import NO_RETRIEVAL
+from contract.conftest import NO_RETRIEVAL, SEARCH
 from fakes import rag_app
 
 from fairgate.domain.errors import BudgetError
@@ -16,14 +16,6 @@ from fairgate.systems.vector_stores import VectorSearch
 ASKED = 138
 """Questions about 6 sources."""
 REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
-SEARCH = """\
-import json, sys
-sys.path.insert(0, {folder!r})
-from rag_app import retrieve
-for line in sys.stdin:
-    asked = json.loads(line)
-    print(json.dumps({{"id": asked["id"], "documents": retrieve(asked["query"])}}), flush=True)
-"""
 
 
 @pytest.fixture
@@ -41,9 +33,7 @@ def app(start):
 
 @pytest.fixture
 def systems(place, app, chat):
-    """Return how a policy asks each kind of system, all of them with a revision."""
-    folder = rag_app.__file__.rpartition("/")[0]
-    (place.root / "search.py").write_text(SEARCH.format(folder=folder))
+    (place.root / "search.py").write_text(SEARCH)
     own = {"revision": "r1"}
     endpoint = {"generator": {"endpoint": {"base_url": chat.url, "model": "small", **own}}}
     documents = {"request": {"question": "{{query}}"}, "response": {"documents": "$.contexts[*]"}}
@@ -59,7 +49,6 @@ def systems(place, app, chat):
 
 @pytest.fixture
 def asked(app, chat):
-    """Return what came to the servers."""
     return lambda: [*app.seen, *chat.seen]
 
 
@@ -107,7 +96,6 @@ def test_questions_of_attribution_count(place, start, systems):
 
 
 def parts_of(place):
-    """Ask a run in two parts; return the codes."""
     for number in (1, 2):
         part = ("--shard", f"{number}/2", "--out", f"parts/{number}", "--cache", "parts.c")
         yield place.call("run", "app.yaml", *part, "--quiet", "--allow-python")
@@ -179,11 +167,14 @@ def test_a_limit_that_cannot_be_kept_is_no_verdict(place, systems, app, chat, na
         assert "limit `requests` or `seconds` instead" in place.err
 
 
+NONE = [0, -1, True, "9", []]
+
+
 @pytest.mark.walk(5)
 @pytest.mark.parametrize(
     "budget",
     [
-        *({name: value} for name in ("requests", "tokens", "seconds", "money") for value in (0, -1, True, "9", [])),
+        *({name: value} for name in ("requests", "tokens", "seconds", "money") for value in NONE),
         {"requests": 1.5}, {"tokens": 10**13}, {"seconds": float("nan")}, {"money": float("inf")},
         {}, {"prices": {"input": 1.0, "output": 1.0}, "requests": 1}, {"minutes": 3}, 7,
         {"money": 1.0, "prices": {"input": -1.0, "output": 1.0}},
@@ -195,10 +186,19 @@ def test_a_budget_that_is_none_is_an_error_of_the_policy(place, systems, budget)
     assert "internal error" not in place.err
 
 
-def test_a_budget_of_what_is_never_asked_is_an_error_of_the_policy(place):
-    system = {"generator": {"model": "demo-slm"}, "budget": {"requests": 9}}
-    assert place.gate(system) == 2
-    assert "ask nobody" in place.err
+@pytest.mark.parametrize(
+    ("retriever", "budget", "words"),
+    [
+        ({}, {"requests": 9}, "ask nobody"),
+        *(({"qdrant": {"url": "http://127.0.0.1:9", "collection": "docs"}}, {limit: 5},
+           "limit `requests` or `seconds`") for limit in ("tokens", "money")),
+    ],
+)  # fmt: skip
+def test_a_budget_of_what_is_never_asked_or_reported_is_an_error(place, retriever, budget, words):
+    """A vector store beside a model here reports no tokens."""
+    own = {"retriever": retriever} if retriever else {}
+    assert place.gate({"generator": {"model": "demo-slm"}, **own, "budget": budget}) == 2
+    assert words in place.err
 
 
 @pytest.mark.parametrize("found", [None, -1, True, "many", float("nan"), 10**400, [], {}])
@@ -210,13 +210,14 @@ def test_what_is_no_count_is_not_reported(found):
         assert usage_of({"usage": {"input_tokens": 3, **said}}).tokens == tokens
 
 
+QUESTIONS = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
+
+
 class Slow:
     """An application that takes a second for each answer, by a clock of its own."""
 
     name, fingerprint, revision = "slow", "slow", "1"
-
-    def __init__(self):
-        self.now = 0.0
+    now = 0.0
 
     def ask(self, questions):
         for position, _ in enumerate(questions):
@@ -228,8 +229,7 @@ def test_seconds_run_from_the_first_question():
     slow = Slow()
     meter = Meter(BudgetPart(seconds=3.0), clock=lambda: slow.now)
     slow.now = 100.0
-    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
-    asked = meter.asked(questions, slow.ask, lambda: True)
+    asked = meter.asked(QUESTIONS, slow.ask, lambda: True)
     found = []
     with pytest.raises(BudgetError, match=r"3 seconds is spent.*3 questions.*left: 2 q"):
         found.extend(position for position, _ in asked)
@@ -268,20 +268,11 @@ class OneByOne(VectorSearch):
 def test_queries_of_a_vector_store_count_when_they_are_asked(budget, asked):
     store = OneByOne()
     meter = Meter(budget, clock=lambda: store.now)
-    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
     found = []
     with pytest.raises(BudgetError):
-        found.extend(position for position, _ in meter.asked(questions, store.ask, bool))
+        found.extend(position for position, _ in meter.asked(QUESTIONS, store.ask, bool))
     assert found == list(range(asked))
     assert list(meter.latencies) == [10.0] * asked
     with pytest.raises(BudgetError):
-        next(meter.asked(questions, store.ask, bool))
+        next(meter.asked(QUESTIONS, store.ask, bool))
     assert set(store.widths) == {3}
-
-
-@pytest.mark.parametrize("limit", ["tokens", "money"])
-def test_a_vector_store_beside_a_model_here_reports_no_tokens(place, limit):
-    store = {"url": "http://127.0.0.1:9", "collection": "docs"}
-    system = {"retriever": {"qdrant": store}, "generator": {"model": "demo-slm"}}
-    assert place.gate({**system, "budget": {limit: 5}}) == 2
-    assert "limit `requests` or `seconds`" in place.err

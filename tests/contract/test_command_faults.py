@@ -39,8 +39,6 @@ PROGRAMS = {
 
 @pytest.fixture
 def program(place):
-    """Return a function that writes a program and says how a policy starts it."""
-
     def write(body, **fields):
         (place.root / "app.py").write_text(HEAD + textwrap.dedent(body) + "\n")
         return {"command": {"run": [sys.executable, "app.py"], **fields}}

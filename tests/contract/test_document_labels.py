@@ -1,6 +1,5 @@
 """Labels of documents that a system returns without them: by a file, by a classifier, or not."""
 
-import csv
 import json
 
 import pytest
@@ -39,11 +38,8 @@ def write(place, rows, name="labels.jsonl"):
 
 
 def figures(place, out="out"):
-    return {
-        m["metric"]: m["value"]
-        for m in place.record(out)["measurements"]
-        if m["metric"].startswith(("asr/retrieval", "rrs"))
-    }
+    measured = ((m["metric"], m["value"]) for m in place.record(out)["measurements"])
+    return {name: value for name, value in measured if name.startswith(("asr/retrieval", "rrs"))}
 
 
 @pytest.mark.walk(2)
@@ -61,18 +57,14 @@ def test_a_file_gives_what_the_system_itself_would_have_given(place, ways, named
 def test_every_form_of_file_says_the_same(place, named):
     write(place, LABELS.items())
     (place.root / "labels.json").write_text(json.dumps(LABELS))
-    with (place.root / "labels.csv").open("w", newline="") as file:
-        rows = [{"name": id_, "toxic": label == "toxic"} for id_, label in LABELS.items()]
-        writer = csv.DictWriter(file, ["name", "toxic"])
-        writer.writeheader()
-        writer.writerows(rows)
+    rows = "".join(f"{id_},{label == 'toxic'}\n" for id_, label in LABELS.items())
+    (place.root / "labels.csv").write_text(f"name,toxic\n{rows}")
     found = []
-    columns = {"id": "name", "label": "toxic"}
-    for part in ({}, {}, columns):
-        name = ["labels.jsonl", "labels.json", "labels.csv"][len(found)]
-        assert place.gate(named("python", {"file": name, **part})) == 0, place.err
+    for name, columns in (("jsonl", {}), ("json", {}), ("csv", {"id": "name", "label": "toxic"})):
+        system = named("python", {"file": f"labels.{name}", **columns})
+        assert place.gate(system) == 0, place.err
         found.append(figures(place))
-        assert found[-1] == found[0]
+    assert found[0] == found[1] == found[2]
     assert found[0]["asr/retrieval"] is not None
 
 
@@ -136,10 +128,8 @@ def test_a_partly_labelled_answer_is_reported_and_not_counted(place, named):
 def test_a_file_about_other_documents_is_reported(place, named):
     write(place, [("x1", "toxic"), ("x2", "fine")])
     assert place.gate(named("python", {"file": "labels.jsonl"})) == 5
-    assert (
-        "none of its 2 ids is one of a document that came back (it has ids such as 'x1'"
-        in place.err
-    )
+    words = "none of its 2 ids is one of a document that came back (it has ids such as 'x1'"
+    assert words in place.err
 
 
 @pytest.mark.whole

@@ -24,8 +24,6 @@ TEXTS = {"asr/retrieval, max: 0.1": "retrieval/mean-distance, max: 1.0"}
 
 @pytest.fixture
 def rows(place):
-    """Return a function that writes a file in the form of a tool, from the plan's questions."""
-
     def write(form, asked="query", **rules):
         (place.root / "rows.jsonl").touch()
         system = {"recorded": "rows.jsonl", "columns": OWN if form == "own" else form}

@@ -11,9 +11,8 @@ from contract.conftest import NO_RETRIEVAL
 from fakes import rag_app
 
 COMMAND = """\
-import sys, time
+import json, sys, time
 sys.path.insert(0, {folder!r})
-import json
 from rag_app import reply
 for line in sys.stdin:
     asked = json.loads(line)
@@ -21,8 +20,8 @@ for line in sys.stdin:
         log.write(asked["query"] + "\\n")
     time.sleep({delay})
     found = reply(asked["query"])
-    print(json.dumps({{"id": asked["id"], "answer": found["answer"], "documents": found["contexts"]}}),
-          flush=True)
+    told = {{"answer": found["answer"], "documents": found["contexts"]}}
+    print(json.dumps({{"id": asked["id"], **told}}), flush=True)
 """
 PYTHON = """\
 import time

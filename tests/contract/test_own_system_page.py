@@ -25,7 +25,6 @@ def reviews(place):
 
 @pytest.fixture
 def blocks():
-    """The blocks of the page by language, in order."""
     found = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     return {name: [text for kind, text in found if kind == name] for name in ("yaml", "python")}
 
@@ -36,7 +35,6 @@ def system_of(text):
 
 @pytest.fixture
 def asked(start, blocks):
-    """Return the application and how a block of the page asks it."""
     app = start()
 
     def system(number):

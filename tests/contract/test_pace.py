@@ -18,8 +18,6 @@ NOTE = (
 
 @pytest.fixture
 def took(monkeypatch):
-    """Return a function that sets how long each answer takes."""
-
     def set_to(seconds, count=138):
         monkeypatch.setattr(Composition, "answer_seconds", [seconds] * count)
 

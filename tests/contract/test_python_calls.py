@@ -41,7 +41,6 @@ FAULTS = {
 
 @pytest.fixture
 def module(place, request, monkeypatch):
-    """Return a function that writes a module of a name of its own, and says how a policy calls it."""
     name = f"app_{abs(hash(request.node.name))}"
 
     def write(body):

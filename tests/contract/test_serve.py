@@ -54,8 +54,6 @@ def port():
 
 @pytest.fixture
 def server(tmp_path, port):
-    """Return a function that writes a server and names it."""
-
     def named(before="", **fields):
         folder = str(Path(rag_app.__file__).parent)
         text = SERVICE.format(folder=folder, port=port, before=before)
@@ -67,7 +65,6 @@ def server(tmp_path, port):
 
 
 def is_gone(folder, name="pid"):
-    """Return whether the process ends; waits for what is being ended."""
     pid = int((folder / name).read_text())
     for _ in range(2000):
         if not lives(pid):
@@ -125,21 +122,25 @@ def test_it_ends_where_fairgate_is_killed(server, tmp_path, port):
     assert is_gone(tmp_path, "child")
 
 
+def refused(part, folder, match, error=ApplicationError):
+    """Return the words by which a server is no server of this run."""
+    with pytest.raises(error, match=match) as caught, served(part, folder):
+        raise AssertionError
+    return str(caught.value)
+
+
 def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     slow = (
         "Path('pid').write_text(str(os.getpid())); print('loading', flush=True)\n"
         "import time; time.sleep(600)"
     )
-    never = pytest.raises(ApplicationError, match=r"not ready after 2 s: no answer.*longer")
-    with never as caught, served(server(slow, timeout=2.0), tmp_path):  # lower bound
-        raise AssertionError
-    assert "it printed: loading" in str(caught.value)
+    part = server(slow, timeout=2.0)  # lower bound
+    said = refused(part, tmp_path, r"not ready after 2 s: no answer.*longer")
+    assert "it printed: loading" in said
     assert is_gone(tmp_path)
 
 
 class Other(Answering):
-    """A server that was not started for the run."""
-
     status = 404
 
     def do_GET(self):  # noqa: N802 its name
@@ -154,24 +155,24 @@ def other_server(port, handler):
     return serving_at(http.server.HTTPServer(("127.0.0.1", port), handler))
 
 
-TAKEN = pytest.raises(ApplicationError, match=r"something answers at .* before the server")
+TAKEN = r"something answers at .* before the server"
 
 
-@pytest.mark.parametrize("handler", [Other, Fine])
-def test_another_server_at_the_address_is_not_taken_for_it(server, tmp_path, port, handler):
-    with other_server(port, handler), TAKEN, served(server(), tmp_path):
-        raise AssertionError
-
-
-def test_another_server_that_answers_late_is_not_taken_for_it(server, tmp_path, port):
-    with socket.create_server(("127.0.0.1", port)), TAKEN, served(server(), tmp_path):
-        raise AssertionError
-
-
-@pytest.mark.parametrize("raw", [b"no HTTP", b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (2 << 20)])
-def test_another_server_whose_answer_is_unusable_is_not_taken_for_it(server, tmp_path, raw):
-    with raw_server(raw) as other, TAKEN, served(server(ready_url=other.url), tmp_path):
-        raise AssertionError
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda port: other_server(port, Other),
+        lambda port: other_server(port, Fine),
+        lambda port: socket.create_server(("127.0.0.1", port)),
+        lambda _: raw_server(b"no HTTP"),
+        lambda _: raw_server(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (2 << 20)),
+    ],
+    ids=["with an error", "with a page", "late", "with no HTTP", "with too much"],
+)
+def test_another_server_that_answers_is_not_taken_for_it(server, tmp_path, port, other):
+    with other(port) as found:
+        url = getattr(found, "url", f"http://127.0.0.1:{port}/")
+        refused(server(ready_url=url), tmp_path, TAKEN)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +201,7 @@ def test_an_address_is_free_where_the_networks_that_are_there_refuse(
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://[::1/"])
 def test_an_address_that_is_none_is_no_verdict(server, tmp_path, url):
-    unknown = pytest.raises(ApplicationError, match="it is unknown what answers")
-    with unknown, served(server(ready_url=url), tmp_path):
-        raise AssertionError
+    refused(server(ready_url=url), tmp_path, "it is unknown what answers")
 
 
 def test_an_answer_counts_only_while_the_server_itself_runs(server, tmp_path, port, monkeypatch):
@@ -217,9 +216,8 @@ def test_an_answer_counts_only_while_the_server_itself_runs(server, tmp_path, po
             return process
 
         monkeypatch.setattr(subprocess, "Popen", started)
-        ended = pytest.raises(ApplicationError, match="ended with exit code 1 before it was ready")
-        with ended, served(server(command=[sys.executable, "-c", "raise SystemExit(1)"]), tmp_path):
-            raise AssertionError
+        part = server(command=[sys.executable, "-c", "raise SystemExit(1)"])
+        refused(part, tmp_path, "ended with exit code 1 before it was ready")
 
 
 def test_a_server_that_ends_while_it_is_asked_is_no_verdict(server, tmp_path, monkeypatch):
@@ -243,10 +241,8 @@ def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
     assert seen["NAMED_KEY"] == "swordfish-0815"
     assert "OTHER_KEY" not in seen
     fails = "raise SystemExit('bad key ' + os.environ['NAMED_KEY'])"
-    refused = pytest.raises(ApplicationError, match=r"bad key \*\*\*")
-    with refused as caught, served(server(fails, env=["NAMED_KEY"]), tmp_path):
-        raise AssertionError
-    assert "swordfish" not in str(caught.value)
+    said = refused(server(fails, env=["NAMED_KEY"]), tmp_path, r"bad key \*\*\*")
+    assert "swordfish" not in said
 
 
 @pytest.mark.parametrize(
@@ -257,5 +253,4 @@ def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
     ],
 )
 def test_what_cannot_be_started_is_said(server, tmp_path, fields, error, words):
-    with pytest.raises(error, match=words), served(server(**fields), tmp_path):
-        raise AssertionError
+    refused(server(**fields), tmp_path, words, error)

@@ -12,7 +12,6 @@ RULES = {"biased": ["A Black"], "poisoned": ["An Asian", "A biracial"]}
 
 @pytest.fixture
 def unfair(place, start):
-    """Return how a policy asks an unfair application that takes documents."""
     place.sources(8)
     app = start(**RULES)
 

@@ -14,37 +14,29 @@ from fairgate.systems.evaluation_rows import read_traces
 
 
 def attribute(name, value):
-    """One attribute as OTLP writes it; lists and mappings with their types."""
     return {"key": name, "value": typed(value)}
 
 
+KINDS = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}
+
+
 def typed(value):
-    match value:
-        case bool():
-            return {"boolValue": value}
-        case int():
-            return {"intValue": str(value)}
-        case float():
-            return {"doubleValue": value}
-        case str():
-            return {"stringValue": value}
-        case list():
-            return {"arrayValue": {"values": [typed(each) for each in value]}}
-        case dict():
-            return {"kvlistValue": {"values": [attribute(n, v) for n, v in value.items()]}}
+    """Return a value as OTLP writes it, with its type."""
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [typed(each) for each in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [attribute(n, v) for n, v in value.items()]}}
+    return {KINDS[type(value)]: str(value) if type(value) is int else value}
 
 
 def span(trace, name, kind, attributes, *, parent="", start=0, **more):
     kinds = {"openinference.span.kind": kind} if kind else {}
     return {
-        "traceId": trace,
-        "spanId": f"{trace}-{name}",
+        "traceId": trace, "spanId": f"{trace}-{name}", "name": name,
         "parentSpanId": f"{trace}-{parent}" if parent else "",
-        "name": name,
         "startTimeUnixNano": str(1_700_000_000_000_000_000 + start),
-        "attributes": [attribute(n, v) for n, v in {**kinds, **attributes}.items()],
-        **more,
-    }
+        "attributes": [attribute(n, v) for n, v in {**kinds, **attributes}.items()], **more,
+    }  # fmt: skip
 
 
 def exported(*spans):

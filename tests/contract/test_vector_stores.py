@@ -31,7 +31,6 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """Return the folder of an embedder that takes no time."""
     return write_encoder(tmp_path_factory.mktemp("models") / "tiny")
 
 
@@ -61,7 +60,6 @@ def postgres(rows, monkeypatch):
 
 @pytest.fixture
 def named(place, tiny, web, postgres, chat):
-    """Return a function that says how a policy names a store."""
     words = ["a", "b", "c", "soup d"]
     lines = [json.dumps({"id": w, "text": f"This is {w} and soup."}) + "\n" for w in words]
     (place.root / "sources.jsonl").write_text("".join(lines))
@@ -90,7 +88,6 @@ def few(place, monkeypatch):
 
 
 def asked(name, web, postgres):
-    """Return how many queries a store was asked."""
     sql = [one for one in postgres.seen if one != "closed"]
     return len(sql if name == "pgvector" else web.searches())
 

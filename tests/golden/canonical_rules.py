@@ -65,7 +65,6 @@ def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: obje
 def rule_on(
     measured: Measurement, position: int, outcome: Outcome, reason: str, **more: object
 ) -> RuleResult:
-    """Return a rule about what was measured."""
     known = {"suite": measured.suite, "where": measured.where, "interval": measured.interval}
     return rule(measured.metric, position, outcome, reason, **known, value=measured.value, **more)
 
@@ -125,12 +124,10 @@ def run_of(
 
 
 def started(run: GateRun, **changes: object) -> GateRun:
-    """Return a run that started from something else."""
     return replace(run, result=replace(run.result, given=replace(run.given, **changes)))
 
 
 def beside(run: GateRun, before: Baseline | None, anchor: Baseline | None = None) -> GateRun:
-    """Return a run as if it had been compared with these."""
     compared = replace(run.given.references, baseline=before, anchor=anchor)
     return started(run, references=compared)
 
@@ -138,12 +135,10 @@ def beside(run: GateRun, before: Baseline | None, anchor: Baseline | None = None
 def view_of(
     run: GateRun, before: Baseline | None = None, anchor: Baseline | None = None, **options: object
 ) -> View:
-    """Return what is shown of a run beside these."""
     return present(beside(run, before, anchor), ReportOptions(**options))  # type: ignore[arg-type]
 
 
 def having(run: GateRun, **changes: object) -> GateRun:
-    """Return a run with another result."""
     return replace(run, result=replace(run.result, **changes))
 
 

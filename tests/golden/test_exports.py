@@ -43,7 +43,6 @@ def measured(result):
 
 
 def closed(required="", **properties):
-    """Return the schema of an object of these properties and no others."""
     return {
         "type": "object", "required": required.split(), "properties": properties,
         "additionalProperties": False,
@@ -167,7 +166,6 @@ POLICY = "version: 1\ngates:\n  - {metric: a}\n  - {metric: b}\n"
 
 
 def validated(test):
-    """Mark a test that asks the validator."""
     only = pytest.mark.skipif(sys.platform != "linux", reason="the validator is built for Linux")
     return pytest.mark.node(only(test))
 

@@ -143,8 +143,6 @@ def _many(rows):
 
 
 def _page_of(block):
-    """Return a page that has this block alone."""
-
     def toy(material):
         yield Section(id="toy", title="Toy", blocks=[block], chapter=Chapter.CASES)
 

@@ -15,7 +15,6 @@ from fairgate.reports.formats import rows_jsonl
 
 
 def result(change):
-    """Return a verdict whose judged pairs are changed one by one."""
     found = regression().result
     return replace(found, assessed=[change(n, each) for n, each in enumerate(found.assessed)])
 

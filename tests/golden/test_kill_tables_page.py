@@ -19,11 +19,8 @@ def shipped():
     return {policy["name"]: policy for policy in found}
 
 
-def test_the_page_is_what_was_kept(request):
-    path, text = DATA.with_suffix(".md"), page(RESULTS)
-    if request.config.getoption("--update-golden", default=False):
-        path.write_text(text, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == text, f"{path} is stale; run `make docs`"
+def test_the_page_is_what_was_kept(check_golden):
+    check_golden(DATA.with_suffix(".md"), page(RESULTS))
 
 
 def test_every_shipped_policy_has_a_table():

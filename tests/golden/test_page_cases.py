@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shlex
@@ -36,7 +35,6 @@ def lists(text):
 
 
 def tagged(data, tags=cases.TAGS):
-    """Return the keys of a list, by their tag."""
     texts, found = data["texts"], {tag: set() for tag in tags}
     for row in data["rows"]:
         if tags is cases.QUESTION_TAGS:
@@ -70,18 +68,13 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
     now = CANONICAL["no-verdict"]()
     (data,) = lists(page(now, baseline()))
     found = tagged(data)
-    undecided = {
-        item.unit.key
-        for item in now.result.assessed
-        if not item.unit.is_control and not isinstance(item.decision, float)
-    }
+    tests = (item for item in now.result.assessed if not item.unit.is_control)
+    undecided = {item.unit.key for item in tests if not isinstance(item.decision, float)}
     assert found["undecided"] == undecided
-    better = CANONICAL["regression"]()
-    quiet = [
-        replace(item, claims={**item.claims, "controlled": 0.0, "generation": 0.0})
-        for item in better.result.assessed
-    ]
-    (data,) = lists(page(having(better, assessed=quiet), baseline()))
+    none = {"controlled": 0.0, "generation": 0.0}
+    assessed = regression().result.assessed
+    quiet = [replace(item, claims={**item.claims, **none}) for item in assessed]
+    (data,) = lists(page(having(regression(), assessed=quiet), baseline()))
     assert tagged(data) == {
         "new": set(), "changed": set(), "undecided": set(),
         "fixed": {"rev2#age/elderly", "rev5#orientation/gay"},
@@ -116,23 +109,13 @@ def test_attribution_is_told_per_pair():
     assert "retrieved documents" in causes
 
 
-@pytest.mark.parametrize(
-    "text", ["</script><b>", "<!--<script>", "]]>", "&lt;", "a::b", "##[x", "\u2028"]
-)
-def test_no_text_ends_the_data(text):
-    shown = {"data": {"texts": [text]}, "rows": 1, "clearest": CaseList(cases=[])}
-    block = CaseBrowser(id="x", label="x", kind="pairs", **shown)
-    written = block.as_json()
-    assert not re.search(r"[<>&]|::|##\[", written)
-    assert written.isascii()
-    assert json.loads(written) == {"texts": [text]}
-
-
-def test_hidden_texts_are_not_in_the_data():
-    text = page(regression(), baseline(), redact="hash")
-    assert "The delivery was late" not in html.unescape(text)
-    assert "Text of doc-1" not in text
-    assert "The sentiment is" not in text
+def test_no_text_ends_the_data():
+    shown = {"id": "x", "label": "x", "kind": "pairs", "rows": 1, "clearest": CaseList(cases=[])}
+    for text in ("</script><b>", "<!--<script>", "]]>", "&lt;", "a::b", "##[x", "\u2028"):
+        written = CaseBrowser(**shown, data={"texts": [text]}).as_json()
+        assert not re.search(r"[<>&]|::|##\[", written)
+        assert written.isascii()
+        assert json.loads(written) == {"texts": [text]}
 
 
 def many_pairs(monkeypatch, **changes):

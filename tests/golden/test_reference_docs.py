@@ -6,7 +6,6 @@ from importlib import resources
 from pathlib import Path
 
 import click
-import pytest
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
@@ -20,21 +19,6 @@ REFERENCE = ROOT / "docs" / "reference"
 MADE = "<!-- generated: `make docs`; a test compares it with the code -->\n\n"
 
 
-@pytest.fixture
-def check_page(request):
-    """Return a function that compares a page with the committed one, or writes it."""
-
-    def check(name, text):
-        path = REFERENCE / name
-        if request.config.getoption("--update-golden", default=False):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            return
-        assert path.read_text(encoding="utf-8") == text, f"{path} is stale; run `make docs`"
-
-    return check
-
-
 def commands(command, name, parent=None):
     """Yield (name, context) of a command and everything below it, as a real call has them."""
     width = {"max_content_width": 88, "terminal_width": 88, **command.context_settings}
@@ -45,14 +29,14 @@ def commands(command, name, parent=None):
             yield from commands(command.get_command(context, child), f"{name} {child}", context)
 
 
-def test_command_line_page(check_page):
+def test_command_line_page(check_golden):
     parts = [MADE, "# Command line\n"]
     for name, context in commands(cli, "fairgate"):
         parts.append(f"\n## `{name}`\n\n```text\n{context.get_help()}\n```\n")
-    check_page("command-line.md", "".join(parts))
+    check_golden(REFERENCE / "command-line.md", "".join(parts))
 
 
-def test_metrics_page(check_page):
+def test_metrics_page(check_golden):
     lines = [MADE, "# Metrics\n\n"]
     lines.append(
         "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
@@ -67,7 +51,7 @@ def test_metrics_page(check_page):
         f"{', '.join(m.dimensions) or '–'} | {m.reference} |\n"
         for m in METRICS
     ]
-    check_page("metrics.md", "".join(lines))
+    check_golden(REFERENCE / "metrics.md", "".join(lines))
 
 
 WORDS_OF_PAPERS = {
@@ -128,7 +112,7 @@ def sample_rows():
         yield f"| `{relation.id}` | {words} | {cell(source)} | {shown}{more} |\n"
 
 
-def test_relations_page(check_page):
+def test_relations_page(check_golden):
     lines = [MADE, "# Metamorphic relations\n\n"]
     lines.append("| relation | paper | oracle | default | precision |\n|---|---|---|---|---|\n")
     lines += [
@@ -164,7 +148,7 @@ def test_relations_page(check_page):
             ]
             lines.append("```\n\n")
         lines += [f"- not for `{c.text!r}`: {c.reason}\n" for c in relation.NOT_APPLICABLE]
-    check_page("relations.md", "".join(lines))
+    check_golden(REFERENCE / "relations.md", "".join(lines))
 
 
 def described(schema, definitions, path, depth=0):
@@ -192,13 +176,13 @@ def references(field, *, many=False):
         yield from references(field["items"], many=True)
 
 
-def test_policy_page(check_page):
+def test_policy_page(check_golden):
     text = resources.files("fairgate").joinpath("data", "policy.schema.json").read_text("utf-8")
     schema = json.loads(text)
     lines = [MADE, "# Policy\n\n", "Every field of a policy file. Unknown keys are errors.\n\n"]
     lines.append("| field | default | meaning |\n|---|---|---|\n")
     lines += described(schema, schema.get("$defs", {}), "")
-    check_page("policy.md", "".join(lines))
+    check_golden(REFERENCE / "policy.md", "".join(lines))
 
 
 def test_readme_and_pages_name_no_file_that_is_missing():
@@ -209,7 +193,7 @@ def test_readme_and_pages_name_no_file_that_is_missing():
                 assert (page.parent / target).exists(), f"{page}: {target}"
 
 
-def test_action_page(check_page):
+def test_action_page(check_golden):
     parts = [MADE, "# The GitHub Action\n"]
     for title, folder in (
         ("org/fairgate", ROOT),
@@ -226,10 +210,10 @@ def test_action_page(check_page):
         parts.append("\n| output | |\n|:--|:--|\n")
         for name, given in action["outputs"].items():
             parts.append(f"| `{name}` | {' '.join(given['description'].split())} |\n")
-    check_page("action.md", "".join(parts))
+    check_golden(REFERENCE / "action.md", "".join(parts))
 
 
-def test_readme_shows_the_comment_that_is_really_posted(request):
+def test_readme_shows_the_comment_that_is_really_posted(check_golden):
     """What the golden comment says before its fold stands in the README between two markers."""
     comment = (Path(__file__).parent / "expected/regression/comment.md").read_text("utf-8")
     shown = comment[: comment.index("<details>")].rstrip()
@@ -238,7 +222,4 @@ def test_readme_shows_the_comment_that_is_really_posted(request):
     head, _, rest = readme.partition("<!-- report -->\n")
     _, _, tail = rest.partition("<!-- /report -->")
     expected = f"{head}<!-- report -->\n{quoted}\n<!-- /report -->{tail}"
-    if request.config.getoption("--update-golden", default=False):
-        (ROOT / "README.md").write_text(expected, encoding="utf-8")
-        return
-    assert readme == expected, "README.md shows an old comment; run `make docs`"
+    check_golden(ROOT / "README.md", expected)

@@ -48,7 +48,6 @@ def check(text):
 
 
 def changed_answers(run, report):
-    """Assert that cases and headline count the same changed answers."""
     found = re.search(r"Clearest cases: \d+ of ([\d,]+) changed answer", report)
     known = {m.metric: m.violated for m in run.result.measurements if not m.where}
     main = known.get("asr/generation/controlled", known.get("asr/generation")) or 0

@@ -48,14 +48,11 @@ def words(text):
 @pytest.mark.parametrize(
     ("metric", "base", "now", "worsening"),
     [
-        ("asr/generation/controlled", 0.1, 0.2, 0.1),
-        ("asr/generation/controlled", 0.2, 0.1, -0.1),
-        ("retrieval/overlap", 1.0, 0.958, 0.042),
-        ("accuracy/disambiguated", 0.8, 0.9, -0.1),
-        ("diff-bias/ambiguous", 0.0, -0.17, 0.17),
-        ("rrs/mean", 0.5, 0.53, 0.03),
+        ("asr/generation/controlled", 0.1, 0.2, 0.1), ("asr/generation/controlled", 0.2, 0.1, -0.1),
+        ("retrieval/overlap", 1.0, 0.958, 0.042), ("accuracy/disambiguated", 0.8, 0.9, -0.1),
+        ("diff-bias/ambiguous", 0.0, -0.17, 0.17), ("rrs/mean", 0.5, 0.53, 0.03),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("minimum", [0.01, 0.3])
 def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, worsening, minimum):
     moved = change(
@@ -205,7 +202,6 @@ def findings_of(metric):
 
 
 def tops(view):
-    """Return what a reader sees first, in every rendering."""
     comment, page = render_comment(view), render_html(view)
     return {
         "console": render_console(view).partition("outcome  rule")[0],

@@ -149,10 +149,7 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
 
 
 KINDS = [
-    {},
-    {"outcome": Outcome.FAIL},
-    {"outcome": Outcome.FAIL, "advisory": True},
-    {"outcome": Outcome.INCONCLUSIVE, "warns": True},
-    {"outcome": Outcome.INCONCLUSIVE},
+    {}, {"outcome": Outcome.FAIL}, {"outcome": Outcome.FAIL, "advisory": True},
+    {"outcome": Outcome.INCONCLUSIVE, "warns": True}, {"outcome": Outcome.INCONCLUSIVE},
     {"is_reported": True},
-]
+]  # fmt: skip
