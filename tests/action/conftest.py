@@ -15,6 +15,7 @@ from action import payloads
 from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
 from action.repositories import WORKFLOW_PATH, States, introduced, regressed
 from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
+from fakes.serving import served
 
 from fairgate.cli import main
 from fairgate.github import api
@@ -25,10 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def hub():
     """Return a GitHub with pull request 7."""
-    server = FakeGitHub()
-    server.pulls[7] = payloads.pull_request(7, "a" * 40, "b" * 40)
-    yield server
-    server.stop()
+    with served(FakeGitHub()) as server:
+        server.pulls[7] = payloads.pull_request(7, "a" * 40, "b" * 40)
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +48,6 @@ def history(states, tmp_path, monkeypatch):
 
 @pytest.fixture
 def red(states, history):
-    """Return the repository with a regression checked out."""
     return states.copy(regressed, history.root)
 
 
@@ -67,26 +66,16 @@ class Job:
         if not event.exists() or event.read_text() != text:  # another run may be reading it
             event.write_text(text)
         return {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": name,
-            "GITHUB_EVENT_PATH": str(event),
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_API_URL": self.hub.url,
-            "GITHUB_GRAPHQL_URL": f"{self.hub.url}/graphql",
-            "GITHUB_SERVER_URL": self.hub.url,
-            "GITHUB_WORKSPACE": str(self.workspace),
-            "GITHUB_SHA": self.checked_out(),
-            "GITHUB_RUN_ID": "500",
-            "GITHUB_RUN_ATTEMPT": "1",
-            "GITHUB_ACTOR": "monalisa",
+            "GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_API_URL": self.hub.url,
+            "GITHUB_GRAPHQL_URL": f"{self.hub.url}/graphql", "GITHUB_SERVER_URL": self.hub.url,
+            "GITHUB_WORKSPACE": str(self.workspace), "GITHUB_SHA": self.checked_out(),
+            "GITHUB_RUN_ID": "500", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_ACTOR": "monalisa",
             "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/{WORKFLOW_PATH}@refs/pull/7/merge",
             "GITHUB_OUTPUT": str(self.folder / "output"),
-            "GITHUB_STEP_SUMMARY": str(self.folder / "summary"),
-            "RUNNER_TEMP": str(self.folder),
-            "FAIRGATE_POLICY": "policies/small.yaml",
-            "FAIRGATE_GITHUB_TOKEN": TOKEN,
-            **more,
-        }
+            "GITHUB_STEP_SUMMARY": str(self.folder / "summary"), "RUNNER_TEMP": str(self.folder),
+            "FAIRGATE_POLICY": "policies/small.yaml", "FAIRGATE_GITHUB_TOKEN": TOKEN, **more,
+        }  # fmt: skip
 
     def checked_out(self):
         """Return the commit in the workspace, which is what GitHub started the run on."""
@@ -94,7 +83,6 @@ class Job:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     def run(self, name, payload, **more):
-        """Run the gate."""
         return self.command("run", name, payload, **more)
 
     def command(self, command, name, payload, **more):
@@ -116,8 +104,11 @@ class Job:
         assert TOKEN not in self.out + self.err + self.summary
         return int(code)
 
+    def push(self, history, **inputs):
+        commit = history.git("rev-parse", "HEAD")
+        return self.run("push", payloads.on_push("0" * 40, commit), **inputs)
+
     def pull_again(self, history, number=7, **more):
-        """Gate the merge that is checked out once more."""
         base, head = history.git("rev-parse", "HEAD^1", "HEAD^2").split()
         inputs = {"GITHUB_WORKFLOW_SHA": history.git("rev-parse", "HEAD"), **more}
         return self.run("pull_request", payloads.on_pull_request(number, head, base), **inputs)
@@ -135,8 +126,6 @@ class Job:
 
 @pytest.fixture
 def job(tmp_path, history, hub, monkeypatch):
-    """Return a job on the repository."""
-
     async def at_once(_seconds):
         pass
 
@@ -157,39 +146,38 @@ class Steps:
         self.comment.workspace.mkdir(parents=True)
         self.gate.token = self.merge.token = self.comment.token = TOKEN
 
-    def on(self, name, payload, *, inputs=None, **environment):
-        """Run the gate's action on an event."""
-        return self.by(self.gate, name, payload, inputs=inputs, **environment)
-
-    def by(self, runner, name, payload, *, inputs=None, **environment):
-        """Run the gate's action by a runner."""
+    def on(self, name, payload, *, runner=None, code=None, inputs=None, **environment):
+        """Run an action on an event, the gate's if no other; it exits with `code`."""
         chosen = {"policy": "policies/small.yaml", "python": sys.executable, "device": "cpu"}
-        return self._run(runner, name, payload, {**chosen, **(inputs or {})}, environment)
+        given = {**chosen, **(inputs or {})}
+        return self._run(runner or self.gate, name, payload, given, environment, code)
 
-    def pull(self, *, inputs=None, environment=None, **more):
+    def pull(self, *, code=None, inputs=None, environment=None, **more):
         """Run the gate's action on the branch that is checked out, as pull request 7."""
-        return self.again(self.merged(**more), inputs=inputs, environment=environment)
+        return self.again(self.merged(**more), code=code, inputs=inputs, environment=environment)
 
     def merged(self, **more):
         """Check out the merge of the branch that is checked out; return the event's payload."""
         base = self.history.git("rev-parse", "main")
         return payloads.on_pull_request(7, self.history.merge(), base, **more)
 
-    def again(self, payload, runner=None, *, inputs=None, environment=None):
-        """Run an action on a pull request whose merge is checked out: the gate's, if no other."""
+    def again(self, payload, runner=None, *, code=None, inputs=None, environment=None):
+        """Run an action on a pull request whose merge is checked out."""
         merge = {"GITHUB_WORKFLOW_SHA": self.history.git("rev-parse", "HEAD")}
-        given = {**merge, **(environment or {})}
-        return self.by(runner or self.gate, "pull_request", payload, inputs=inputs, **given)
+        given = {"runner": runner, "code": code, "inputs": inputs, **merge, **(environment or {})}
+        return self.on("pull_request", payload, **given)
 
-    def told(self, payload, *, inputs=None, **environment):
+    def told(self, payload, code=0):
         """Run the comment's action on a `workflow_run`; nothing is checked out."""
-        chosen = {"python": sys.executable, **(inputs or {})}
-        return self._run(self.comment, "workflow_run", payload, chosen, environment)
+        inputs = {"python": sys.executable}
+        return self._run(self.comment, "workflow_run", payload, inputs, {}, code)
 
-    def _run(self, runner, name, payload, inputs, environment):
+    def _run(self, runner, name, payload, inputs, environment, code):
         given = {**self.job.environment(name, payload), **environment}
         plain = {key: value for key, value in given.items() if not key.startswith("FAIRGATE_")}
-        return runner.run(inputs, plain)
+        done = runner.run(inputs, plain)
+        assert code in (None, done.code), done.log
+        return done
 
 
 @pytest.fixture

@@ -109,7 +109,6 @@ def introduced(states, folder):
 
 
 def regressed(states, folder):
-    """Make one with a branch checked out whose answers are worse than the baseline."""
     space = states.copy(introduced, folder)
     space.branch()
     with contextlib.chdir(folder):
@@ -132,7 +131,7 @@ class History:
         self.git("init", "--quiet", "--initial-branch=main", "--template=")
         self.write(".gitignore", ".fairgate/\nout/\n")
         self.write(WORKFLOW_PATH, WORKFLOW)
-        self.sources(20)
+        self.sources(10)
         return self
 
     def git(self, *arguments):
@@ -210,6 +209,5 @@ class History:
         return head
 
     def land(self):
-        """Put the checked-out merge onto main."""
         self.git("branch", "--force", "main", "HEAD")
         self.git("checkout", "--quiet", "main")

@@ -68,8 +68,6 @@ def _module(path):
 
 
 class Finished:
-    """What a run of the action left."""
-
     def __init__(self, code, log, outputs, summary):
         self.code, self.log, self.outputs, self.summary = code, log, outputs, summary
 
@@ -157,7 +155,6 @@ class StepRunner:
 
 
 def parse_file(path):
-    """Read `name=value` lines and blocks with delimiters."""
     simple, blocks = {}, []
     for line in path.read_text().splitlines():
         if not blocks and "=" in line and "<<" not in line.split("=", 1)[0]:

@@ -23,7 +23,6 @@ FOLDER = ROOT / ".github" / "action"
 
 @pytest.fixture
 def prepare():
-    """Return prepare.py as a module."""
     spec = importlib.util.spec_from_file_location("prepare", FOLDER / "prepare.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -31,7 +30,6 @@ def prepare():
 
 
 def driver(folder, monkeypatch, script):
-    """Put an nvidia-smi onto the PATH before any other."""
     folder.mkdir()
     (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "nvidia-smi").chmod(0o700)
@@ -46,12 +44,10 @@ A_GPU = "echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)'"
 def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp_path, monkeypatch):
     driver(tmp_path / "driver", monkeypatch, NO_GPU)
     history.proposes()
-    done = steps.pull(inputs={"device": "cuda"})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs={"device": "cuda"}, code=0)
     assert done.outputs["outcome"] == "pass"
     assert re.search(r"^::warning title=FairGate%3A no GPU::.*CPU", done.log, re.MULTILINE)
-    done = steps.pull(inputs={"device": "auto"})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs={"device": "auto"}, code=0)
     assert "::warning" not in done.log
 
 
@@ -84,16 +80,14 @@ def test_the_lock_that_is_installed_is_the_device_s(
 
 def test_a_missing_interpreter_is_named(history, steps):
     history.proposes()
-    done = steps.pull(inputs={"python": "/nowhere/python"})
-    assert done.code == 2
+    done = steps.pull(inputs={"python": "/nowhere/python"}, code=2)
     assert "/nowhere/python" in done.log
 
 
 def test_an_environment_inside_the_checkout_is_refused(history, steps):
     history.proposes()
     steps.gate.temp = history.root / "temp"
-    done = steps.pull(inputs={"python": ""})
-    assert done.code == 4
+    done = steps.pull(inputs={"python": ""}, code=4)
     assert "pull request can write" in done.log
 
 
@@ -146,7 +140,7 @@ def locked(name):
 
 
 @pytest.mark.parametrize("extra", ["cpu", "cuda"])
-def test_the_lock_covers_the_projects_dependencies(extra):
+def test_the_lock_covers_the_projects_dependencies_and_names_no_host(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     versions = locked(extra)
     extras = project["optional-dependencies"]
@@ -156,10 +150,6 @@ def test_the_lock_covers_the_projects_dependencies(extra):
         name = canonicalize_name(requirement.name)
         assert name in versions, f"{requirement}: run .github/action/lock"
         assert Version(versions[name]) in requirement.specifier
-
-
-@pytest.mark.parametrize("extra", ["cpu", "cuda"])
-def test_the_lock_names_no_host(extra):
     text = (FOLDER / f"requirements-{extra}.txt").read_text()
     assert "//" not in text
     assert "index" not in text
@@ -182,31 +172,22 @@ constant_answers: allow # two sources
 
 @pytest.mark.slow
 def test_the_environment_is_made_from_the_lock_and_used_again(history, real_steps):
-    history.branch()
-    history.write("uv.toml", '[[index]]\nurl = "http://127.0.0.1:9/simple"\n')
-    history.write("pip.conf", "[global]\nindex-url = http://127.0.0.1:9/simple\n")
-    history.write("yaml.py", "raise SystemExit(99)\n")
-    history.write("sitecustomize.py", "raise SystemExit(99)\n")
-    history.commit()
-    done = real_steps.pull(inputs={"python": ""})
-    assert done.code == 0, done.log
+    history.proposes(files={
+        "uv.toml": '[[index]]\nurl = "http://127.0.0.1:9/simple"\n',
+        "pip.conf": "[global]\nindex-url = http://127.0.0.1:9/simple\n",
+        **dict.fromkeys(["yaml.py", "sitecustomize.py"], "raise SystemExit(99)\n"),
+    })  # fmt: skip
+    done = real_steps.pull(inputs={"python": ""}, code=0)
     (environment,) = (real_steps.gate.temp / "fairgate" / "environments").iterdir()
     assert (environment / "complete").is_file()
-    listed = subprocess.run(
-        [environment / "bin" / "python", "-I", "-m", "pip", "list", "--format=json"],
-        capture_output=True, check=True,
-    )  # fmt: skip
-    installed = {
-        canonicalize_name(row["name"]): row["version"] for row in json.loads(listed.stdout)
-    }
+    pip = [environment / "bin" / "python", "-I", "-m", "pip", "list", "--format=json"]
+    listed = json.loads(subprocess.run(pip, capture_output=True, check=True).stdout)
+    installed = {canonicalize_name(row["name"]): row["version"] for row in listed}
     versions = locked("cpu")
-    assert {
-        name: v for name, v in installed.items() if name in versions
-    }.items() <= versions.items()
+    assert {n: v for n, v in installed.items() if n in versions}.items() <= versions.items()
     assert set(installed) <= {*versions, "pip", "setuptools"}
     before = hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest()
-    done = real_steps.pull(inputs={"python": ""})
-    assert done.code == 0, done.log
+    done = real_steps.pull(inputs={"python": ""}, code=0)
     assert "is there" in done.log
     assert hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest() == before
     history.git("checkout", "-q", "main")
@@ -218,8 +199,9 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, real_step
     history.write("corpus.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     history.write("policies/models.yaml", MODELS)
     event = payloads.on_push("0" * 40, history.commit())
-    done = real_steps.on("push", event, inputs={"policy": "policies/models.yaml", "python": ""})
-    assert done.code == 0, done.log
+    done = real_steps.on(
+        "push", event, inputs={"policy": "policies/models.yaml", "python": ""}, code=0
+    )
     assert done.outputs["outcome"] == "pass"
 
 
@@ -232,20 +214,15 @@ def test_a_windows_runner_is_told_at_once(prepare, monkeypatch, capsys):
 
 
 def wheel(folder, value):
-    """Make a wheel of one module; return its path and checksum."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "fairgate_test_parcel-1.0-py3-none-any.whl"
     info = "fairgate_test_parcel-1.0.dist-info"
+    about = "Metadata-Version: 2.1\nName: fairgate-test-parcel\nVersion: 1.0\n"
+    kind = "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("fairgate_test_parcel.py", f"VALUE = {value!r}\n")
-        file.writestr(
-            f"{info}/METADATA", "Metadata-Version: 2.1\nName: fairgate-test-parcel\nVersion: 1.0\n"
-        )
-        file.writestr(
-            f"{info}/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        file.writestr(f"{info}/RECORD", "")
+        for name, text in (("METADATA", about), ("WHEEL", kind), ("RECORD", "")):
+            file.writestr(f"{info}/{name}", text)
     return path, hashlib.sha256(path.read_bytes()).hexdigest()
 
 

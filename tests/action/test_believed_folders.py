@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from action import payloads
 
 from fairgate.cli import main
 from fairgate.systems.result_store import SqliteResultStore
@@ -36,7 +35,6 @@ def forge(store):
 
 @pytest.fixture(scope="module")
 def forged(tmp_path_factory):
-    """Return a store with good answers under a bad model's name."""
     folder = tmp_path_factory.mktemp("forged")
     (folder / "policy.yaml").write_text(POLICY)
     store = folder / "cache" / "store.sqlite"
@@ -52,7 +50,6 @@ def forged(tmp_path_factory):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Return a repository with the policy, which is the current folder."""
     root = tmp_path / "project"
     root.mkdir()
     (root / "policy.yaml").write_text(POLICY)
@@ -67,27 +64,20 @@ def git(*arguments):
     subprocess.run(["git", *arguments], check=True, capture_output=True)
 
 
-def test_a_committed_store_is_refused(project, forged, capsys):
-    (project / ".fairgate").mkdir()
-    (project / ".fairgate" / "store.sqlite").write_bytes(forged)
-    git("add", "-f", ".")
-    assert main(["run", "policy.yaml", "--quiet"]) == 2
-    said = capsys.readouterr().err
-    assert "git tracks '.fairgate/store.sqlite' (1 in all)" in said
-    assert "--cache" in said
-    git("rm", "-q", "--cached", ".fairgate/store.sqlite")
+def test_a_committed_store_is_refused_and_so_is_any_other_part_of_a_cache(project, forged, capsys):
+    for part in ("store.sqlite", "indexes/x", "models/org--model/config.json"):
+        path = project / ".fairgate" / part
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(forged if part == "store.sqlite" else b"x")
+        git("add", "-f", ".")
+        assert main(["run", "policy.yaml", "--quiet"]) == 2
+        said = capsys.readouterr().err
+        assert f"git tracks '.fairgate/{part}' (1 in all)" in said
+        assert "--cache" in said
+        git("rm", "-q", "--cached", f".fairgate/{part}")
+        path.rename(project / "kept") if part == "store.sqlite" else path.unlink()
+    (project / "kept").rename(project / ".fairgate" / "store.sqlite")
     assert main(["run", "policy.yaml", "--quiet"]) == 0  # it is the user's own now
-
-
-@pytest.mark.walk(1)
-@pytest.mark.parametrize("part", ["indexes/x", "models/org--model/config.json"])
-def test_so_is_any_other_part_of_a_cache(project, forged, capsys, part):
-    path = project / ".fairgate" / part
-    path.parent.mkdir(parents=True)
-    path.write_text("x")
-    git("add", "-f", ".")
-    assert main(["run", "policy.yaml", "--quiet"]) == 2
-    assert f"git tracks '.fairgate/{part}'" in capsys.readouterr().err
 
 
 @pytest.mark.whole
@@ -122,34 +112,25 @@ def test_where_git_is_missing_an_old_cache_in_a_checkout_is_refused(project, mon
     assert "put git on the PATH" in capsys.readouterr().err
 
 
-def inside(history, tmp_path):
-    """Return folders in the checkout, as a workflow may write them."""
+def test_stored_answers_inside_the_checkout_are_refused(job, history, tmp_path):
     (history.root / "stores").mkdir()
     (tmp_path / "link").symlink_to(history.root / "stores")
     (history.root / "way").symlink_to(tmp_path)
-    return (
+    for place in (
         "stores", ".", "./a/../stores", ".fairgate", str(history.root / "stores"),
         str(tmp_path / "link"), str(tmp_path / "link" / "inner"), "way/cache",
-    )  # fmt: skip
-
-
-def test_stored_answers_inside_the_checkout_are_refused(job, history, tmp_path):
-    payload = payloads.on_push("0" * 40, history.commit())
-    for place in inside(history, tmp_path):
-        assert job.run("push", payload, FAIRGATE_CACHE_DIR=place) == 2, place
+    ):  # fmt: skip
+        assert job.push(history, FAIRGATE_CACHE_DIR=place) == 2, place
         assert "cache-dir is" in job.err
         assert "lies in the checkout" in job.err
         assert job.outputs["exit-code"] == "2"
-    assert job.run("push", payload, FAIRGATE_CACHE_DIR=str(tmp_path / "stores")) == 0
+    assert job.push(history, FAIRGATE_CACHE_DIR=str(tmp_path / "stores")) == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE"]
-)
-def test_nor_does_another_believed_folder_lie_in_it(job, history, name):
-    payload = payloads.on_push("0" * 40, history.commit())
-    assert job.run("push", payload, **{name: str(history.root / "cache")}) == 2
-    assert f"{name} is" in job.err
+def test_nor_does_another_believed_folder_lie_in_it(job, history):
+    for name in ("RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE"):
+        assert job.push(history, **{name: str(history.root / "cache")}) == 2
+        assert f"{name} is" in job.err
 
 
 def test_an_interpreter_of_the_checkout_is_not_started(history, steps, tmp_path):
@@ -160,8 +141,7 @@ def test_an_interpreter_of_the_checkout_is_not_started(history, steps, tmp_path)
     (history.root / "link").symlink_to(sys.executable)
     history.commit()
     for place in (".venv/bin/python", str(history.root / ".venv/bin/python"), "./link"):
-        done = steps.pull(inputs={"python": place})
-        assert done.code == 2, done.log
+        done = steps.pull(inputs={"python": place}, code=2)
         assert "lies in the checkout" in done.log
         history.git("checkout", "-q", "topic")
     assert not trace.exists()

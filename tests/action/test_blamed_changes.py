@@ -128,10 +128,9 @@ def test_a_policy_that_the_change_loosens_is_not_the_one_that_is_blamed_by(job, 
     assert "The corpus change explains it: documents 17, 203." in comment(job)
 
 
-@pytest.mark.walk(1)
-@pytest.mark.parametrize("text", ["-1", "many", "1e3", ""])
-def test_what_is_no_number_is_an_input_error(job, rag, text):
+def test_what_is_no_number_is_an_input_error(job, rag):
     rag.commit()
-    assert job.pull(rag, **NAMED, FAIRGATE_BLAME=text) in ((2,) if text else (0,))
-    if text:
+    assert job.pull(rag, **NAMED, FAIRGATE_BLAME="") == 0
+    for text in ("-1", "many", "1e3"):
+        assert job.pull_again(rag, **NAMED, FAIRGATE_BLAME=text) == 2
         assert "blame is" in job.summary

@@ -6,6 +6,7 @@ The artifact is hostile: GitHub alone says which pull request it is about.
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from action import payloads
@@ -13,6 +14,7 @@ from action.conftest import Job, Steps
 from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, zipped
 from action.repositories import regressed
 from action.step_runner import in_process
+from fakes.serving import served
 from markdown_it import MarkdownIt
 
 FORK = "stranger/shop"
@@ -25,16 +27,14 @@ EVIL = "::error::x\n##[error]y @octo/admins <img src=x> <!-- fairgate:report:v1 
 def forks_run(states, tmp_path_factory):
     """Return base and head of a fork's red pull request whose gate ran, and its artifact's text."""
     folder = tmp_path_factory.mktemp("fork")
-    history, hub = states.copy(regressed, folder / "work"), FakeGitHub()
-    with pytest.MonkeyPatch.context() as patch:
+    history = states.copy(regressed, folder / "work")
+    with pytest.MonkeyPatch.context() as patch, served(FakeGitHub()) as hub:
         patch.chdir(history.root)
         base, head = history.git("rev-parse", "main", "HEAD").split()
         hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
         steps = Steps(Job(folder / "runner", history.root, hub), history, folder, in_process)
         steps.gate.token = READ_ONLY
-        done = steps.pull(repo=FORK)
-    hub.stop()
-    assert done.code == 1, done.log
+        done = steps.pull(repo=FORK, code=1)
     assert done.outputs["comment-url"] == ""
     assert "fork" in done.summary
     assert [request for request in hub.requests if request[0] != "GET"] == []
@@ -43,72 +43,64 @@ def forks_run(states, tmp_path_factory):
 
 @pytest.fixture
 def fork(hub, forks_run):
-    """Return the head of a fork's red pull request 7 and the text of the artifact it has left."""
     base, head, record = forks_run
     hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
     hub.upload(RUN, head, record)
-    return head, record
+    return SimpleNamespace(head=head, record=record)
 
 
-def finished(head, **more):
-    return payloads.on_workflow_run(head, repo=FORK, run=RUN, **more)
+def finished(fork, **more):
+    return payloads.on_workflow_run(fork.head, repo=FORK, run=RUN, **more)
 
 
-def test_the_forks_own_artifact_becomes_one_comment(real_steps, fork):
-    head, _ = fork
-    done = real_steps.told(finished(head))
-    assert done.code == 0, done.log
-    (posted,) = real_steps.job.hub.ours(7)
-    assert "the gate failed in `small`" in posted["body"]
-    assert "| ❌ **FAIL: regression** |" in posted["body"]
-    assert "`asr/generation/controlled`" in posted["body"]
-    assert f"`{head[:12]}`" in posted["body"]
-    assert f"/actions/runs/{RUN})" in posted["body"]
-    assert "Nobody has verified these numbers" in posted["body"]
+def test_the_forks_own_artifact_becomes_one_comment(steps, fork):
+    done = steps.told(finished(fork))
+    (posted,) = steps.job.hub.ours(7)
+    for said in (
+        "the gate failed in `small`", "| ❌ **FAIL: regression** |", "`asr/generation/controlled`",
+        f"`{fork.head[:12]}`", f"/actions/runs/{RUN})", "Nobody has verified these numbers",
+    ):  # fmt: skip
+        assert said in posted["body"]
     assert done.outputs == {"comment-url": posted["html_url"]}
     assert TOKEN not in done.log + done.summary
-    assert real_steps.told(finished(head)).code == 0
-    assert len(real_steps.job.hub.ours(7)) == 1
+    steps.told(finished(fork))
+    assert len(steps.job.hub.ours(7)) == 1
 
 
-def moved_on(hub):
-    hub.pulls[7]["head"]["sha"] = "e" * 40
+HEAD = {"sha": "e" * 40}
 
 
-def closed(hub):
-    hub.pulls[7]["state"] = "closed"
-
-
-def moves_on_while_we_look(hub):
-    hub.hooks.append(lambda _, path, __: moved_on(hub) if path.endswith("/pulls/7") else None)
-
-
-@pytest.mark.parametrize("happens", [moved_on, closed, moves_on_while_we_look])
+@pytest.mark.parametrize(
+    "happens",
+    [
+        lambda hub: hub.pulls[7]["head"].update(HEAD),
+        lambda hub: hub.pulls[7].update(state="closed"),
+        lambda hub: hub.hooks.append(
+            lambda _, path, __: path.endswith("/pulls/7") and hub.pulls[7]["head"].update(HEAD)
+        ),
+    ],
+    ids=["moved on", "closed", "moves on while we look"],
+)
 def test_a_pull_request_that_is_not_at_the_commit_any_more_is_left_alone(steps, fork, happens):
-    head, _ = fork
     hub = steps.job.hub
     happens(hub)
-    done = steps.told(finished(head))
-    assert done.code == 0, done.log
+    done = steps.told(finished(fork))
     assert "no open pull request has the commit that ran; it may have moved on" in done.log
     assert done.outputs == {"comment-url": ""}
     assert hub.of(7) == []
 
 
 def test_the_payload_does_not_choose_the_pull_request(steps, fork):
-    head, _ = fork
     other = payloads.pull_request(8, "f" * 40, "b" * 40)
     steps.job.hub.pulls[8] = other
-    assert steps.told(finished(head, pulls=[other])).code == 0
+    assert steps.told(finished(fork, pulls=[other])).code == 0
     assert steps.job.hub.of(8) == []
     assert len(steps.job.hub.ours(7)) == 1
 
 
 def test_a_missing_artifact_says_what_to_upload(steps, fork):
-    head, _ = fork
     steps.job.hub.artifacts.clear()
-    done = steps.told(finished(head))
-    assert done.code == 4
+    done = steps.told(finished(fork), code=4)
     assert "report-json" in done.log
     assert "report-json" in done.summary
     assert "Traceback" not in done.log
@@ -116,15 +108,13 @@ def test_a_missing_artifact_says_what_to_upload(steps, fork):
 
 
 def test_a_hostile_artifact_is_dead_text(steps, fork):
-    head, record = fork
-    hostile = json.loads(record)
+    hostile = json.loads(fork.record)
     hostile["policy"] = EVIL
     hostile["evidence"]["problems"] = [EVIL]
     for rule in hostile["rules"]:
         rule["suite"], rule["where"], rule["reasons"] = EVIL, {"term": EVIL}, [EVIL]
-    steps.job.hub.upload(RUN, head, json.dumps(hostile))
-    done = steps.told(finished(head))
-    assert done.code == 0, done.log
+    steps.job.hub.upload(RUN, fork.head, json.dumps(hostile))
+    done = steps.told(finished(fork))
     (posted,) = steps.job.hub.ours(7)
     first, rest = posted["body"].split("\n", 1)
     assert re.fullmatch(r"<!-- [^<>]* -->", first)
@@ -139,33 +129,30 @@ def test_a_hostile_artifact_is_dead_text(steps, fork):
 
 
 def test_an_artifact_of_another_commit_is_refused(steps, fork):
-    head, record = fork
-    steps.job.hub.upload(RUN, "d" * 40, record)
-    done = steps.told(finished(head))
-    assert done.code == 4
+    steps.job.hub.upload(RUN, "d" * 40, fork.record)
+    done = steps.told(finished(fork), code=4)
     assert "dddddddddddd" in done.log
-    assert head[:12] in done.log
+    assert fork.head[:12] in done.log
     assert steps.job.hub.of(7) == []
 
 
 def test_of_a_repeated_run_the_newest_artifact_counts(steps, fork):
-    head, record = fork
-    steps.job.hub.upload(RUN, head, record.replace('"policy": "small"', '"policy": "second"'))
-    assert steps.told(finished(head, attempt=2)).code == 0
+    steps.job.hub.upload(
+        RUN, fork.head, fork.record.replace('"policy": "small"', '"policy": "second"')
+    )
+    assert steps.told(finished(fork, attempt=2)).code == 0
     (posted,) = steps.job.hub.ours(7)
     assert "in `second`" in posted["body"]
 
 
 def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
-    head, record = fork
     hub = steps.job.hub
-    assert steps.told(finished(head, attempt=2)).code == 0
+    assert steps.told(finished(fork, attempt=2)).code == 0
     before = hub.ours(7)[0]["body"]
-    changed = record.replace('"outcome": "fail"', '"outcome": "pass"')
+    changed = fork.record.replace('"outcome": "fail"', '"outcome": "pass"')
     changed = changed.replace('"exit_code": 1', '"exit_code": 0')
-    hub.upload(RUN, head, changed)
-    done = steps.told(finished(head, attempt=1))
-    assert done.code == 0, done.log
+    hub.upload(RUN, fork.head, changed)
+    steps.told(finished(fork, attempt=1))
     assert [comment["body"] for comment in hub.ours(7)] == [before]
 
 
@@ -174,10 +161,8 @@ def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
     [("", 2, "github-token"), (READ_ONLY, 4, "Resource not accessible")],
 )
 def test_without_a_token_that_may_write_it_says_so(steps, fork, token, code, said):
-    head, _ = fork
     steps.comment.token = token
-    done = steps.told(finished(head))
-    assert done.code == code
+    done = steps.told(finished(fork), code)
     assert said in done.log
     assert said in done.summary
     assert not token or token not in done.log + done.summary
@@ -185,7 +170,6 @@ def test_without_a_token_that_may_write_it_says_so(steps, fork, token, code, sai
 
 
 def test_a_checkout_beside_it_takes_no_part(real_steps, fork, tmp_path, monkeypatch):
-    head, _ = fork
     trace = tmp_path / "pwned"
     folder = real_steps.comment.workspace
     for name in ("click.py", "pydantic.py", "json.py", "sitecustomize.py", "encodings.py"):
@@ -193,35 +177,32 @@ def test_a_checkout_beside_it_takes_no_part(real_steps, fork, tmp_path, monkeypa
     (folder / "fairgate").mkdir()
     (folder / "fairgate" / "__init__.py").write_text(f"open({str(trace)!r}, 'w')\n")
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    done = real_steps.told(finished(head))
-    assert done.code == 0, done.log
+    done = real_steps.told(finished(fork))
     assert not trace.exists()
+    assert done.outputs == {"comment-url": real_steps.job.hub.ours(7)[0]["html_url"]}
 
 
 PRAISE = "Reviewed by the maintainers and approved for merge."
 
 
 def told(job, fork, **changes):
-    """Comment the record with other top-level values; return the exit code."""
-    head, record = fork
-    return commented(job, head, zipped(json.dumps({**json.loads(record), **changes})))
+    return commented(job, fork, zipped(json.dumps({**json.loads(fork.record), **changes})))
 
 
-def commented(job, head, raw):
-    """Comment what an artifact of the fork's run holds; return the exit code."""
-    job.hub.upload(RUN, head, raw, member=None)
-    return job.command("comment", "workflow_run", finished(head))
+def commented(job, fork, raw):
+    job.hub.upload(RUN, fork.head, raw, member=None)
+    return job.command("comment", "workflow_run", finished(fork))
 
 
 def rules_of(fork, **changes):
     return [
         {**rule, "outcome": "pass", "warns": False, **changes}
-        for rule in json.loads(fork[1])["rules"]
+        for rule in json.loads(fork.record)["rules"]
     ]
 
 
 def evidence_of(fork, **changes):
-    return {**json.loads(fork[1])["evidence"], **changes}
+    return {**json.loads(fork.record)["evidence"], **changes}
 
 
 def test_a_forks_praise_of_itself_is_not_repeated(job, fork):
@@ -240,25 +221,18 @@ def test_a_forks_praise_of_itself_is_not_repeated(job, fork):
         (("pass", 0), {"outcome": "fail"}, {}, False),
         (("inconclusive", 5), {"outcome": "fail"}, {}, False),
         (("pass", 0), {"outcome": "inconclusive"}, {}, False),
-        (("pass", 0), {"outcome": "not-evaluated"}, {}, False),
-        (("pass", 0), None, {}, False),
-        (("fail", 1), None, {}, False),
-        (("fail", 1), {}, {}, False),
-        (("pass", 1), {}, {}, False),
-        (("fail", 0), {"outcome": "fail"}, {}, False),
-        (("inconclusive", 0), {}, {}, False),
-        (("not-evaluated", 5), {}, {}, False),
-        (("pass", 0), {}, {"problems": ["x"]}, False),
-        (("pass", 0), {}, {"decided": 0}, False),
-        (("pass", 0), {}, {"planned": 1}, False),
+        (("pass", 0), {"outcome": "not-evaluated"}, {}, False), (("pass", 0), None, {}, False),
+        (("fail", 1), None, {}, False), (("fail", 1), {}, {}, False), (("pass", 1), {}, {}, False),
+        (("fail", 0), {"outcome": "fail"}, {}, False), (("inconclusive", 0), {}, {}, False),
+        (("not-evaluated", 5), {}, {}, False), (("pass", 0), {}, {"problems": ["x"]}, False),
+        (("pass", 0), {}, {"decided": 0}, False), (("pass", 0), {}, {"planned": 1}, False),
         (("pass", 0), {}, {}, True),
         (("pass", 0), {"outcome": "inconclusive", "warns": True}, {}, True),
         (("pass", 0), {"outcome": "fail", "advisory": True}, {}, True),
-        (("fail", 1), {"outcome": "inconclusive"}, {}, True),
-        (("inconclusive", 3), {}, {}, True),
+        (("fail", 1), {"outcome": "inconclusive"}, {}, True), (("inconclusive", 3), {}, {}, True),
         (("inconclusive", 5), {"outcome": "not-evaluated"}, {"problems": ["x"]}, True),
     ],
-)
+)  # fmt: skip
 def test_a_record_says_what_a_gate_can_say_or_is_no_comment(
     job, fork, said, rule, evidence, is_possible
 ):
@@ -290,35 +264,30 @@ def test_a_fork_leaves_one_comment_whatever_it_calls_itself(job, fork):
     ids=range(15),
 )  # fmt: skip
 def test_an_artifact_that_is_none_is_an_error_and_no_comment(job, fork, raw):
-    head, record = fork
     if raw == "too large":
-        raw = zipped(record + " " * (17 << 20))
+        raw = zipped(fork.record + " " * (17 << 20))
     elif isinstance(raw, int):  # truncated
-        raw = zipped(record)[:raw]
+        raw = zipped(fork.record)[:raw]
     elif isinstance(raw, slice):  # damaged
-        whole = bytearray(zipped(record))
+        whole = bytearray(zipped(fork.record))
         whole[raw] = b"\0" * 60
         raw = bytes(whole)
-    assert commented(job, head, raw) == 4
+    assert commented(job, fork, raw) == 4
     assert job.hub.of(7) == []
     assert "Traceback" not in job.err
 
 
 def test_a_metric_of_the_future_is_refused(job, fork):
-    head, record = fork
-    assert (
-        commented(job, head, zipped(record.replace("asr/generation/controlled", "asr/invented")))
-        == 4
-    )
+    future = fork.record.replace("asr/generation/controlled", "asr/invented")
+    assert commented(job, fork, zipped(future)) == 4
 
 
 def test_only_after_a_run_of_a_pull_request(job, fork):
-    head, _ = fork
-    payload = finished(head)
+    payload = finished(fork)
     payload["workflow_run"]["event"] = "push"
     assert job.command("comment", "workflow_run", payload) == 2
-    base = "b" * 40
-    assert job.command("comment", "pull_request", payloads.on_pull_request(7, head, base)) == 2
+    event = payloads.on_pull_request(7, fork.head, "b" * 40)
+    assert job.command("comment", "pull_request", event) == 2
     assert job.hub.of(7) == []
 
 

@@ -34,7 +34,6 @@ def ran(program):
 
 @pytest.fixture
 def service(history):
-    """Return the repository with its gate in a sub-folder; the branch breaks fairness, loosely."""
     history.answers(broken)
     worse = history.read("answers.jsonl")
     history.git("checkout", "-q", "--", "answers.jsonl")
@@ -133,10 +132,7 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
     for name in ("bin/git-remote-program", *(f"hooks/{h}" for h in HOOKS)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(program)
-    history.branch()
-    history.answers(broken)
-    history.write(".gitattributes", "* filter=x diff=x\n")
-    history.commit()
+    history.proposes(broken, {".gitattributes": "* filter=x diff=x\n"})
     base, head = history.git("rev-parse", "main"), history.merge()
     commit = history.git("rev-parse", "HEAD")
     job.workspace = shallow(history, tmp_path, remote=False)
@@ -156,10 +152,7 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
 @pytest.mark.whole
 def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, program):
     """A file that the clone left out is asked of the API, not of a program."""
-    history.branch()
-    history.answers(broken)
-    history.write("policies/small.yaml", LOOSE)
-    history.commit()
+    history.proposes(broken, {"policies/small.yaml": LOOSE})
     base, head = history.git("rev-parse", "main"), history.merge()
     history.git("config", "uploadpack.allowFilter", "true")
     history.git("branch", "--force", "pull", "HEAD")
@@ -179,32 +172,25 @@ def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, progr
     assert ran(program) == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_INDEX_FILE"]
-)
-def test_a_variable_that_names_another_repository_does_not_count(
-    history, tmp_path, monkeypatch, name
-):
+def test_a_variable_that_names_another_repository_does_not_count(history, tmp_path, monkeypatch):
     commit = history.commit()
-    other = tmp_path / "other"
-    other.mkdir()
-    subprocess.run(["git", "init", "-q", str(other)], check=True)
-    monkeypatch.setenv(name, str(other / ".git"))
-    assert current_commit(history.root) == commit
-    assert tracked_below(history.root / "policies") == ["policies/small.yaml"]
-    assert tracked_below(Path("/")) == []
+    subprocess.run(["git", "init", "-q", str(tmp_path / "other")], check=True)
+    parts = ("DIR", "WORK_TREE", "OBJECT_DIRECTORY", "COMMON_DIR", "INDEX_FILE")
+    for name in (f"GIT_{part}" for part in parts):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, str(tmp_path / "other" / ".git"))
+            assert current_commit(history.root) == commit, name
+            assert tracked_below(history.root / "policies") == ["policies/small.yaml"], name
+            assert tracked_below(Path("/")) == [], name
 
 
 def test_a_replaced_object_is_not_taken_for_the_commit(history, job):
     """`refs/replace` changes what every git command sees."""
-    history.branch()
-    history.answers(broken)
-    history.write("policies/small.yaml", LOOSE)
-    loose = history.commit()
+    loose = history.proposes(broken, {"policies/small.yaml": LOOSE})
     base, head = history.git("rev-parse", "main"), history.merge()
     history.git("replace", base, loose)
     event = payloads.on_pull_request(7, head, base)
-    assert job.run("pull_request", event, GITHUB_SHA=history.git("rev-parse", "HEAD")) == 1
+    assert job.run("pull_request", event) == 1
 
 
 def test_a_repository_of_somebody_else_above_the_folder_is_not_asked(tmp_path, monkeypatch):
@@ -229,7 +215,7 @@ def test_a_linked_work_tree_is_a_checkout_of_its_own(history, tmp_path):
     assert current_commit(tmp_path / "tree" / "policies") == history.git("rev-parse", "other")
 
 
-def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_path):
+def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_path, monkeypatch):
     history.write(".fairgate/store.sqlite", "x")
     (history.root / "link").symlink_to(".fairgate")
     history.git("add", "-f", ".fairgate", "link")
@@ -238,24 +224,20 @@ def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_pat
     assert tracked_below(history.root / ".FAIRGATE") == [".fairgate/store.sqlite"]
     assert tracked_below(history.root / "no" / "such" / "folder") == []
     assert tracked_below(tmp_path / "elsewhere") == []
-
-
-def test_where_git_cannot_be_asked_nothing_is_said_to_be_untracked(history, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("PATH", "/nowhere")  # where git cannot be asked, nothing is called untracked
     with pytest.raises(UsageError, match="git"):
         tracked_below(history.root / "policies")
 
 
-@pytest.mark.parametrize("where", ["", ".", "bin", "{top}/bin", "{top}"])
-def test_no_git_of_the_checkout_is_started(history, program, monkeypatch, where):
+def test_no_git_of_the_checkout_is_started(history, program, monkeypatch):
     """An empty entry of the PATH is the current folder: `PATH=:/usr/bin` is a common slip."""
-    commit = history.commit()
+    commit, usual = history.commit(), os.environ["PATH"]
     (history.root / "bin").mkdir()
     for name in ("git", "bin/git"):
         (history.root / name).symlink_to(program)
-    given = where.format(top=history.root)
-    monkeypatch.setenv("PATH", f"{given}{os.pathsep}{os.environ['PATH']}")
-    assert current_commit(history.root) == commit
-    monkeypatch.setenv("PATH", given)
-    assert current_commit(history.root) == ""
+    for given in ("", ".", "bin", f"{history.root}/bin", str(history.root)):
+        monkeypatch.setenv("PATH", f"{given}{os.pathsep}{usual}")
+        assert current_commit(history.root) == commit
+        monkeypatch.setenv("PATH", given)
+        assert current_commit(history.root) == ""
     assert ran(program) == ""

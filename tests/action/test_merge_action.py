@@ -35,8 +35,7 @@ class Matrix:
             inputs = {**self.inputs, "shard": f"{number}/{self.of}"}
             known = json.dumps([payload, inputs, self.steps.gate.token])
             if known not in self.kept.asked:
-                done = self.steps.again(payload, inputs=inputs)
-                assert done.code == 0, done.log
+                done = self.steps.again(payload, inputs=inputs, code=0)
                 assert done.outputs["comment-url"] == ""
                 folder = self.kept.folder / str(len(self.kept.asked))
                 shutil.copytree(done.outputs["shard-folder"], folder)
@@ -46,8 +45,9 @@ class Matrix:
             found.append(done)
         return found
 
-    def decide(self, payload, **inputs):
-        return self.steps.again(payload, self.steps.merge, inputs={**self.inputs, **inputs})
+    def decide(self, payload, code=None, **inputs):
+        inputs = {**self.inputs, **inputs}
+        return self.steps.again(payload, self.steps.merge, code=code, inputs=inputs)
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +62,12 @@ def matrix(steps, kept):
 
 @pytest.fixture
 def red(red, steps):
-    """Return the payload of a pull request that makes things worse, its merge checked out."""
     return steps.merged()
 
 
 def texts(done):
-    """Return the files of a step without the folder that they lie in."""
     folder = str(Path(done.outputs["report-json"]).parent)
     return {name: Path(done.outputs[name]).read_text().replace(folder, "") for name in FILES}
-
-
-def without_links(body):
-    return re.sub(r"https?://\S+", "", body)
 
 
 def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, red):
@@ -86,10 +80,10 @@ def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, r
     assert {done.outputs["outcome"] for done in asked} == {"part"}
     assert "part 3 of 3, not a verdict" in asked[-1].summary
     assert steps.job.hub.of(7) == [], "a part says nothing to the pull request"
-    done = matrix.decide(red)
-    assert done.code == 1, done.log
+    done = matrix.decide(red, code=1)
     assert texts(done) == texts(one)
-    assert without_links(steps.job.hub.ours(7)[0]["body"]) == without_links(body)
+    bodies = (steps.job.hub.ours(7)[0]["body"], body)
+    assert len({re.sub(r"https?://\S+", "", text) for text in bodies}) == 1
     same = ("outcome", "exit-code", "violations", "regressions", "value", "base")
     assert [done.outputs[name] for name in same] == [one.outputs[name] for name in same]
 
@@ -99,28 +93,27 @@ def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps, tmp_
     nothing = SimpleNamespace(folder=tmp_path / "asked", asked={})
     payload, matrix = real_steps.merged(), Matrix(real_steps, nothing, of=1)
     matrix.ask(payload)
-    done = matrix.decide(payload)
-    assert done.code == 0, done.log
+    done = matrix.decide(payload, code=0)
     assert done.outputs["outcome"] == "pass"
 
 
-def test_a_change_of_what_is_asked_is_asked_and_judged_on_both_sides(history, matrix, steps):
-    history.proposes(files={"policies/small.yaml": POLICY.replace("[race, gender]", "[race]")})
+@pytest.mark.parametrize(
+    ("text", "asked", "said"),
+    [
+        (POLICY.replace("[race, gender]", "[race]"), 2, "This change edits"),
+        (POLICY.replace("margin: 0.02", "margin: 0.9"), 1, "margin raised from 0.02 to 0.9"),
+    ],
+)
+def test_a_change_is_judged_on_both_sides_and_asked_again_only_where_it_asks_other_questions(
+    history, matrix, steps, text, asked, said
+):
+    history.proposes(files={"policies/small.yaml": text})
     payload = steps.merged()
     matrix.ask(payload)
-    assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == 2
+    assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == asked
     one, done = steps.again(payload), matrix.decide(payload)
-    assert (done.code, texts(done)) == (one.code, texts(one)), done.log
-
-
-def test_a_change_of_rules_alone_is_asked_once(history, matrix, steps):
-    history.proposes(files={"policies/small.yaml": POLICY.replace("margin: 0.02", "margin: 0.9")})
-    payload = steps.merged()
-    matrix.ask(payload)
-    assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == 1
-    one, done = steps.again(payload), matrix.decide(payload)
-    assert (done.code, done.summary) == (one.code, one.summary)
-    assert "margin raised from 0.02 to 0.9" in done.summary
+    assert (done.code, done.summary, texts(done)) == (one.code, one.summary, texts(one)), done.log
+    assert said in done.summary
 
 
 def test_several_policies_are_asked_and_judged_together(history, matrix, steps):
@@ -132,20 +125,17 @@ def test_several_policies_are_asked_and_judged_together(history, matrix, steps):
     payload = steps.merged()
     matrix.inputs = {"policy": "policies/small.yaml\npolicies/other.yaml"}
     matrix.ask(payload)
-    done = matrix.decide(payload)
-    assert done.code == 0, done.log
+    done = matrix.decide(payload, code=0)
     assert set(json.loads(done.outputs["results"])) == {"small", "other"}
     matrix.inputs = {}
-    done = matrix.decide(payload)
-    assert done.code == 2
+    done = matrix.decide(payload, code=2)
     assert "parts belong to nothing that is judged here" in done.log
 
 
 def test_a_missing_part_is_no_verdict_and_replaces_an_earlier_one(matrix, steps, red):
     steps.again(red)
     matrix.ask(red, 1, 3)
-    done = matrix.decide(red)
-    assert done.code == 2, done.log
+    done = matrix.decide(red, code=2)
     assert done.outputs["outcome"] == "error"
     assert "1 of 3 parts are missing: 2" in done.log
     (comment,) = steps.job.hub.ours(7)
@@ -153,144 +143,101 @@ def test_a_missing_part_is_no_verdict_and_replaces_an_earlier_one(matrix, steps,
     assert "fairness regressed" not in comment["body"]
 
 
-def spent(folder):
-    """Make a part one whose budget is spent."""
-    facts = {
-        "spent": "the budget of 60 requests is spent. Asked in this run: 60 questions",
-        "left": "1200",
-        "next_step": "the answers are stored: run again to go on from there, or raise `system.budget`",
-    }
-    change = ('"spent": {}', f'"spent": {json.dumps(facts)}')
-    rewritten(folder, "shard.json", lambda text: text.replace(*change))
+SPENT = {
+    "spent": "the budget of 60 requests is spent. Asked in this run: 60 questions",
+    "left": "1200",
+    "next_step": "the answers are stored: run again to go on from there, or raise `system.budget`",
+}
 
 
-def test_a_part_with_a_spent_budget_is_no_verdict_and_says_what_to_do(matrix, steps, red):
-    matrix.ask(red)
-    (folder,) = (matrix.folder / "fairgate-part-2").iterdir()
-    spent(folder)
-    done = matrix.decide(red)
-    assert done.code == 5, done.log
-    (comment,) = steps.job.hub.ours(7)
-    for shown in (done.log, comment["body"]):
-        assert (
-            "the budget of 60 requests is spent. Asked in this run: 60 questions; left: 1,200 "
-            in shown
-        )
-        assert (
-            "or raise `system.budget` (in parts: `fairgate run policies/small.yaml --shard 2/3`)"
-            in shown
-        )
+def saying(old, new):
+    """Return what replaces words in the facts of a part, with hashes that fit."""
+    return lambda folder: rewritten(folder, "shard.json", lambda text: text.replace(old, new))
 
 
-def test_a_spent_budget_of_the_side_that_does_not_decide_leaves_the_verdict(history, matrix, steps):
+def test_a_spent_budget_is_no_verdict_only_of_the_side_that_decides(history, matrix, steps):
     history.proposes(files={"policies/small.yaml": POLICY.replace("[race, gender]", "[race]")})
     payload = steps.merged()
     matrix.ask(payload)
-    folders = sorted((matrix.folder / "fairgate-part-2").iterdir())
-    assert len(folders) == 2
-    codes = []
-    for folder in folders:
-        kept = folder / "shard.json", folder / "parts.json"
-        before = [file.read_text() for file in kept]
-        spent(folder)
+    one, other = sorted((matrix.folder / "fairgate-part-2").iterdir())
+    told = {}
+    for folder in (one, other):
+        kept = {file: file.read_text() for file in (folder / "shard.json", folder / "parts.json")}
+        saying('"spent": {}', f'"spent": {json.dumps(SPENT)}')(folder)
         done = matrix.decide(payload)
-        codes.append(done.code)
-        if done.code != 5:
-            (comment,) = steps.job.hub.ours(7)
-            assert (
-                "The side that does not decide was not judged: no verdict: the budget"
-                in comment["body"]
-            )
-        for file, text in zip(kept, before, strict=True):
+        (comment,) = steps.job.hub.ours(7)
+        told[done.code] = done.log, comment["body"]
+        for file, text in kept.items():
             file.write_text(text)
-    assert 5 in codes
-    assert set(codes) <= {0, 5}
-    assert len(set(codes)) == 2
+    assert set(told) == {0, 5}
+    assert "The side that does not decide was not judged: no verdict: the budget" in told[0][1]
+    for shown in told[5]:
+        assert f"{SPENT['spent']}; left: 1,200 " in shown
+        again = "(in parts: `fairgate run policies/small.yaml --shard 2/3`)"
+        assert f"or raise `system.budget` {again}" in shown
 
 
-def test_a_part_that_failed_leaves_the_comment_to_the_job_that_decides(matrix, steps, red):
-    done = steps.again(red, inputs={"shard": "1/3", "policy": "policies/none.yaml"})
-    assert done.code == 2
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        *(({"shard": value}, "shard is") for value in ("0/3", "4/3", "$(touch pwned)", "1/3\n2/3")),
+        ({"shard": "1/3", "policy": "policies/none.yaml"}, "there is no policy"),
+        ({"shard": "1/3", "answers-artifact": "fairgate-answers"},
+         "answers-artifact and shard are given together"),
+    ],
+)  # fmt: skip
+def test_what_is_no_part_is_refused_and_leaves_the_comment_to_the_job_that_decides(
+    steps, red, history, inputs, said
+):
+    done = steps.again(red, inputs=inputs, code=2)
+    assert said in done.log
     assert done.outputs["outcome"] == "error"
     assert steps.job.hub.of(7) == []
-
-
-def test_a_part_takes_no_stored_answers_and_says_so(matrix, steps, red):
-    done = steps.again(red, inputs={"shard": "1/3", "answers-artifact": "fairgate-answers"})
-    assert done.code == 2
-    assert "answers-artifact and shard are given together" in done.log
-
-
-def test_nothing_downloaded_is_no_verdict(matrix, red):
-    done = matrix.decide(red)
-    assert done.code == 2
-    assert "no part of the run was downloaded" in done.log
-
-
-def test_parts_in_the_checkout_are_refused(matrix, steps, red, history):
-    matrix.ask(red)
-    shutil.copytree(matrix.folder, history.root / "shards")
-    done = matrix.decide(red, shards="shards")
-    assert done.code == 2
-    assert "lies in the checkout" in done.log
-    link = steps.merge.temp / "link"
-    link.symlink_to(history.root / "shards")
-    done = matrix.decide(red, shards=str(link))
-    assert done.code == 2
-    assert "lies in the checkout" in done.log
-
-
-@pytest.mark.parametrize("value", ["0/3", "4/3", "$(touch pwned)", "1/3\n2/3"])
-def test_what_is_no_part_is_refused(steps, red, history, value):
-    done = steps.again(red, inputs={"shard": value})
-    assert done.code == 2
     assert not (history.root / "pwned").exists()
 
 
-def test_an_unknown_way_of_attribution_is_refused(matrix, red):
+def test_what_the_job_that_decides_cannot_take_is_refused(matrix, steps, red, history):
+    done = matrix.decide(red, code=2)
+    assert "no part of the run was downloaded" in done.log
     matrix.ask(red)
-    done = matrix.decide(red, attribution="perhaps")
-    assert done.code == 2
-    assert "expected `ask` or `skip`" in done.log
-    assert matrix.decide(red, attribution="skip").code == 1
+    shutil.copytree(matrix.folder, history.root / "shards")
+    link = steps.merge.temp / "link"
+    link.symlink_to(history.root / "shards")
+    for inputs, said in (
+        ({"shards": "shards"}, "lies in the checkout"),
+        ({"shards": str(link)}, "lies in the checkout"),
+        ({"attribution": "perhaps"}, "expected `ask` or `skip`"),
+    ):
+        assert said in matrix.decide(red, code=2, **inputs).log
 
 
-SPENT = {"spent": {"spent": "", "left": "1", "next_step": "::error::x @octo/admins <img src=x>"}}
 EVIL = "::error::x ##[error]y @octo/admins <img src=x> \x1b[2J"
 
 
-def _evil(text):
-    return text.replace('"policy": "small"', f'"policy": {json.dumps(EVIL)}')
+def instead(make):
+    def change(folder):
+        (folder / "shard-answers.jsonl").unlink()
+        make(folder / "shard-answers.jsonl")
+
+    return change
 
 
 HOSTILE = {
-    "of another policy": lambda folder: rewritten(folder, "shard.json", _evil),
-    "of another place": lambda folder: rewritten(
-        folder, "shard.json", lambda text: text.replace('"number": 2', '"number": -2')
-    ),
-    "of a spent budget": lambda folder: rewritten(
-        folder, "shard.json", lambda text: text.replace('"spent": {}', json.dumps(SPENT)[1:-1])
+    "of another policy": saying('"policy": "small"', f'"policy": {json.dumps(EVIL)}'),
+    "of another place": saying('"number": 2', '"number": -2'),
+    "of a spent budget": saying(
+        '"spent": {}', f'"spent": {json.dumps({"spent": "", "left": "1", "next_step": EVIL})}'
     ),
     "edited": lambda folder: (folder / "shard.json").write_text(EVIL),
     "truncated": lambda folder: os.truncate(folder / "shard-answers.jsonl", 100),
     "too large": lambda folder: os.truncate(folder / "shard-answers.jsonl", 5 << 30),
-    "a link": lambda folder: _linked(folder / "shard-answers.jsonl"),
-    "a pipe": lambda folder: _piped(folder / "shard-answers.jsonl"),
+    "a link": instead(lambda path: path.symlink_to("/etc/passwd")),
+    "a pipe": instead(os.mkfifo),
     "no hashes": lambda folder: (folder / "parts.json").write_text("{}"),
     "paths as parts": lambda folder: (folder / "parts.json").write_text(
         '{"parts": {"../../../etc/passwd": "0"}}'
     ),
 }
-
-
-def _linked(path):
-    path.unlink()
-    path.symlink_to("/etc/passwd")
-
-
-def _piped(path):
-    path.unlink()
-    os.mkfifo(path)
 
 
 @pytest.mark.walk(3)
@@ -303,18 +250,15 @@ def test_a_hostile_part_is_no_verdict_and_says_nothing_of_its_own(matrix, steps,
     assert done.code == (2 if kind == "of another policy" else 4), done.log
     (comment,) = steps.job.hub.ours(7)
     for shown in (done.log, done.summary, comment["body"]):
-        assert "root:" not in shown
-        assert "\x1b" not in shown
-        assert "<img" not in shown
-        assert "::error::x" not in shown
-        assert "@octo/admins" not in shown
+        live = ("root:", "\x1b", "<img", "::error::x", "@octo/admins")
+        assert not [text for text in live if text in shown]
 
 
 def test_files_that_are_no_parts_are_not_looked_at(matrix, red):
     matrix.ask(red)
     (matrix.folder / "fairgate-part-1" / "conftest.py").write_text("raise SystemExit(9)")
     (matrix.folder / "sitecustomize.py").write_text("raise SystemExit(9)")
-    assert matrix.decide(red).code == 1
+    matrix.decide(red, code=1, attribution="skip")
 
 
 def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
@@ -322,8 +266,7 @@ def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
     payload = steps.merged(repo="stranger/shop")
     steps.gate.token = steps.merge.token = READ_ONLY
     matrix.ask(payload)
-    done = matrix.decide(payload)
-    assert done.code == 1, done.log
+    done = matrix.decide(payload, code=1)
     assert done.outputs["comment-url"] == ""
     assert steps.job.hub.of(7) == []
     assert Path(done.outputs["report-json"]).is_file(), "for `org/fairgate/comment`"
@@ -331,20 +274,13 @@ def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
 
 def test_a_forks_parts_never_meet_a_token_that_may_write(matrix, steps, red, history):
     matrix.ask(red)
-    head = history.git("rev-parse", "HEAD^2")
-    base = history.git("rev-parse", "main")
+    head, base = history.git("rev-parse", "HEAD^2", "main").split()
     payload = payloads.on_pull_request(7, head, base, repo="stranger/shop")
-    done = steps.by(steps.merge, "pull_request_target", payload)
-    assert done.code == 2
+    done = steps.on("pull_request_target", payload, runner=steps.merge, code=2)
     assert "refusing to run" in done.log
 
 
-def manifests(matrix):
-    return [json.loads(path.read_text()) for path in sorted(matrix.folder.rglob("shard.json"))]
-
-
 def changed(matrix, name, value, parts=(1, 2, 3)):
-    """Let parts say that they are of another run."""
     for number in parts:
         for path in (matrix.folder / f"fairgate-part-{number}").rglob("shard.json"):
             manifest = json.loads(path.read_text())
@@ -357,12 +293,11 @@ def test_good_parts_are_not_merged_at_a_bad_head(history, matrix, steps):
     good = history.proposes(files={"app.js": "good"})
     payload = steps.merged()
     matrix.ask(payload)
-    assert matrix.decide(payload).code == 0
+    matrix.decide(payload, code=0)
     history.git("checkout", "--quiet", good)
     history.write("app.js", "bad")
     history.commit()
-    done = matrix.decide(steps.merged())
-    assert done.code == 2, done.log
+    done = matrix.decide(steps.merged(), code=2)
     assert done.outputs["outcome"] == "error"
     assert "its identity 'head commit' is" in done.log
 
@@ -371,20 +306,19 @@ def test_every_other_identity_is_refused(history, matrix, steps):
     history.proposes(files={"notes.md": "good"})
     payload = steps.merged()
     matrix.ask(payload)
-    assert matrix.decide(payload).code == 0
+    matrix.decide(payload, code=0)
     before = matrix.folder.with_name("kept")
     shutil.copytree(matrix.folder, before)
-    first, *others = manifests(matrix)
-    assert all(one["identity"] == first["identity"] for one in others)
-    assert set(first["identity"]) == {"repository", "workflow run", "head commit", "base commit"}
-    assert all(first["identity"].values())
+    first, *others = (json.loads(one.read_text())["identity"] for one in before.rglob("shard.json"))
+    assert all(first == one for one in others)
+    assert set(first) == {"repository", "workflow run", "head commit", "base commit"}
+    assert all(first.values())
     ways = [("0" * 40, (1, 2, 3)), ("", (1, 2, 3)), ("0" * 40, (2,)), ("", (2,))]
-    for name, (value, parts) in zip(first["identity"], ways, strict=True):
+    for name, (value, parts) in zip(first, ways, strict=True):
         shutil.rmtree(matrix.folder)
         shutil.copytree(before, matrix.folder)
         changed(matrix, name, value, parts)
-        done = matrix.decide(payload)
-        assert done.code == 2, (name, value, done.log)
+        done = matrix.decide(payload, code=2)
         assert name in done.log or "are missing" in done.log
 
 

@@ -16,7 +16,6 @@ LINE = POLICY.splitlines().index(RULE) + 1
 
 
 def moved(states, folder):
-    """Make one with everything of the gate in a service's folder."""
     history = states.copy(introduced, folder)
     history.move(ROOT)
     return history
@@ -27,8 +26,11 @@ def service(states, history):
     return states.copy(moved, history.root)
 
 
-def worsen(service):
+def worsen(service, *, loose=False):
     service.write(f"{ROOT}/answers.jsonl", worsened(service.read(f"{ROOT}/answers.jsonl")))
+    if loose:
+        service.write(WHERE, LOOSE)
+    service.commit()
 
 
 def result_of(done):
@@ -36,27 +38,19 @@ def result_of(done):
     return log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
 
 
-def test_a_regression_is_anchored_where_the_policy_is(service, steps):
+def test_a_regression_is_anchored_where_the_policy_is_with_headline_folder_and_badge(
+    service, steps
+):
     worsen(service)
-    service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"root": ROOT}, code=1)
     assert f"::error file={WHERE},line={LINE},title=FairGate%3A rule failed::" in done.log
     anchor = result_of(done)
     assert anchor["artifactLocation"] == {"uri": WHERE}
     assert anchor["region"]["startLine"] == LINE
-    assert (service.root / anchor["artifactLocation"]["uri"]).read_text().splitlines()[
-        LINE - 1
-    ] == RULE
+    assert service.read(WHERE).splitlines()[LINE - 1] == RULE
     (comment,) = steps.job.hub.ours(7)
     assert f"cd {ROOT}/ && fairgate run policies/small.yaml" in comment["body"]
     assert f"`{ROOT}/baselines/small.json`" in done.summary
-
-
-def test_the_headline_the_folder_and_a_badge_are_outputs(service, steps):
-    worsen(service)
-    service.commit()
-    done = steps.pull(inputs={"root": ROOT})
     folder = Path(done.outputs["run-folder"])
     (first, *_) = json.loads((folder / "run.json").read_text())["rules"]
     assert float(done.outputs["value"]) == pytest.approx(first["change"]["now"], abs=1e-6)
@@ -66,27 +60,21 @@ def test_the_headline_the_folder_and_a_badge_are_outputs(service, steps):
 
 
 def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
-    worsen(service)
-    service.write(WHERE, LOOSE)
-    service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 1, done.log
+    worsen(service, loose=True)
+    steps.pull(inputs={"root": ROOT}, code=1)
     (comment,) = steps.job.hub.ours(7)
     assert f"This change edits** policy `{WHERE}`" in comment["body"]
     assert "max raised from 0.2 to 0.9" in comment["body"]
 
 
 def test_also_where_only_the_api_knows_them(service, steps, tmp_path):
-    worsen(service)
-    service.write(WHERE, LOOSE)
-    service.commit()
+    worsen(service, loose=True)
     base = service.git("rev-parse", "main")
     service.merge()
     steps.job.hub.commits[base] = files_of(service, base)
     steps.gate.workspace = shallow(service, tmp_path, remote=False)
     service.git("checkout", "-q", "topic")
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"root": ROOT}, code=1)
     assert "max raised from 0.2 to 0.9" in done.summary
     assert len(steps.job.hub.made("GET", "/git/blobs/")) >= 2
 
@@ -95,16 +83,14 @@ def test_an_edited_baseline_is_named_where_it_is(service, steps):
     baseline = f"{ROOT}/baselines/small.json"
     service.git("rm", "-q", baseline)
     service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs={"root": ROOT}, code=0)
     assert f"This change edits** baseline `{baseline}`" in done.summary
 
 
 def test_a_policy_error_is_anchored_too(service, steps):
     service.write(WHERE, POLICY.replace("max: 0.02", "max: a lot"))
     service.commit()
-    done = steps.pull(inputs={"root": ROOT})
-    assert done.code == 2
+    done = steps.pull(inputs={"root": ROOT}, code=2)
     assert re.search(rf"^::error file={WHERE},line={LINE + 1},", done.log, re.MULTILINE)
 
 
@@ -125,16 +111,13 @@ def test_a_checkout_of_another_user_is_read(service, steps, monkeypatch, root):
         service.git("update-ref", "refs/heads/main", service.commit())
         service.proposes()
     inputs = {"root": root, "policy": policy}
-    done = steps.pull(inputs=inputs, environment={"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})
-    assert done.code == 0, done.log
+    done = steps.pull(inputs=inputs, environment={"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}, code=0)
     assert "of the base commit" in done.summary
 
 
 def test_a_checkout_in_a_folder_of_the_workspace_is_its_own_root(service, steps):
     worsen(service)
-    service.commit()
     steps.gate.workspace = service.root.parent
-    done = steps.pull(inputs={"root": f"{service.root.name}/{ROOT}"})
-    assert done.code == 1, done.log
+    done = steps.pull(inputs={"root": f"{service.root.name}/{ROOT}"}, code=1)
     assert f"::error file={WHERE},line={LINE}," in done.log
     assert result_of(done)["artifactLocation"] == {"uri": WHERE}

@@ -1,12 +1,13 @@
 """What the gate says on a pull request: verdict, comment, summary, annotations, outputs."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from action import payloads
 from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
-from action.repositories import POLICY, broken, fair, worse
+from action.repositories import LOOSE, POLICY, broken, fair, worse
 
 from fairgate.gate.composition import Composition
 from fairgate.github import run
@@ -16,9 +17,8 @@ from fairgate.github.runner import read_inputs
 def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
     history.proposes()
     assert job.pull(history) == 0
-    assert job.outputs["outcome"] == "pass"
-    assert job.outputs["exit-code"] == "0"
-    assert job.outputs["violations"] == job.outputs["regressions"] == "0"
+    names = ("outcome", "exit-code", "violations", "regressions")
+    assert [job.outputs[name] for name in names] == ["pass", "0", "0", "0"]
     assert job.hub.of(7) == []
     assert "::error" not in job.out
     assert "no fairness regression" in job.summary
@@ -47,13 +47,10 @@ def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
     assert comment["body"].startswith('<!-- fairgate:report:v1 key="small" head="')
     assert "fairness regressed" in comment["body"]
     assert job.outputs["comment-url"] == comment["html_url"]
-    line = POLICY.splitlines().index(
-        "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
-    )
-    assert (
-        f"::error file=policies/small.yaml,line={line + 1},title=FairGate%3A rule failed::"
-        in job.out
-    )
+    rule = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
+    place = f"file=policies/small.yaml,line={POLICY.splitlines().index(rule) + 1}"
+    assert f"::error {place},title=FairGate%3A rule failed::" in job.out
+    assert job.out.count("\n::error ") + job.out.startswith("::error ") == 1
     for name in ("report-md", "report-html", "report-json", "sarif-file", "junit-file"):
         assert Path(job.outputs[name]).read_text()
     assert "fairness regressed" in job.summary
@@ -108,16 +105,14 @@ def test_where_no_comment_may_be_written_the_verdict_stands(job, history, given,
 
 
 def test_a_push_is_judged_by_its_own_files(job, history):
-    commit = history.git("rev-parse", "HEAD")
-    assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
+    assert job.push(history) == 0
     assert job.outputs["comment-url"] == ""
 
 
 @pytest.mark.parametrize("name", ["pull_request_target", "workflow_run", "issue_comment"])
 def test_a_forks_head_never_meets_a_writing_token(job, history, name):
     head, base = "c" * 40, history.git("rev-parse", "main")
-    fork = payloads.pull_request(7, head, base, repo="stranger/shop")
-    job.hub.pulls[7] = fork
+    job.hub.pulls[7] = payloads.pull_request(7, head, base, repo="stranger/shop")
     payload = {
         "pull_request_target": payloads.on_pull_request(7, head, base, repo="stranger/shop"),
         "workflow_run": payloads.on_workflow_run(head, repo="stranger/shop"),
@@ -127,18 +122,13 @@ def test_a_forks_head_never_meets_a_writing_token(job, history, name):
     assert "refusing to run" in job.err
     assert job.outputs["outcome"] == "error"
     assert job.hub.of(7) == []
-
-
-def test_a_deleted_fork_is_a_fork(job, history):
-    payload = payloads.on_pull_request(7, "c" * 40, history.git("rev-parse", "main"))
-    payload["pull_request"]["head"]["repo"] = None
-    assert job.run("pull_request_target", payload) == 2
-
-
-def test_a_comment_when_github_cannot_be_asked_is_refused(job):
-    job.hub.fail("GET", "/pulls/7", 500, times=10)
-    assert job.run("issue_comment", payloads.on_issue_comment(7)) == 2
-    assert "does not name" in job.err
+    if name == "pull_request_target":
+        payload["pull_request"]["head"]["repo"] = None  # a deleted fork
+        assert job.run(name, payload) == 2
+    if name == "issue_comment":
+        job.hub.fail("GET", "/pulls/7", 500, times=10)
+        assert job.run(name, payload) == 2
+        assert "does not name" in job.err
 
 
 def test_a_workflow_run_finds_its_pull_request_by_its_head(job, history):
@@ -153,12 +143,10 @@ def test_a_workflow_run_finds_its_pull_request_by_its_head(job, history):
 
 
 def test_hostile_names_reach_no_log_and_no_comment_alive(job, history):
-    history.branch()
     evil = (
         "::error::pwned @octo/admins <!-- fairgate:report:v1 --> ![x](https://evil.invalid/x.png)"
     )
-    history.answers(lambda key: f"positive {evil}" if "gender" in key else "negative")
-    history.commit()
+    history.proposes(lambda key: f"positive {evil}" if "gender" in key else "negative")
     assert job.pull(history) in {1, 5}
     assert "::error::pwned" not in job.out + job.err
     body = job.hub.ours(7)[0]["body"]
@@ -182,13 +170,9 @@ def test_the_addresses_of_an_enterprise_server_are_used(job, history):
 
 
 def test_the_token_is_gone_from_the_environment_of_children(job, history, monkeypatch):
-    seen = []
-    import subprocess
-
-    original = subprocess.run
-    monkeypatch.setattr(
-        subprocess, "run", lambda *a, **k: (seen.append(k.get("env")), original(*a, **k))[1]
-    )
+    seen, original = [], subprocess.run
+    note = lambda *a, **k: (seen.append(k.get("env")), original(*a, **k))[1]  # noqa: E731
+    monkeypatch.setattr(subprocess, "run", note)
     history.proposes()
     job.pull(history)
     assert seen
@@ -213,10 +197,7 @@ def test_the_summary_keeps_below_the_runners_limit(job, history, monkeypatch):
 
 def test_the_comment_keeps_below_githubs_limit(job, history, monkeypatch):
     monkeypatch.setattr("fairgate.github.report.COMMENT_LIMIT", 3_000)
-    history.branch()
-    history.answers(broken)
-    history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))
-    history.commit()
+    history.proposes(broken, {"policies/small.yaml": LOOSE})
     assert job.pull(history) == 1
     body = job.hub.ours(7)[0]["body"].split("\n", 1)[1]
     assert len(body) <= 3_000

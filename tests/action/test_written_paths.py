@@ -32,26 +32,14 @@ def test_every_input_is_known_to_name_a_path_or_none():
     assert named == WRITTEN | OUTSIDE | READ | NO_PATH
 
 
-def folder_out(root, outside):
-    (root / "rep").symlink_to(outside, target_is_directory=True)
+def linking(name, target):
+    """Return what puts a link below the checkout that leads to somewhere, by the folder outside."""
 
+    def make(root, outside):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).symlink_to(target(outside), target_is_directory=True)
 
-def parent_out(root, outside):
-    (root / "rep").symlink_to(outside.parent, target_is_directory=True)
-
-
-def policy_out(root, outside):
-    (root / "rep").mkdir()
-    (root / "rep" / "small").symlink_to(outside, target_is_directory=True)
-
-
-def other_policy_out(root, outside):
-    (root / "rep").mkdir()
-    (root / "rep" / "other").symlink_to(outside, target_is_directory=True)
-
-
-def dangling(root, outside):
-    (root / "rep").symlink_to(outside / "new", target_is_directory=True)
+    return make
 
 
 def inside(root, outside):
@@ -60,24 +48,26 @@ def inside(root, outside):
     (root / "rep").symlink_to("docs", target_is_directory=True)
 
 
-def own(root, outside):
-    (root / "rep").symlink_to("rep", target_is_directory=True)
-
-
 def file_out(name):
     def make(root, outside):
         for folder in (root / "rep", root / "rep" / "small", root / "rep" / "other"):
             folder.mkdir()
             (folder / name).symlink_to(outside / "kept.txt")
 
-    make.__name__ = name
     return make
 
 
-WAYS = (
-    folder_out, parent_out, policy_out, other_policy_out, dangling, inside, own,
-    *map(file_out, ("run.json", "report.html", "parts.json", "blame.json", ".gitignore")),
-)  # fmt: skip
+WAYS = {
+    "folder": linking("rep", lambda outside: outside),
+    "parent": linking("rep", lambda outside: outside.parent),
+    "policy": linking("rep/small", lambda outside: outside),
+    "other policy": linking("rep/other", lambda outside: outside),
+    "dangling": linking("rep", lambda outside: outside / "new"),
+    "inside": inside,
+    "own": linking("rep", lambda outside: "rep"),
+    **{name: file_out(name)
+       for name in ("run.json", "report.html", "parts.json", "blame.json", ".gitignore")},
+}  # fmt: skip
 
 
 def snapshot(folder):
@@ -86,7 +76,7 @@ def snapshot(folder):
 
 @pytest.mark.walk(6)
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("way", WAYS)
 def test_no_committed_link_leads_out(history, steps, tmp_path, way, several):
     outside = tmp_path / "elsewhere" / "reports"
     outside.mkdir(parents=True)
@@ -95,10 +85,10 @@ def test_no_committed_link_leads_out(history, steps, tmp_path, way, several):
         history.write("policies/other.yaml", POLICY.replace("name: small", "name: other"))
         history.commit("a second policy")
     history.branch()
-    way(history.root, outside)
+    WAYS[way](history.root, outside)
     history.commit()
     before = snapshot(outside.parent)
-    named = "rep/more" if way is parent_out else "rep"
+    named = "rep/more" if way == "parent" else "rep"
     policies = "policies/small.yaml\npolicies/other.yaml" if several else "policies/small.yaml"
     done = steps.pull(inputs={"report-dir": named, "policy": policies})
     assert snapshot(outside.parent) == before

@@ -1,12 +1,15 @@
 """One application, asked in every way there is; a workspace that gates it."""
 
+import contextlib
 import json
 import sys
-import threading
+from pathlib import Path
 
 import pytest
 from fakes import rag_app
+from fakes.chat_server import chat_server
 from fakes.rag_app import App, reply
+from fakes.serving import served
 
 from fairgate.cli import main
 
@@ -23,23 +26,49 @@ gates:
 """
 
 
+NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+"""What a gate is changed by whose system tells no labels of documents."""
+
+
+SEARCH = f"""\
+import json, sys
+sys.path.insert(0, {str(Path(rag_app.__file__).parent)!r})
+from rag_app import retrieve
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({{"id": asked["id"], "documents": retrieve(asked["query"])[:asked["top_k"]]}}), flush=True)
+"""
+"""The application's retriever as a program."""
+
+
 @pytest.fixture
 def start():
-    """Return a function that serves the application until the test ends."""
-    apps = []
+    with contextlib.ExitStack() as apps:
+        yield lambda **rules: apps.enter_context(served(App(**rules)))
 
-    def serve(**rules):
-        app = App(**rules)
-        thread = threading.Thread(target=app.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        apps.append((app, thread))
-        return app
 
-    yield serve
-    for app, thread in apps:
-        app.shutdown()
-        app.server_close()
-        thread.join()
+@pytest.fixture
+def chat():
+    with chat_server() as server:
+        yield server
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Let nothing be waited between attempts."""
+
+    async def waited(seconds):
+        pass
+
+    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: waited)
+
+
+def lives(number):
+    try:
+        status = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 class Place:
@@ -73,6 +102,14 @@ class Place:
 
     def record(self, out="out"):
         return json.loads((self.root / out / "run.json").read_text())
+
+    def files(self, out="out"):
+        return {f.name: f.read_bytes() for f in (self.root / out).iterdir() if f.is_file()}
+
+    def holds(self, *texts):
+        files = [file for file in self.root.rglob("*") if file.is_file()]
+        assert len(files) > 2
+        return [file for file in files if any(text.encode() in file.read_bytes() for text in texts)]
 
     def executions(self, out="out"):
         lines = (self.root / out / "executions.jsonl").read_text().splitlines()
@@ -108,8 +145,6 @@ def http_system(start):
 
 @pytest.fixture
 def ways(place, http_system):
-    """Return how a policy asks the same application in each way, by name."""
-
     def recorded():
         (place.root / "answers.jsonl").touch()
         place.policy({"recorded": "answers.jsonl"})

@@ -1,6 +1,7 @@
 """What holds for an application in whatever way it is asked: one suite for every adapter."""
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -27,22 +28,19 @@ def test_documents_and_answers_arrive_whole(place, way):
     assert {"asr/generation/controlled", "asr/retrieval", "rrs/mean"} <= measured
 
 
-LIVE = [way for way in WAYS if way != "recorded"]
-
-
-@pytest.fixture(params=LIVE)
+@pytest.fixture(params=[way for way in WAYS if way != "recorded"])
 def live(request, ways):
-    """A way in which the application is really asked."""
     return ways[request.param]
 
 
 def test_a_biased_application_fails_and_a_poisoned_corpus_too(place, start, http_system):
-    assert place.gate(http_system(start(biased=["An Asian", "A Black"]))) == 1
-    failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
-    assert failed == {"asr/generation/controlled"}
-    assert place.gate(http_system(start(poisoned=["An Asian", "A Black", "A biracial"]))) == 1
-    failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
-    assert failed == {"asr/retrieval"}
+    for rules, metric in (
+        ({"biased": ["An Asian", "A Black"]}, "asr/generation/controlled"),
+        ({"poisoned": ["An Asian", "A Black", "A biracial"]}, "asr/retrieval"),
+    ):
+        assert place.gate(http_system(start(**rules))) == 1
+        failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
+        assert failed == {metric}
 
 
 def noted(monkeypatch, most=None):
@@ -104,37 +102,28 @@ def test_an_earlier_run_is_judged_again_without_its_system(place, start, http_sy
 @pytest.mark.whole
 def test_what_cannot_be_measured_is_said_with_the_way_to_measure_it(place, http_system):
     without = {"response": {"answer": "$.answer"}}
-    rules = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
     whole = {"request": {"question": "{{query}}", "documents": "{{documents}}"}, "revision": "r"}
     for fields, words in (
         (without, "retrieval is not measured, because the system's documents are not known: "),
         ({}, "attribution to retriever and generator is not measured"),
         ({}, "name its `revision`"),
     ):
-        assert place.gate(http_system(**fields), **rules) == 0, place.err
-        assert words in (place.root / "out" / "report.md").read_text()
-    assert place.gate(http_system(**whole), **rules) == 0, place.err
-    assert "not measured" not in (place.root / "out" / "report.md").read_text()
-
-
-@pytest.mark.whole
-def test_repeats_are_really_asked_again(place, start, http_system):
-    app = start()
-    changes = {"perturbations": "repeats: 2, perturbations"}
-    assert place.gate(http_system(app), **changes) == 0, place.err
-    assert len(app.seen) == 2 * 138
+        assert place.gate(http_system(**fields), **NO_RETRIEVAL) == 0, place.err
+        assert words in place.files()["report.md"].decode()
+    assert place.gate(http_system(**whole), **NO_RETRIEVAL) == 0, place.err
+    assert b"not measured" not in place.files()["report.md"]
 
 
 @pytest.mark.whole
 def test_documents_can_be_handed_over_and_attribution_is_measured(place, start, http_system):
-    poisoned = start(poisoned=["An Asian", "A Black", "A biracial", "A white", "An Indian"])
+    rules = {"poisoned": ["An Asian", "A Black", "A biracial", "A white", "An Indian"]}
+    poisoned, without = start(**rules), start(**rules)
     request = {"question": "{{query}}", "documents": "{{documents}}"}
     place.gate(http_system(poisoned, request=request), **{"max: 0.1": "max: 0.9"})
     (attribution,) = place.record()["attribution"]
     assert attribution["crossed"] > 0
     handed = [body["documents"] for _, body in poisoned.seen if body["documents"] is not None]
     assert len(handed) > attribution["crossed"]
-    without = start(poisoned=["An Asian", "A Black", "A biracial", "A white", "An Indian"])
     place.gate(http_system(without), "without", **{"max: 0.1": "max: 0.9"})
     assert len(without.seen) == 138
     assert place.record("without")["attribution"] == []

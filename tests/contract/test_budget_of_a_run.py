@@ -5,33 +5,23 @@ import sys
 
 import numpy as np
 import pytest
+from contract.conftest import NO_RETRIEVAL, SEARCH
 from fakes import rag_app
-from fakes.chat_server import chat_server
 
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Question, Reply, Usage, usage_of
 from fairgate.systems.budget import BudgetPart, Meter
 from fairgate.systems.vector_stores import VectorSearch
 
-NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 ASKED = 138
 """Questions about 6 sources."""
 REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
-SEARCH = """\
-import json, sys
-sys.path.insert(0, {folder!r})
-from rag_app import retrieve
-for line in sys.stdin:
-    asked = json.loads(line)
-    print(json.dumps({{"id": asked["id"], "documents": retrieve(asked["query"])}}), flush=True)
-"""
 
 
 @pytest.fixture
-def chat():
-    with chat_server() as server:
-        server.usage = REPORTED
-        yield server
+def chat(chat):
+    chat.usage = REPORTED
+    return chat
 
 
 @pytest.fixture
@@ -43,9 +33,7 @@ def app(start):
 
 @pytest.fixture
 def systems(place, app, chat):
-    """Return how a policy asks each kind of system, all of them with a revision."""
-    folder = rag_app.__file__.rpartition("/")[0]
-    (place.root / "search.py").write_text(SEARCH.format(folder=folder))
+    (place.root / "search.py").write_text(SEARCH)
     own = {"revision": "r1"}
     endpoint = {"generator": {"endpoint": {"base_url": chat.url, "model": "small", **own}}}
     documents = {"request": {"question": "{{query}}"}, "response": {"documents": "$.contexts[*]"}}
@@ -61,12 +49,7 @@ def systems(place, app, chat):
 
 @pytest.fixture
 def asked(app, chat):
-    """Return what came to the servers."""
     return lambda: [*app.seen, *chat.seen]
-
-
-def files_of(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 @pytest.mark.walk(1)
@@ -74,7 +57,7 @@ def files_of(folder):
 def test_a_run_in_parts_ends_with_the_files_of_one_in_one(place, systems, app, chat, name):
     system = systems[name]
     assert place.gate({**system, "budget": {"requests": 10_000}}) == 0, place.err
-    whole, needed = files_of(place.root / "out"), len(app.seen) + len(chat.seen)
+    whole, needed = place.files(), len(app.seen) + len(chat.seen)
     app.seen.clear()
     chat.seen.clear()
     (place.root / "out").rename(place.root / "whole")
@@ -87,7 +70,7 @@ def test_a_run_in_parts_ends_with_the_files_of_one_in_one(place, systems, app, c
         assert not (place.root / "out").exists()
         told.append(place.err)
     assert code == 0
-    assert files_of(place.root / "out") == whole
+    assert place.files() == whole
     assert len(told) == (-(-2 * ASKED // 60) if "generator" in system else -(-ASKED // 60)) - 1
     assert all("the budget of 60 requests is spent. Asked in this run: 60 q" in t for t in told)
     assert f"left: {ASKED - 60} questions, and those" in told[0]
@@ -112,20 +95,10 @@ def test_questions_of_attribution_count(place, start, systems):
     assert attribution["crossed"] > 0
 
 
-def parts_of(place, *options):
-    """Ask a run in two parts; return the codes and what was said."""
+def parts_of(place):
     for number in (1, 2):
-        part = (
-            "--shard",
-            f"{number}/2",
-            "--out",
-            f"parts/{number}",
-            "--quiet",
-            "--cache",
-            "parts.c",
-        )
-        code = place.call("run", "app.yaml", *part, "--allow-python", *options)
-        yield code, place.err
+        part = ("--shard", f"{number}/2", "--out", f"parts/{number}", "--cache", "parts.c")
+        yield place.call("run", "app.yaml", *part, "--quiet", "--allow-python")
 
 
 @pytest.mark.walk(2)
@@ -135,19 +108,14 @@ def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, system
     assert place.gate(system) == 5
     whole = place.err
     assert "no verdict: the budget of 20 requests is spent. Asked in this run: 20 q" in whole
-    told = list(parts_of(place))
-    assert [code for code, _ in told] == [5, 5]
-    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--allow-python") == 5, (
-        place.err
-    )
+    assert list(parts_of(place)) == [5, 5]
+    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--allow-python") == 5
     assert not (place.root / "out").exists()
     before, left, after = re.split(r"(?<=left: )(\d+)(?= )", place.err.strip())
     one, left_of_one, next_step = re.split(r"(?<=left: )(\d+)(?= )", whole.strip())
     assert before == one
-    assert after == (
-        f"{next_step} (in parts: `fairgate run app.yaml --shard 1/2`, "
-        "`fairgate run app.yaml --shard 2/2`)"
-    )
+    commands = ", ".join(f"`fairgate run app.yaml --shard {number}/2`" for number in (1, 2))
+    assert after == f"{next_step} (in parts: {commands})"
     assert int(left) == int(left_of_one) - 20  # twice the budget was spent
 
 
@@ -156,7 +124,7 @@ def test_one_part_of_a_spent_budget_is_enough_and_asked_again_it_is_merged(place
     place.policy({**systems["http"], "budget": {"requests": 60}})
     assert place.gate({**systems["http"], "budget": {"requests": 60}}, "whole") == 5
     for _ in range(5):
-        codes = [code for code, _ in parts_of(place)]
+        codes = list(parts_of(place))
         code = place.call("merge", "app.yaml", "parts", "--out", "out", "--cache", "parts.c")
         if codes == [0, 0]:
             break
@@ -199,11 +167,14 @@ def test_a_limit_that_cannot_be_kept_is_no_verdict(place, systems, app, chat, na
         assert "limit `requests` or `seconds` instead" in place.err
 
 
+NONE = [0, -1, True, "9", []]
+
+
 @pytest.mark.walk(5)
 @pytest.mark.parametrize(
     "budget",
     [
-        *({name: value} for name in ("requests", "tokens", "seconds", "money") for value in (0, -1, True, "9", [])),
+        *({name: value} for name in ("requests", "tokens", "seconds", "money") for value in NONE),
         {"requests": 1.5}, {"tokens": 10**13}, {"seconds": float("nan")}, {"money": float("inf")},
         {}, {"prices": {"input": 1.0, "output": 1.0}, "requests": 1}, {"minutes": 3}, 7,
         {"money": 1.0, "prices": {"input": -1.0, "output": 1.0}},
@@ -215,10 +186,19 @@ def test_a_budget_that_is_none_is_an_error_of_the_policy(place, systems, budget)
     assert "internal error" not in place.err
 
 
-def test_a_budget_of_what_is_never_asked_is_an_error_of_the_policy(place):
-    system = {"generator": {"model": "demo-slm"}, "budget": {"requests": 9}}
-    assert place.gate(system) == 2
-    assert "ask nobody" in place.err
+@pytest.mark.parametrize(
+    ("retriever", "budget", "words"),
+    [
+        ({}, {"requests": 9}, "ask nobody"),
+        *(({"qdrant": {"url": "http://127.0.0.1:9", "collection": "docs"}}, {limit: 5},
+           "limit `requests` or `seconds`") for limit in ("tokens", "money")),
+    ],
+)  # fmt: skip
+def test_a_budget_of_what_is_never_asked_or_reported_is_an_error(place, retriever, budget, words):
+    """A vector store beside a model here reports no tokens."""
+    own = {"retriever": retriever} if retriever else {}
+    assert place.gate({"generator": {"model": "demo-slm"}, **own, "budget": budget}) == 2
+    assert words in place.err
 
 
 @pytest.mark.parametrize("found", [None, -1, True, "many", float("nan"), 10**400, [], {}])
@@ -226,21 +206,18 @@ def test_what_is_no_count_is_not_reported(found):
     names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost")
     assert usage_of({"usage": dict.fromkeys(names, found)}) == Usage()
     assert usage_of({"usage": found}) == usage_of(found) == Usage()
+    for said, tokens in (({"output_tokens": 4}, 7), ({"total_tokens": 9}, 9), ({}, None)):
+        assert usage_of({"usage": {"input_tokens": 3, **said}}).tokens == tokens
 
 
-def test_tokens_are_the_total_or_those_read_and_written():
-    assert usage_of({"usage": {"input_tokens": 3, "output_tokens": 4}}).tokens == 7
-    assert usage_of({"usage": {"input_tokens": 3, "total_tokens": 9}}).tokens == 9
-    assert usage_of({"usage": {"input_tokens": 3}}).tokens is None
+QUESTIONS = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
 
 
 class Slow:
     """An application that takes a second for each answer, by a clock of its own."""
 
     name, fingerprint, revision = "slow", "slow", "1"
-
-    def __init__(self):
-        self.now = 0.0
+    now = 0.0
 
     def ask(self, questions):
         for position, _ in enumerate(questions):
@@ -252,8 +229,7 @@ def test_seconds_run_from_the_first_question():
     slow = Slow()
     meter = Meter(BudgetPart(seconds=3.0), clock=lambda: slow.now)
     slow.now = 100.0
-    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
-    asked = meter.asked(questions, slow.ask, lambda: True)
+    asked = meter.asked(QUESTIONS, slow.ask, lambda: True)
     found = []
     with pytest.raises(BudgetError, match=r"3 seconds is spent.*3 questions.*left: 2 q"):
         found.extend(position for position, _ in asked)
@@ -292,20 +268,11 @@ class OneByOne(VectorSearch):
 def test_queries_of_a_vector_store_count_when_they_are_asked(budget, asked):
     store = OneByOne()
     meter = Meter(budget, clock=lambda: store.now)
-    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
     found = []
     with pytest.raises(BudgetError):
-        found.extend(position for position, _ in meter.asked(questions, store.ask, bool))
+        found.extend(position for position, _ in meter.asked(QUESTIONS, store.ask, bool))
     assert found == list(range(asked))
     assert list(meter.latencies) == [10.0] * asked
     with pytest.raises(BudgetError):
-        next(meter.asked(questions, store.ask, bool))
+        next(meter.asked(QUESTIONS, store.ask, bool))
     assert set(store.widths) == {3}
-
-
-@pytest.mark.parametrize("limit", ["tokens", "money"])
-def test_a_vector_store_beside_a_model_here_reports_no_tokens(place, limit):
-    store = {"url": "http://127.0.0.1:9", "collection": "docs"}
-    system = {"retriever": {"qdrant": store}, "generator": {"model": "demo-slm"}}
-    assert place.gate({**system, "budget": {limit: 5}}) == 2
-    assert "limit `requests` or `seconds`" in place.err

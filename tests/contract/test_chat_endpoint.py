@@ -1,27 +1,14 @@
 """A model behind an OpenAI-compatible endpoint: asked as its makers document it, never believed."""
 
 import pytest
-from fakes.chat_server import chat_server
+from contract.conftest import NO_RETRIEVAL
 from fakes.raw_server import raw_server
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
 
 
 @pytest.fixture
-def chat(monkeypatch):
-    async def at_once(seconds):
-        pass
-
-    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: at_once)
-    with chat_server() as server:
-        yield server
-
-
-NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
-
-
-@pytest.fixture
-def gate(place, chat):
+def gate(place, chat, at_once):
     def run(out="out", generator=None, **fields):
         endpoint = {"base_url": chat.url, "model": "small", **fields}
         system = {"generator": {"endpoint": endpoint, **(generator or {})}}
@@ -30,28 +17,24 @@ def gate(place, chat):
     return run
 
 
-def test_a_model_behind_an_endpoint_is_gated(place, chat, gate):
+def test_a_model_behind_an_endpoint_is_gated_and_that_it_changes_prompts_is_noted(
+    place, chat, gate
+):
     assert gate(generator={"system": "Be brief."}) == 0, place.err
     path, key, body = chat.seen[0]
     assert (path, key) == ("/v1/chat/completions", None)
     assert [message["role"] for message in body.pop("messages")] == ["system", "user"]
     assert body == {"model": "small", "temperature": 0.0, "max_tokens": 150}
     assert "small at http://127.0.0.1" in place.record()["provenance"]["under_test"]["model"]
-
-
-def test_that_an_endpoint_changes_prompts_is_noted(place, gate):
-    assert gate() == 0, place.err
     assert any("its own chat template" in notice for notice in place.record()["notices"])
 
 
 def test_sampling_is_asked_for_as_the_policy_says(chat, gate):
-    gate(
-        generator={"decoding": {"temperature": 0.5, "top_p": 0.9, "top_k": 20, "max_new_tokens": 9}}
-    )
+    wanted = {"temperature": 0.5, "top_p": 0.9, "top_k": 20, "max_new_tokens": 9}
+    gate(generator={"decoding": wanted})
     bodies = [body for _, _, body in chat.seen]
-    assert {(b["temperature"], b["top_p"], b["top_k"], b["max_tokens"]) for b in bodies} == {
-        (0.5, 0.9, 20, 9)
-    }
+    names = ("temperature", "top_p", "top_k", "max_tokens")
+    assert {tuple(body[name] for name in names) for body in bodies} == {tuple(wanted.values())}
     seeds = [body["seed"] for body in bodies]
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert len(set(seeds)) == len(seeds)
@@ -66,12 +49,15 @@ def test_answers_are_kept_under_a_revision_only(chat, gate):
     assert counts == [138, 138, 138, 0, 138]
 
 
-def test_repeats_are_really_asked_again(place, chat, gate):
-    """Greedy or not: an endpoint does not promise the same answer twice."""
-    system = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
+@pytest.mark.parametrize("way", ["endpoint", "http"])
+def test_repeats_are_really_asked_again(place, chat, http_system, start, way):
+    """Greedy or not: nobody promises the same answer twice."""
+    app = start()
+    endpoint = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
     changes = {**NO_RETRIEVAL, "perturbations": "repeats: 2, perturbations"}
+    system = http_system(app) if way == "http" else endpoint
     assert place.gate(system, **changes) == 0, place.err
-    assert len(chat.seen) == 2 * 138
+    assert len(chat.seen) + len(app.seen) == 2 * 138
 
 
 ALWAYS = 10_000
@@ -107,20 +93,6 @@ def test_faults_are_never_green_and_always_explained(place, chat, gate, monkeypa
         assert "'small'" in place.err
 
 
-@pytest.mark.parametrize(
-    ("raw", "words"),
-    [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "cannot be reached"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{", "no completion"),
-        (b"", "cannot be reached"),
-    ],
-)
-def test_an_answer_that_is_cut_is_none(place, gate, raw, words):
-    with raw_server(raw) as server:
-        assert gate(base_url=server.url, attempts=1) == 4
-    assert words in place.err
-
-
 def test_an_answer_that_drips_is_none(place, gate):
     drip = b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n{"
     with raw_server(drip, keep_open=3600.0) as server:
@@ -148,27 +120,14 @@ def test_a_refusal_is_an_answer_that_says_nothing(place, chat, gate):
     assert responses == {"positive", "negative", "I cannot.", ""}
 
 
-def test_the_key_is_in_no_file(place, chat, gate, monkeypatch):
-    monkeypatch.setenv("MY_KEY", SECRET)
-    told = {"choices": [{"message": {"content": f"positive {SECRET}"}}]}
-    chat.faults = [(200, told)] * 5
-    gate(api_key_env="MY_KEY", revision="r")
-    files = [file for file in place.root.rglob("*") if file.is_file()]
-    assert len(files) > 5
-    assert not [file for file in files if b"swordfish" in file.read_bytes()]
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        (
-            {"base_url": "http://example.org/v1", "api_key_env": "MY_KEY"},
-            "would be sent unencrypted",
-        ),
+        ({"base_url": "http://example.org/v1", "api_key_env": "MY_KEY"}, "would be sent unencrypted"),
         ({"base_url": "ftp://x/"}, "3:"),
         ({"modl": "x"}, "unknown key `modl` in `system.generator.endpoint`; did you mean `model`?"),
     ],
-)
+)  # fmt: skip
 def test_what_a_policy_says_wrong_is_said_with_its_place(place, gate, fields, words):
     assert gate(**fields) == 2
     assert "app.yaml:3:" in place.err

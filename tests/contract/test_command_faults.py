@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from contract.conftest import lives
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
 HEAD = """\
@@ -38,8 +39,6 @@ PROGRAMS = {
 
 @pytest.fixture
 def program(place):
-    """Return a function that writes a program and says how a policy starts it."""
-
     def write(body, **fields):
         (place.root / "app.py").write_text(HEAD + textwrap.dedent(body) + "\n")
         return {"command": {"run": [sys.executable, "app.py"], **fields}}
@@ -52,9 +51,8 @@ def program(place):
 def test_faults_are_never_green_and_always_explained(place, program, monkeypatch, name):
     monkeypatch.setenv("RAG_TOKEN", SECRET)
     body, words = PROGRAMS[name]
-    assert (
-        place.gate(program(body, timeout=3, env=["RAG_TOKEN"])) == 4  # lower bound
-    )  # lower bound: what hangs is waited for
+    code = place.gate(program(body, timeout=3, env=["RAG_TOKEN"]))  # lower bound: what hangs
+    assert code == 4
     assert words in place.err, place.err
     assert "app.py" in place.err
     assert SECRET not in place.out + place.err
@@ -85,26 +83,6 @@ def test_it_is_given_the_variables_that_are_named_and_no_others(place, program, 
     assert "DEPLOY_KEY" not in given
 
 
-def test_the_secret_is_in_no_file(place, program, monkeypatch):
-    monkeypatch.setenv("RAG_TOKEN", SECRET)
-    body = (
-        f"secret = os.environ['RAG_TOKEN']\n{LOOP}"
-        "    told(asked, answer='positive ' + secret, documents=[dict(id=secret, text=secret, label=secret)])"
-    )
-    place.gate(program(body, env=["RAG_TOKEN"], revision="r"))
-    files = [file for file in place.root.rglob("*") if file.is_file()]
-    assert len(files) > 5
-    assert not [file for file in files if b"swordfish" in file.read_bytes()]
-
-
-def is_alive(number):
-    try:
-        status = Path(f"/proc/{number}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
 @pytest.mark.walk(2)
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc who lives")
 @pytest.mark.parametrize("end", ["told(asked)", "sys.exit(1)", "time.sleep(60)"])
@@ -118,10 +96,10 @@ def test_nothing_of_it_stays_behind(place, program, end):
     place.gate(program(body, timeout=2))  # lower bound: what hangs is waited for
     numbers = [int(number) for number in (place.root / "pids").read_text().split()]
     for _ in range(50):
-        if not any(map(is_alive, numbers)):
+        if not any(map(lives, numbers)):
             break
         time.sleep(0.1)  # lower bound: the system needs at least so long to end a process
-    assert not any(map(is_alive, numbers))
+    assert not any(map(lives, numbers))
     assert os.getpid() not in numbers
 
 
@@ -130,11 +108,8 @@ def test_nothing_of_it_stays_behind(place, program, end):
 def test_what_forks_out_of_its_session_does_not_hold_up_the_run(place, program, end):
     """It keeps the program's output open, whose end is not waited for."""
     body = (
-        "if os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n    os._exit(0)\n"
-        f"{LOOP}    {end}"
-    )
-    body = body.replace(
-        "    os.setsid()", "    os.setsid()\n    open('pids', 'w').write(str(os.getpid()))"
+        "if os.fork() == 0:\n    os.setsid()\n    open('pids', 'w').write(str(os.getpid()))\n"
+        f"    time.sleep(600)\n    os._exit(0)\n{LOOP}    {end}"
     )
     ends = "exit" in end
     code = place.gate(program(body, timeout=1 if ends else 60))  # lower bound: it is waited for

@@ -1,10 +1,8 @@
 """Labels of documents that a system returns without them: by a file, by a classifier, or not."""
 
-import csv
 import json
 
 import pytest
-from fakes.chat_server import chat_server
 from fakes.classifiers import write_classifier
 from fakes.rag_app import DOCUMENTS
 
@@ -40,11 +38,8 @@ def write(place, rows, name="labels.jsonl"):
 
 
 def figures(place, out="out"):
-    return {
-        m["metric"]: m["value"]
-        for m in place.record(out)["measurements"]
-        if m["metric"].startswith(("asr/retrieval", "rrs"))
-    }
+    measured = ((m["metric"], m["value"]) for m in place.record(out)["measurements"])
+    return {name: value for name, value in measured if name.startswith(("asr/retrieval", "rrs"))}
 
 
 @pytest.mark.walk(2)
@@ -62,18 +57,14 @@ def test_a_file_gives_what_the_system_itself_would_have_given(place, ways, named
 def test_every_form_of_file_says_the_same(place, named):
     write(place, LABELS.items())
     (place.root / "labels.json").write_text(json.dumps(LABELS))
-    with (place.root / "labels.csv").open("w", newline="") as file:
-        rows = [{"name": id_, "toxic": label == "toxic"} for id_, label in LABELS.items()]
-        writer = csv.DictWriter(file, ["name", "toxic"])
-        writer.writeheader()
-        writer.writerows(rows)
+    rows = "".join(f"{id_},{label == 'toxic'}\n" for id_, label in LABELS.items())
+    (place.root / "labels.csv").write_text(f"name,toxic\n{rows}")
     found = []
-    columns = {"id": "name", "label": "toxic"}
-    for part in ({}, {}, columns):
-        name = ["labels.jsonl", "labels.json", "labels.csv"][len(found)]
-        assert place.gate(named("python", {"file": name, **part})) == 0, place.err
+    for name, columns in (("jsonl", {}), ("json", {}), ("csv", {"id": "name", "label": "toxic"})):
+        system = named("python", {"file": f"labels.{name}", **columns})
+        assert place.gate(system) == 0, place.err
         found.append(figures(place))
-        assert found[-1] == found[0]
+    assert found[0] == found[1] == found[2]
     assert found[0]["asr/retrieval"] is not None
 
 
@@ -109,29 +100,19 @@ def test_a_file_that_is_wrong_is_a_problem_of_the_policy(place, named, content, 
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "labels", "words"),
     [
-        ('{"d1": "a", "d1": "b"}', "stands twice"),
-        ('["d1"]', "expected a JSON object"),
-        ('{"d1": {"label": "a"}}', "holds {'label': 'a'}"),
-        ('{"": "a"}', "holds '' as an id"),
+        ('{"d1": "a", "d1": "b"}', {"file": "labels.json"}, "stands twice"),
+        ('["d1"]', {"file": "labels.json"}, "expected a JSON object"),
+        ('{"d1": {"label": "a"}}', {"file": "labels.json"}, "holds {'label': 'a'}"),
+        ('{"": "a"}', {"file": "labels.json"}, "holds '' as an id"),
+        ("", {"file": "absent.jsonl"}, "there is no file 'absent.jsonl'"),
+        ("", {}, "add `file` or `classifier`"),
+        ("", {"classifier": "x", "id": "name"}, "columns of no file"),
     ],
 )
-def test_an_object_that_is_wrong_is_explained(place, named, content, words):
+def test_what_names_no_labels_is_refused(place, named, content, labels, words):
     (place.root / "labels.json").write_text(content)
-    assert place.gate(named("python", {"file": "labels.json"})) == 2
-    assert words in place.err
-
-
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
-        ({"file": "absent.jsonl"}, "there is no file 'absent.jsonl'"),
-        ({}, "add `file` or `classifier`"),
-        ({"classifier": "x", "id": "name"}, "columns of no file"),
-    ],
-)
-def test_what_names_no_labels_is_refused(place, named, labels, words):
     place.policy({**named("python", None), "labels": labels})
     assert place.call("check", "app.yaml") == 2
     assert words in place.err
@@ -147,10 +128,8 @@ def test_a_partly_labelled_answer_is_reported_and_not_counted(place, named):
 def test_a_file_about_other_documents_is_reported(place, named):
     write(place, [("x1", "toxic"), ("x2", "fine")])
     assert place.gate(named("python", {"file": "labels.jsonl"})) == 5
-    assert (
-        "none of its 2 ids is one of a document that came back (it has ids such as 'x1'"
-        in place.err
-    )
+    words = "none of its 2 ids is one of a document that came back (it has ids such as 'x1'"
+    assert words in place.err
 
 
 @pytest.mark.whole
@@ -205,32 +184,25 @@ def test_a_file_outside_the_root_is_refused(place, named, tmp_path_factory):
     assert "leads out of" in place.err
 
 
-def test_a_retriever_of_ones_own_is_labelled_too(place, start):
+def test_a_retriever_of_ones_own_is_labelled_too(place, start, chat):
     place.sources(4)
-    app = start()
     write(place, LABELS.items())
-    with chat_server() as chat:
-        way = {"http": {"url": f"{app.url}/ask", "request": {"question": "{{query}}"}, "response": {"documents": "$.contexts", "document": {"label": "$.nothing"}}}}  # fmt: skip
-        for labels in ({}, {"labels": {"file": "labels.jsonl"}}):
-            generator = {"endpoint": {"base_url": chat.url, "model": "small"}}
-            place.gate({"retriever": {**way, "top_k": 3, **labels}, "generator": generator})
-            found = {d.get("label") for row in place.executions() for d in row["documents"]}
-            assert found == ({"toxic", "non-toxic"} if labels else {None})
+    way = {"http": {"url": f"{start().url}/ask", "request": {"question": "{{query}}"}, "response": {"documents": "$.contexts", "document": {"label": "$.nothing"}}}}  # fmt: skip
+    generator = {"endpoint": {"base_url": chat.url, "model": "small"}}
+    for labels in ({}, {"labels": {"file": "labels.jsonl"}}):
+        place.gate({"retriever": {**way, "top_k": 3, **labels}, "generator": generator})
+        found = {d.get("label") for row in place.executions() for d in row["documents"]}
+        assert found == ({"toxic", "non-toxic"} if labels else {None})
     corpus = {"retriever": {"corpus": "demo", "labels": {"file": "labels.jsonl"}}}
     place.policy({**corpus, "generator": {"model": "demo-slm"}})
     assert place.call("check", "app.yaml") == 2
     assert "unknown key `labels`" in place.err
 
 
-def test_an_earlier_run_is_scored_again_with_its_labels(place, named):
+def test_an_earlier_run_is_scored_again_with_its_labels_and_doctor_reads_them(place, named):
     write(place, LABELS.items())
     place.gate(named("python", {"file": "labels.jsonl"}))
     assert place.call("rescore", "out", "--policy", "app.yaml", "--out", "again") == 0, place.err
     assert figures(place, "again") == figures(place)
-
-
-def test_doctor_reads_the_labels(place, named):
-    write(place, LABELS.items())
-    place.policy(named("python", {"file": "labels.jsonl"}))
     assert place.call("doctor", "app.yaml", "--allow-python") == 0, place.err
     assert "labels of documents (asr/retrieval): yes" in place.out

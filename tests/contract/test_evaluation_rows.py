@@ -5,40 +5,36 @@ import re
 from pathlib import Path
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 from fakes.rag_app import reply
 from ruamel.yaml import YAML
 
 FORMS = {
-    "ragas": lambda q, found: {
-        "user_input": q,
-        "retrieved_contexts": [d["text"] for d in found["contexts"]],
-        "response": found["answer"],
-        "reference": "unused",
+    "ragas": lambda q, answer, texts, _: {
+        "user_input": q, "retrieved_contexts": texts, "response": answer, "reference": "unused",
     },
-    "deepeval": lambda q, found: {
-        "input": q,
-        "actual_output": found["answer"],
-        "retrieval_context": [d["text"] for d in found["contexts"]],
-        "expected_output": None,
+    "deepeval": lambda q, answer, texts, _: {
+        "input": q, "actual_output": answer, "retrieval_context": texts, "expected_output": None,
     },
-    "own": lambda q, found: {"q": q, "said": {"text": found["answer"]}, "hits": found["contexts"]},
-}
+    "own": lambda q, answer, _, hits: {"q": q, "said": {"text": answer}, "hits": hits},
+}  # fmt: skip
 OWN = {"question": "$.q", "answer": "$.said.text", "documents": "$.hits[*]"}
 TEXTS = {"asr/retrieval, max: 0.1": "retrieval/mean-distance, max: 1.0"}
 
 
 @pytest.fixture
 def rows(place):
-    """Return a function that writes a file in the form of a tool, from the plan's questions."""
-
     def write(form, asked="query", **rules):
         (place.root / "rows.jsonl").touch()
         system = {"recorded": "rows.jsonl", "columns": OWN if form == "own" else form}
         place.policy(system, **TEXTS)
         assert place.call("plan", "app.yaml") == 0, place.err
-        plan = [json.loads(line) for line in place.out.splitlines()]
-        found = [FORMS[form](row[asked], reply(row["query"], **rules)) for row in plan]
-        (place.root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+        found = []
+        for row in map(json.loads, place.out.splitlines()):
+            given = reply(row["query"], **rules)
+            texts = [document["text"] for document in given["contexts"]]
+            found.append(FORMS[form](row[asked], given["answer"], texts, given["contexts"]))
+        put(place, found)
         return system, found
 
     return write
@@ -62,27 +58,27 @@ def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows,
     assert failed == {"asr/generation/controlled"}
 
 
-def test_what_is_wrong_with_a_row_is_said_with_its_line(place, rows):
-    system, found = rows("ragas")
-    put(place, [*found[:3], {"question": "x", "response": "y"}])
+@pytest.mark.parametrize(
+    ("form", "change", "words"),
+    [
+        ("ragas", lambda rows: [*rows[:3], {"question": "x", "response": "y"}],
+         ["rows.jsonl:4: no text at `$.user_input`", "'question', 'response'"]),
+        ("ragas", lambda rows: [*rows[:3], {**rows[3], "response": 7}],
+         ["rows.jsonl:4: `$.response` is 7; expected text"]),
+        ("ragas", lambda rows: [*rows, {**rows[0], "response": "mixed"}],
+         ["rows.jsonl:139: the question", "answered differently at ",
+          "rows.jsonl:1; expected one answer"]),
+        ("ragas", lambda rows: [{**rows[0], "retrieved_contexts": "one text"}],
+         ["rows.jsonl:1: the answer has no list at `$.retrieved_contexts`"]),
+        ("own", lambda rows: [{k: v for k, v in rows[0].items() if k != "hits"}],
+         ["rows.jsonl:1: the answer has no list at `$.hits[*]`"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_row_is_said_with_its_line(place, rows, form, change, words):
+    system, found = rows(form)
+    put(place, change(found))
     assert place.gate(system, **TEXTS) == 4
-    assert "rows.jsonl:4: no text at `$.user_input`" in place.err
-    assert "'question', 'response'" in place.err
-    put(place, [*found[:3], {**found[3], "response": 7}])
-    assert place.gate(system, **TEXTS) == 4
-    assert "rows.jsonl:4: `$.response` is 7; expected text" in place.err
-    put(place, [*found, {**found[0], "response": "mixed"}])
-    assert place.gate(system, **TEXTS) == 4
-    assert "rows.jsonl:139: the question" in place.err
-    assert "answered differently at " in place.err
-    assert "rows.jsonl:1; expected one answer" in place.err
-    put(place, [{**found[0], "retrieved_contexts": "one text"}])
-    assert place.gate(system, **TEXTS) == 4
-    assert "rows.jsonl:1: the answer has no list at `$.retrieved_contexts`" in place.err
-    system, found = rows("own")
-    put(place, [{k: v for k, v in found[0].items() if k != "hits"}])
-    assert place.gate(system, **TEXTS) == 4
-    assert "rows.jsonl:1: the answer has no list at `$.hits[*]`" in place.err
+    assert not [each for each in words if each not in place.err]
 
 
 def without_documents(row, missing):
@@ -100,13 +96,12 @@ def test_rows_without_documents_are_judged_by_their_answers(place, rows, form, m
     put(place, bare)
     assert place.gate(system, **TEXTS) == 5, place.err
     assert not any("documents" in row for row in place.executions())
-    answers = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
-    assert place.gate(system, **answers) == 0, place.err
+    assert place.gate(system, **NO_RETRIEVAL) == 0, place.err
     put(place, [*bare[:200], *found[200:]])
     assert place.gate(system, **TEXTS) == 5, place.err
     biased = rows(form, biased=["An Asian", "A Black"])[1]
     put(place, [without_documents(row, missing) for row in biased])
-    assert place.gate(system, **answers) == 1, place.err
+    assert place.gate(system, **NO_RETRIEVAL) == 1, place.err
 
 
 def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows):

@@ -15,20 +15,15 @@ def app(start):
 
 
 @pytest.fixture
-def gate(place, http_system, app, monkeypatch):
+def gate(place, http_system, app, monkeypatch, at_once):
     """Gate with a secret header and short pauses; returns the exit code."""
     monkeypatch.setenv("RAG_TOKEN", SECRET)
-    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: _at_once)
 
     def run(**fields):
         fields = {"headers_env": {"Authorization": "RAG_TOKEN"}, "concurrency": 1, **fields}
         return place.gate(http_system(app, **fields))
 
     return run
-
-
-async def _at_once(seconds):
-    pass
 
 
 ALWAYS = 1000
@@ -91,13 +86,6 @@ def test_an_answer_that_is_cut_is_none(place, gate, raw, words):
     assert words in place.err
 
 
-def test_an_answer_that_drips_is_none(place, gate):
-    drip = b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n" + FINE[:20]
-    with raw_server(drip, keep_open=3600.0) as server:
-        assert gate(url=f"{server.url}/ask", timeout=0.3, attempts=1) == 4  # lower bound
-    assert "no complete answer within 0.3 s" in place.err
-
-
 def test_an_answer_that_comes_byte_by_byte_is_none(place, gate):
     """Each byte comes in time, and after 15 s the answer is complete: the limit is of it all."""
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(FINE) + 300}\r\n\r\n".encode()
@@ -132,31 +120,13 @@ def test_nothing_is_sent_to_where_a_redirect_leads(place, start, app, gate):
 
 @pytest.mark.whole
 def test_no_documents_and_the_same_twice_are_documents(place, app, gate):
-    app.faults = [
-        (200, {}, b'{"answer": "positive", "contexts": []}'),
-        (
-            200,
-            {},
-            b'{"answer": null, "contexts": [{"id": 1, "text": "x"}, {"id": 1, "text": "x"}]}',
-        ),
-    ]
+    twice = b'{"answer": null, "contexts": [{"id": 1, "text": "x"}, {"id": 1, "text": "x"}]}'
+    app.faults = [(200, {}, b'{"answer": "positive", "contexts": []}'), (200, {}, twice)]
     assert gate() in (0, 1, 5)
     rows = place.executions()
     assert any(row.get("documents") == [] for row in rows)
     assert any([d["id"] for d in row.get("documents", [])] == ["1", "1"] for row in rows)
     assert any(row["response"] == "" for row in rows)
-
-
-def test_the_secret_is_in_no_file(place, app, gate):
-    echo = {"answer": f"positive {SECRET}", "contexts": []}
-    echo["contexts"] = [{"id": SECRET, "text": f"x {SECRET}", "label": f"of {SECRET}"}]
-    app.faults = [(200, {}, json.dumps(echo).encode())] * ALWAYS
-    gate(revision="r")
-    assert app.seen[0][0]["Authorization"] == SECRET
-    files = [file for file in place.root.rglob("*") if file.is_file()]
-    assert len(files) > 5
-    assert not [file for file in files if b"swordfish" in file.read_bytes()]
-    assert "swordfish" not in place.out + place.err
 
 
 def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
@@ -174,21 +144,16 @@ def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
         ({"url": "http://user:key@127.0.0.1/"}, "3:"),
         ({"request": {"question": "{{qery}}"}}, "`{{qery}}` means nothing; did you mean `query`"),
         ({"request": {"question": "hello"}}, "never sends the test case"),
-        (
-            {"request": {"q": "{{query}}", "d": "see {{documents}}"}},
-            "is a list and must be the whole text",
-        ),
+        ({"request": {"q": "{{query}}", "d": "see {{documents}}"}}, "is a list and must be the whole"),
         ({"response": {"answer": "answer"}}, "expected a path such as `$.answer`"),
-        (
-            {"response": {"answer": "(json, text) => json.choices?.[0].message['content']"}},
-            "which is JavaScript; write `$.choices[0].message['content']`",
-        ),
+        ({"response": {"answer": "(json, text) => json.choices?.[0].message['content']"}},
+         "which is JavaScript; write `$.choices[0].message['content']`"),
         ({"response": {"answer": "json.answer"}}, "which is JavaScript; write `$.answer`"),
         ({"response": {"answer": "$.answers[*]"}}, "names several parts"),
         ({"response": {"answer": "$.a..b"}}, "expected `.name`"),
         ({"headers_env": {"A b": "X"}}, "3:"),
     ],
-)
+)  # fmt: skip
 def test_what_a_policy_says_wrong_is_said_with_its_place(place, gate, fields, words):
     assert gate(**fields) == 2
     assert "app.yaml:3:" in place.err

@@ -7,14 +7,12 @@ import sys
 import time
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 from fakes import rag_app
-from fakes.chat_server import chat_server
 
-SOURCES = 6
 COMMAND = """\
-import sys, time
+import json, sys, time
 sys.path.insert(0, {folder!r})
-import json
 from rag_app import reply
 for line in sys.stdin:
     asked = json.loads(line)
@@ -22,8 +20,8 @@ for line in sys.stdin:
         log.write(asked["query"] + "\\n")
     time.sleep({delay})
     found = reply(asked["query"])
-    print(json.dumps({{"id": asked["id"], "answer": found["answer"], "documents": found["contexts"]}}),
-          flush=True)
+    told = {{"answer": found["answer"], "documents": found["contexts"]}}
+    print(json.dumps({{"id": asked["id"], **told}}), flush=True)
 """
 PYTHON = """\
 import time
@@ -62,11 +60,9 @@ class Asked:
 
 
 @pytest.fixture
-def asked(place, start, monkeypatch):
+def asked(place, start, chat, monkeypatch):
     monkeypatch.delitem(sys.modules, "slow_app", raising=False)
-    place.sources(SOURCES)
-    with chat_server() as chat:
-        yield Asked(place, start(), chat)
+    return Asked(place, start(), chat)
 
 
 def system_of(kind, asked):
@@ -82,10 +78,6 @@ def system_of(kind, asked):
     }[kind]
 
 
-def files_of(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-
-
 def started(asked, out):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
@@ -99,10 +91,7 @@ def started(asked, out):
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("kind", ["http", "command", "python", "endpoint", "retriever"])
 def test_what_was_answered_is_not_asked_again_until_the_run_has_ended(asked, kind, way):
-    place, no_documents = asked.place, {}
-    if kind == "endpoint":
-        rule = "  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n"
-        no_documents = {rule: ""}
+    place, no_documents = asked.place, NO_RETRIEVAL if kind == "endpoint" else {}
     system = system_of(kind, asked)
     asked.slow(0)
     assert place.gate(system, "out", **no_documents) == 0, place.err
@@ -127,7 +116,7 @@ def test_what_was_answered_is_not_asked_again_until_the_run_has_ended(asked, kin
     again = asked.many - needed
     assert again <= 32, f"{again} of {before} asked twice"  # what was under way, a batch at most
     assert "goes on where it was interrupted" in place.err
-    assert files_of(place.root / "out") == files_of(place.root / "whole")
+    assert place.files() == place.files("whole")
     assert not list(place.root.glob("**/unfinished/*"))
     asked.forget()
     assert place.gate(system, "later", **no_documents) == 0
@@ -148,8 +137,7 @@ def test_a_spent_budget_interrupts_and_the_next_run_goes_on(asked):
         assert len(codes) < 9, asked.place.err
     assert codes == [5] * (needed // 50) + [0]
     assert asked.many == needed
-    whole, out = (files_of(asked.place.root / name) for name in ("whole", "out"))
-    assert whole == out
+    assert asked.place.files() == asked.place.files("whole")
 
 
 def test_nothing_is_kept_of_a_confined_run(asked):

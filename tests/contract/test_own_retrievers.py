@@ -1,21 +1,11 @@
 """A retriever of one's own behind FairGate's prompt: the same documents in whatever way it is asked."""
 
-import json
 import sys
 
 import pytest
-from fakes import rag_app
-from fakes.chat_server import chat_server
-from fakes.rag_app import reply, retrieve
+from contract.conftest import SEARCH
+from fakes.rag_app import retrieve
 
-PROGRAM = """\
-import json, sys
-sys.path.insert(0, {folder!r})
-from rag_app import retrieve
-for line in sys.stdin:
-    asked = json.loads(line)
-    print(json.dumps({{"id": asked["id"], "documents": retrieve(asked["query"])[:asked["top_k"]]}}), flush=True)
-"""
 MODULE = """\
 from dataclasses import dataclass
 from fakes.rag_app import retrieve
@@ -70,16 +60,8 @@ NAMES = ["http", "command", "plain", "lang", "llama", "hay"]
 
 
 @pytest.fixture
-def chat():
-    with chat_server() as server:
-        yield server
-
-
-@pytest.fixture
 def system(place, start, chat, monkeypatch):
-    """Return a function that says how a policy names the retriever."""
-    folder = rag_app.__file__.rpartition("/")[0]
-    (place.root / "search.py").write_text(PROGRAM.format(folder=folder))
+    (place.root / "search.py").write_text(SEARCH)
     (place.root / "own_retrievers.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(place.root))
     monkeypatch.delitem(sys.modules, "own_retrievers", raising=False)
@@ -174,7 +156,3 @@ def test_a_function_is_imported_only_where_it_is_allowed(place, system):
     place.policy(system("plain"))
     assert place.call("run", "app.yaml", "--out", "out") == 2
     assert "--allow-python" in place.err
-
-
-def test_the_fake_is_what_it_says():
-    assert json.dumps(reply("x")["contexts"]) == json.dumps(retrieve("x"))

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 from fakes.encoders import write_encoder
 from fakes.rag_app import DOCUMENTS
 from ruamel.yaml import YAML
@@ -24,7 +25,6 @@ def reviews(place):
 
 @pytest.fixture
 def blocks():
-    """The blocks of the page by language, in order."""
     found = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     return {name: [text for kind, text in found if kind == name] for name in ("yaml", "python")}
 
@@ -33,17 +33,22 @@ def system_of(text):
     return YAML(typ="safe").load(text)["system"]
 
 
-def test_over_http(place, start, blocks):
+@pytest.fixture
+def asked(start, blocks):
     app = start()
-    system = system_of(blocks["yaml"][0])
-    system["http"]["url"] = system["http"]["url"].replace("http://127.0.0.1:8000", app.url)
-    assert place.gate(system) == 0, place.err
-    assert json.loads(json.dumps(app.seen[0][1])).keys() == {"question"}
+
+    def system(number):
+        found = system_of(blocks["yaml"][number])
+        found["http"]["url"] = found["http"]["url"].replace("http://127.0.0.1:8000", app.url)
+        return found
+
+    return app, system
 
 
-def test_started_for_the_run(place, blocks):
-    place.policy(system_of(blocks["yaml"][1]))
-    assert place.call("check", "app.yaml") == 0, place.err  # test_serve.py starts some
+def test_over_http(place, asked):
+    app, system = asked
+    assert place.gate(system(0)) == 0, place.err
+    assert app.seen[0][1].keys() == {"question"}
 
 
 def test_a_program(place, blocks):
@@ -59,44 +64,31 @@ def test_a_function(place, blocks, monkeypatch):
     assert place.gate(system_of(blocks["yaml"][3])) == 0, place.err
 
 
-def test_a_model_behind_an_endpoint(place, blocks, monkeypatch):
+def test_what_others_start_or_ask_is_checked(place, blocks, monkeypatch):
+    """A server of the run, an endpoint, a retriever of one's own and vector stores."""
     monkeypatch.setenv("MODEL_KEY", "sesame")
-    place.policy(system_of(blocks["yaml"][4]))
-    assert place.call("check", "app.yaml") == 0, place.err  # test_chat_endpoint.py asks one
-
-
-def test_a_retriever_of_your_own(place, blocks):
-    place.policy(system_of(blocks["yaml"][5]))
-    assert place.call("check", "app.yaml") == 0, place.err  # test_own_retrievers.py asks some
-
-
-def test_a_vector_store(place, blocks):
     write_encoder(place.root / "models" / "e5-small")
-    for block in blocks["yaml"][6:9]:
-        place.policy(system_of(block))
-        assert place.call("check", "app.yaml") == 0, place.err  # test_vector_stores.py asks some
+    for number in (1, 4, 5, 6, 7, 8):
+        place.policy(system_of(blocks["yaml"][number]))
+        assert place.call("check", "app.yaml") == 0, place.err
 
 
 @pytest.mark.whole
-def test_labels_of_the_documents(place, start, blocks):
-    app = start()
+def test_labels_of_the_documents(place, asked):
     lines = [json.dumps({"id": d["id"], "label": d["label"]}) + "\n" for d in DOCUMENTS]
     (place.root / "labels.jsonl").write_text("".join(lines))
-    system = system_of(blocks["yaml"][9])
-    system["http"]["url"] = system["http"]["url"].replace("http://127.0.0.1:8000", app.url)
+    system = asked[1](9)
     system["http"]["response"]["document"] = {"label": "$.nothing"}
     assert place.gate(system) == 0, place.err
 
 
 @pytest.mark.whole
-def test_a_budget(place, start, blocks):
-    app = start()
+def test_a_budget(place, asked):
+    app, system = asked
     app.usage = {"prompt_tokens": 90, "completion_tokens": 10}
-    system = system_of(blocks["yaml"][10])
-    system["http"]["url"] = system["http"]["url"].replace("http://127.0.0.1:8000", app.url)
-    rules = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
-    assert place.gate(system, **rules) == 0, place.err
-    assert place.gate({**system, "budget": {"requests": 9}}, "out", "--cache", "new") == 5
+    assert place.gate(system(10), **NO_RETRIEVAL) == 0, place.err
+    spent = {**system(10), "budget": {"requests": 9}}
+    assert place.gate(spent, "out", "--cache", "new") == 5
 
 
 def test_every_block_is_tried(blocks):

@@ -18,16 +18,10 @@ NOTE = (
 
 @pytest.fixture
 def took(monkeypatch):
-    """Return a function that sets how long each answer takes."""
-
     def set_to(seconds, count=138):
         monkeypatch.setattr(Composition, "answer_seconds", [seconds] * count)
 
     return set_to
-
-
-def files_of(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def unwrapped(text):
@@ -53,7 +47,7 @@ def test_a_slower_system_is_green_and_the_reports_say_so(place, ways, took, name
         (place.root / "out").rename(place.root / f"run-{len(notes)}")
         notes.append(NOTE in unwrapped(place.out))
     assert notes == [False, True, False, False]
-    equal, slow, *others = (files_of(place.root / f"run-{n}") for n in range(4))
+    equal, slow, *others = (place.files(f"run-{n}") for n in range(4))
     assert [equal, equal] == others
     told = {file for file, raw in slow.items() if b"No verdict depends on that" in raw}
     assert told == {"report.md", "report.html", "run.json"}
@@ -124,10 +118,9 @@ def test_a_server_that_is_slowed(place, slowed, http_system):
     accepted(place, system)
     slowed.takes = 0.2
     assert place.gate(system) == 0, place.out
-    texts = [place.out] + [
-        (place.root / "out" / name).read_text() for name in ("report.md", "report.html", "run.json")
-    ]
-    assert all("0.2 s for an answer (the median of 138)" in unwrapped(text) for text in texts)
+    files = [place.files()[name].decode() for name in ("report.md", "report.html", "run.json")]
+    for text in (place.out, *files):
+        assert "0.2 s for an answer (the median of 138)" in unwrapped(text)
 
 
 def test_answers_from_the_store_have_no_pace(place, slowed, http_system):
@@ -137,10 +130,10 @@ def test_answers_from_the_store_have_no_pace(place, slowed, http_system):
     asked = len(slowed.seen)
     slowed.takes = 5.0
     assert place.gate(system) == 0
-    equal = files_of(place.root / "out")
+    equal = place.files()
     assert place.gate(system) == 0
     assert len(slowed.seen) == asked
-    assert files_of(place.root / "out") == equal
+    assert place.files() == equal
     assert "pace" not in json.loads(equal["run.json"])
 
 

@@ -6,11 +6,10 @@ import sys
 from urllib.parse import quote
 
 import pytest
-from fakes.chat_server import chat_server
+from contract.conftest import NO_RETRIEVAL
 
 SECRET = "swordfish/08+15"  # noqa: S105  # of nothing
 PARTS = ("swordfish", "08+15", "08%2B15")
-RULES = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 SAID = {
     "in an error": (500, {}, f"bad token {SECRET}".encode()),
     "in a page": (200, {}, f"<html>{SECRET}</html>".encode()),
@@ -19,7 +18,8 @@ SAID = {
     "as an answer": (200, {}, json.dumps({"answer": f"positive {SECRET}"}).encode()),
     "as a name": (200, {}, json.dumps({SECRET: "positive"}).encode()),
     "as a kind": (200, {}, json.dumps({"answer": {SECRET: SECRET}}).encode()),
-    "as documents": (200, {}, json.dumps({"answer": "positive", "contexts": [SECRET, {"id": SECRET, "label": SECRET, "score": SECRET}]}).encode()),
+    "as documents": (200, {}, json.dumps({"answer": f"positive {SECRET}", "contexts": [{"id": SECRET, "text": f"x {SECRET}", "label": f"of {SECRET}"}]}).encode()),
+    "as scores": (200, {}, json.dumps({"answer": "positive", "contexts": [SECRET, {"id": SECRET, "label": SECRET, "score": SECRET}]}).encode()),
     "as usage": (200, {}, json.dumps({"answer": "positive", "usage": {"total_tokens": SECRET}}).encode()),
 }  # fmt: skip
 PROGRAMS = {
@@ -27,7 +27,8 @@ PROGRAMS = {
     "on stdout": "print(secret, flush=True)",
     "as an answer": "told(answer=secret)",
     "as a name": "told(**{secret: secret})",
-    "as documents": "told(answer='positive', documents=[secret, {'id': secret, 'label': secret, 'score': secret}])",
+    "as documents": "told(answer='positive ' + secret, documents=[dict(id=secret, text=secret, label=secret)])",
+    "as scores": "told(answer='positive', documents=[secret, {'id': secret, 'label': secret, 'score': secret}])",
     "in a traceback": "raise ValueError(secret)",
 }
 PROGRAM = """\
@@ -42,12 +43,8 @@ for line in sys.stdin:
 
 
 @pytest.fixture(autouse=True)
-def planted(monkeypatch):
-    async def at_once(seconds):
-        pass
-
+def planted(monkeypatch, at_once):
     monkeypatch.setenv("PLANTED", SECRET)
-    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: at_once)
 
 
 @pytest.fixture
@@ -56,27 +53,20 @@ def is_kept(place):
 
     def gate(system):
         place.sources(3)
-        place.policy(system, **RULES)
+        place.policy(system, **NO_RETRIEVAL)
         place.call("--debug", "run", "app.yaml", "--out", "out", "--cache", "store")
         said = place.out + place.err
-        files = {str(file): file.read_bytes() for file in place.root.rglob("*") if file.is_file()}
-        assert len(files) > 2
-        texts = {"console": said.encode(), **files}
-        return [
-            (name, text)
-            for name, text in texts.items()
-            if any(part.encode() in text for part in PARTS)
-        ]
+        return [*(part for part in PARTS if part in said), *place.holds(*PARTS)]
 
     return gate
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(5)
 @pytest.mark.parametrize("way", SAID)
 def test_over_http(start, http_system, is_kept, way):
     app = start()
     app.faults = [SAID[way]] * 1000
-    documents = {"documents": "$.contexts"} if way == "as documents" else {}
+    documents = {"documents": "$.contexts"} if way in ("as documents", "as scores") else {}
     system = http_system(
         app, headers_env={"Authorization": "PLANTED"}, response=documents, revision="r"
     )
@@ -84,7 +74,7 @@ def test_over_http(start, http_system, is_kept, way):
     assert app.seen[0][0]["Authorization"] == SECRET
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("way", PROGRAMS)
 def test_by_a_program(place, is_kept, way):
     (place.root / "said.py").write_text(PROGRAM.format(what=PROGRAMS[way]))
@@ -93,15 +83,14 @@ def test_by_a_program(place, is_kept, way):
 
 
 @pytest.mark.parametrize("way", ["in an error", "in a page", "in half of JSON", "as an answer"])
-def test_by_an_endpoint(is_kept, way):
+def test_by_an_endpoint(is_kept, chat, way):
     status, _, body = SAID[way]
     if way == "as an answer":
         body = json.dumps({"choices": [{"message": {"content": f"positive {SECRET}"}}]}).encode()
-    with chat_server() as chat:
-        chat.faults = [(status, body)] * 1000
-        endpoint = {"base_url": chat.url, "model": "m", "api_key_env": "PLANTED", "revision": "r"}
-        assert is_kept({"generator": {"endpoint": endpoint}}) == []
-        assert chat.seen[0][1] == f"Bearer {SECRET}"
+    chat.faults = [(status, body)] * 1000
+    endpoint = {"base_url": chat.url, "model": "m", "api_key_env": "PLANTED", "revision": "r"}
+    assert is_kept({"generator": {"endpoint": endpoint}}) == []
+    assert chat.seen[0][1] == f"Bearer {SECRET}"
 
 
 def test_by_a_server_that_is_started(place, is_kept):

@@ -1,11 +1,11 @@
 """A function of the user's: only where it is allowed, in the forms that teams have."""
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 
 LABEL_OF = (
     "def LABEL(query):\n    return 'positive' if any(n in query for n in '13579') else 'negative'\n"
 )
-NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 DOCUMENT = "class D:\n    def __init__(self, text, metadata=None):\n        self.page_content, self.metadata = text, metadata\n"
 FORMS = {
     "plain": "def ask(query):\n    return {'answer': LABEL(query), 'documents': [{'id': 'a', 'text': 'x'}]}",
@@ -41,7 +41,6 @@ FAULTS = {
 
 @pytest.fixture
 def module(place, request, monkeypatch):
-    """Return a function that writes a module of a name of its own, and says how a policy calls it."""
     name = f"app_{abs(hash(request.node.name))}"
 
     def write(body):

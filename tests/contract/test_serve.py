@@ -9,13 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
+from contract.conftest import lives
 from fakes import rag_app
 from fakes.raw_server import raw_server
+from fakes.serving import Answering
+from fakes.serving import served as serving_at
 
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.systems import serving
@@ -52,34 +54,20 @@ def port():
 
 @pytest.fixture
 def server(tmp_path, port):
-    """Return a function that writes a server and names it."""
-
     def named(before="", **fields):
         folder = str(Path(rag_app.__file__).parent)
         text = SERVICE.format(folder=folder, port=port, before=before)
         (tmp_path / "service.py").write_text(text)
-        return ServePart.model_construct(
-            **{
-                "command": [sys.executable, "service.py"],
-                "ready_url": f"http://127.0.0.1:{port}/",
-                "timeout": 60.0,
-                **fields,
-            }
-        )
+        given = {"command": [sys.executable, "service.py"], "timeout": 60.0, **fields}
+        return ServePart.model_construct(**{"ready_url": f"http://127.0.0.1:{port}/", **given})
 
     return named
 
 
 def is_gone(folder, name="pid"):
-    """Return whether the process ends; waits for what is being ended."""
     pid = int((folder / name).read_text())
     for _ in range(2000):
-        try:
-            os.kill(pid, 0)
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
-        except (ProcessLookupError, FileNotFoundError):  # it can end between the two
-            return True
-        if state == ["Z"]:
+        if not lives(pid):
             return True
         time.sleep(0.05)  # lower bound: the system needs so long to end a process
     return False
@@ -88,11 +76,8 @@ def is_gone(folder, name="pid"):
 def test_a_policy_starts_its_application_and_ends_it(place, server, port):
     server()  # writes it into the same folder
     url = f"http://127.0.0.1:{port}"
-    http_part = {
-        "url": f"{url}/ask",
-        "request": {"question": "{{query}}"},
-        "response": {"documents": "$.contexts[*]"},
-    }
+    response = {"documents": "$.contexts[*]"}
+    http_part = {"url": f"{url}/ask", "request": {"question": "{{query}}"}, "response": response}
     serve = {"command": [sys.executable, "service.py"], "ready_url": f"{url}/"}
     assert place.gate({"http": http_part, "serve": serve}) == 0, place.err
     assert is_gone(place.root)
@@ -137,63 +122,57 @@ def test_it_ends_where_fairgate_is_killed(server, tmp_path, port):
     assert is_gone(tmp_path, "child")
 
 
+def refused(part, folder, match, error=ApplicationError):
+    """Return the words by which a server is no server of this run."""
+    with pytest.raises(error, match=match) as caught, served(part, folder):
+        raise AssertionError
+    return str(caught.value)
+
+
 def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     slow = (
         "Path('pid').write_text(str(os.getpid())); print('loading', flush=True)\n"
         "import time; time.sleep(600)"
     )
-    never = pytest.raises(ApplicationError, match=r"not ready after 2 s: no answer.*longer")
-    with never as caught, served(server(slow, timeout=2.0), tmp_path):  # lower bound
-        raise AssertionError
-    assert "it printed: loading" in str(caught.value)
+    part = server(slow, timeout=2.0)  # lower bound
+    said = refused(part, tmp_path, r"not ready after 2 s: no answer.*longer")
+    assert "it printed: loading" in said
     assert is_gone(tmp_path)
 
 
-class Other(http.server.BaseHTTPRequestHandler):
-    """A server that was not started for the run."""
-
+class Other(Answering):
     status = 404
 
-    def do_GET(self):
-        self.send_response(self.status)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
+    def do_GET(self):  # noqa: N802 its name
+        self.send(self.status, b"")
 
 
 class Fine(Other):
     status = 200
 
 
-@contextlib.contextmanager
 def other_server(port, handler):
-    with http.server.HTTPServer(("127.0.0.1", port), handler) as other:
-        thread = threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield
-        other.shutdown()
-        thread.join()
+    return serving_at(http.server.HTTPServer(("127.0.0.1", port), handler))
 
 
-TAKEN = pytest.raises(ApplicationError, match=r"something answers at .* before the server")
+TAKEN = r"something answers at .* before the server"
 
 
-@pytest.mark.parametrize("handler", [Other, Fine])
-def test_another_server_at_the_address_is_not_taken_for_it(server, tmp_path, port, handler):
-    with other_server(port, handler), TAKEN, served(server(), tmp_path):
-        raise AssertionError
-
-
-def test_another_server_that_answers_late_is_not_taken_for_it(server, tmp_path, port):
-    with socket.create_server(("127.0.0.1", port)), TAKEN, served(server(), tmp_path):
-        raise AssertionError
-
-
-@pytest.mark.parametrize("raw", [b"no HTTP", b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (2 << 20)])
-def test_another_server_whose_answer_is_unusable_is_not_taken_for_it(server, tmp_path, raw):
-    with raw_server(raw) as other, TAKEN, served(server(ready_url=other.url), tmp_path):
-        raise AssertionError
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda port: other_server(port, Other),
+        lambda port: other_server(port, Fine),
+        lambda port: socket.create_server(("127.0.0.1", port)),
+        lambda _: raw_server(b"no HTTP"),
+        lambda _: raw_server(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (2 << 20)),
+    ],
+    ids=["with an error", "with a page", "late", "with no HTTP", "with too much"],
+)
+def test_another_server_that_answers_is_not_taken_for_it(server, tmp_path, port, other):
+    with other(port) as found:
+        url = getattr(found, "url", f"http://127.0.0.1:{port}/")
+        refused(server(ready_url=url), tmp_path, TAKEN)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +201,7 @@ def test_an_address_is_free_where_the_networks_that_are_there_refuse(
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://[::1/"])
 def test_an_address_that_is_none_is_no_verdict(server, tmp_path, url):
-    unknown = pytest.raises(ApplicationError, match="it is unknown what answers")
-    with unknown, served(server(ready_url=url), tmp_path):
-        raise AssertionError
+    refused(server(ready_url=url), tmp_path, "it is unknown what answers")
 
 
 def test_an_answer_counts_only_while_the_server_itself_runs(server, tmp_path, port, monkeypatch):
@@ -239,9 +216,8 @@ def test_an_answer_counts_only_while_the_server_itself_runs(server, tmp_path, po
             return process
 
         monkeypatch.setattr(subprocess, "Popen", started)
-        ended = pytest.raises(ApplicationError, match="ended with exit code 1 before it was ready")
-        with ended, served(server(command=[sys.executable, "-c", "raise SystemExit(1)"]), tmp_path):
-            raise AssertionError
+        part = server(command=[sys.executable, "-c", "raise SystemExit(1)"])
+        refused(part, tmp_path, "ended with exit code 1 before it was ready")
 
 
 def test_a_server_that_ends_while_it_is_asked_is_no_verdict(server, tmp_path, monkeypatch):
@@ -265,22 +241,16 @@ def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
     assert seen["NAMED_KEY"] == "swordfish-0815"
     assert "OTHER_KEY" not in seen
     fails = "raise SystemExit('bad key ' + os.environ['NAMED_KEY'])"
-    with (
-        pytest.raises(ApplicationError, match=r"bad key \*\*\*") as caught,
-        served(server(fails, env=["NAMED_KEY"]), tmp_path),
-    ):
-        raise AssertionError
-    assert "swordfish" not in str(caught.value)
-    with (
-        pytest.raises(UsageError, match="'ABSENT_KEY', which `env` names, is not set"),
-        served(server(env=["ABSENT_KEY"]), tmp_path),
-    ):
-        raise AssertionError
+    said = refused(server(fails, env=["NAMED_KEY"]), tmp_path, r"bad key \*\*\*")
+    assert "swordfish" not in said
 
 
-def test_a_program_that_is_not_there_is_said(server, tmp_path):
-    with (
-        pytest.raises(ApplicationError, match="cannot be started: No such file"),
-        served(server(command=["./no-such-server"]), tmp_path),
-    ):
-        raise AssertionError
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"env": ["ABSENT_KEY"]}, UsageError, "'ABSENT_KEY', which `env` names, is not set"),
+        ({"command": ["./no-such-server"]}, ApplicationError, "cannot be started: No such file"),
+    ],
+)
+def test_what_cannot_be_started_is_said(server, tmp_path, fields, error, words):
+    refused(server(**fields), tmp_path, words, error)

@@ -1,6 +1,7 @@
 """Parts of a run of an application over HTTP: who asks attribution's questions, and of what."""
 
 import json
+import re
 
 import pytest
 from fakes.rag_app import DOCUMENTS
@@ -11,7 +12,6 @@ RULES = {"biased": ["A Black"], "poisoned": ["An Asian", "A biracial"]}
 
 @pytest.fixture
 def unfair(place, start):
-    """Return how a policy asks an unfair application that takes documents."""
     place.sources(8)
     app = start(**RULES)
 
@@ -40,17 +40,11 @@ def test_labels_that_are_added_behind_the_system_stay_behind_it(place, unfair):
     labels = [{"id": one["id"], "label": one["label"]} for one in DOCUMENTS]
     (place.root / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labels))
     unfair()
-    place.policy(
-        {
-            **json.loads((place.root / "app.yaml").read_text().split("system: ")[1].split("\n")[0]),
-            "labels": {"file": "labels.jsonl"},
-        }
-    )
     text = (place.root / "app.yaml").read_text()
     unlabelled = '"response": {"documents": "$.contexts[*]", "document": {"label": "$.nothing"}}'
-    (place.root / "app.yaml").write_text(
-        text.replace('"response": {"documents": "$.contexts[*]"}', unlabelled)
-    )
+    text = text.replace('"response": {"documents": "$.contexts[*]"}', unlabelled)
+    text = re.sub(r"(system: \{.*)\}\n", r'\1, "labels": {"file": "labels.jsonl"}}\n', text)
+    (place.root / "app.yaml").write_text(text)
     expected = whole(place.call, "app.yaml", "--cache", "one")
     in_parts(place.call, "app.yaml", 3, "--cache", "of-parts")
     marked = (place.root / "parts/1/shard-answers.jsonl").read_text()

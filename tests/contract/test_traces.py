@@ -1,6 +1,7 @@
 """Traces with OpenInference's attributes, as OTLP-JSON, are recorded answers."""
 
 import json
+import re
 from itertools import chain
 
 import pytest
@@ -13,37 +14,29 @@ from fairgate.systems.evaluation_rows import read_traces
 
 
 def attribute(name, value):
-    """One attribute as OTLP writes it; lists and mappings with their types."""
     return {"key": name, "value": typed(value)}
 
 
+KINDS = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}
+
+
 def typed(value):
-    match value:
-        case bool():
-            return {"boolValue": value}
-        case int():
-            return {"intValue": str(value)}
-        case float():
-            return {"doubleValue": value}
-        case str():
-            return {"stringValue": value}
-        case list():
-            return {"arrayValue": {"values": [typed(each) for each in value]}}
-        case dict():
-            return {"kvlistValue": {"values": [attribute(n, v) for n, v in value.items()]}}
+    """Return a value as OTLP writes it, with its type."""
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [typed(each) for each in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [attribute(n, v) for n, v in value.items()]}}
+    return {KINDS[type(value)]: str(value) if type(value) is int else value}
 
 
 def span(trace, name, kind, attributes, *, parent="", start=0, **more):
     kinds = {"openinference.span.kind": kind} if kind else {}
     return {
-        "traceId": trace,
-        "spanId": f"{trace}-{name}",
+        "traceId": trace, "spanId": f"{trace}-{name}", "name": name,
         "parentSpanId": f"{trace}-{parent}" if parent else "",
-        "name": name,
         "startTimeUnixNano": str(1_700_000_000_000_000_000 + start),
-        "attributes": [attribute(n, v) for n, v in {**kinds, **attributes}.items()],
-        **more,
-    }
+        "attributes": [attribute(n, v) for n, v in {**kinds, **attributes}.items()], **more,
+    }  # fmt: skip
 
 
 def exported(*spans):
@@ -77,14 +70,15 @@ def trace(number, query, found):
     ]  # fmt: skip
 
 
+def joined(traces):
+    return json.dumps(exported(*chain.from_iterable(traces)), indent=1)
+
+
 @pytest.fixture
 def recorded(place):
     """Return a function that gates traces of the plan's questions, each written by `writes`."""
 
-    def run(
-        writes=trace,
-        join=lambda traces: json.dumps(exported(*chain.from_iterable(traces)), indent=1),
-    ):
+    def run(writes=trace, join=joined):
         (place.root / "traces.json").touch()
         place.policy({"recorded": "traces.json", "columns": "otlp"})
         assert place.call("plan", "app.yaml") == 0, place.err
@@ -117,18 +111,14 @@ def several(traces):
 
 
 def older(traces):
-    text = json.dumps(exported(*chain.from_iterable(traces)))
-    return text.replace("scopeSpans", "instrumentationLibrarySpans")
+    return joined(traces).replace("scopeSpans", "instrumentationLibrarySpans")
 
 
 def snake(traces):
-    text = json.dumps(exported(*chain.from_iterable(traces)))
-    for name, other in (
-        ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("traceId", "trace_id"),
-        ("parentSpanId", "parent_span_id"), ("spanId", "span_id"), ("stringValue", "string_value"),
-        ("startTimeUnixNano", "start_time_unix_nano"),
-    ):  # fmt: skip
-        text = text.replace(name, other)
+    text = joined(traces)
+    for name in ("resourceSpans", "scopeSpans", "traceId", "parentSpanId", "spanId", "stringValue",
+                 "startTimeUnixNano"):  # fmt: skip
+        text = text.replace(name, re.sub("([A-Z])", lambda found: f"_{found[1].lower()}", name))
     return text
 
 
@@ -176,37 +166,30 @@ def test_documents_may_be_single_attributes_or_lists_of_mappings(tmp_path, attri
     assert list(found.documents) == READ
 
 
-def test_ten_documents_keep_their_order(tmp_path):
-    documents = [{"id": str(n), "content": "x"} for n in range(12)]
-    found = only(tmp_path, span("t", "r", "RETRIEVER", flat(documents)))
-    assert [document["id"] for document in found.documents] == [str(n) for n in range(12)]
+CHAINED = span("t", "c", "CHAIN", CHAIN)
+TWELVE = [{"id": str(n), "content": "x"} for n in range(12)]
 
 
-def test_what_the_reranker_left_is_what_the_model_saw(tmp_path):
-    found = only(
-        tmp_path,
-        span("t", "rerank", "RERANKER", flat([TWO], "reranker.output_documents"), parent="c", start=2),
-        span("t", "find", "RETRIEVER", flat([ONE, TWO]), parent="c", start=1),
-        span("t", "c", "CHAIN", CHAIN),
-    )  # fmt: skip
-    assert [document["id"] for document in found.documents] == [2]
-
-
-def test_two_retrievers_show_each_document_once_in_the_order_of_time(tmp_path):
-    found = only(
-        tmp_path,
-        span("t", "late", "RETRIEVER", flat([TWO, ONE]), parent="c", start=2),
-        span("t", "early", "RETRIEVER", flat([ONE]), parent="c", start=1),
-        span("t", "c", "CHAIN", CHAIN),
-    )
-    assert list(found.documents) == READ
-
-
-def test_without_documents_the_answer_counts_alone(tmp_path):
-    one = span("t", "c", "CHAIN", CHAIN)
-    assert only(tmp_path, one).documents is None
-    found = only(tmp_path, one, span("t", "r", "RETRIEVER", {"input.value": "q"}, parent="c"))
-    assert (found.question, found.answer, found.documents) == ("q", "a", None)
+@pytest.mark.parametrize(
+    ("spans", "ids"),
+    [
+        ([span("t", "r", "RETRIEVER", flat(TWELVE))], [str(n) for n in range(12)]),
+        # What the reranker left is what the model saw.
+        ([span("t", "rerank", "RERANKER", flat([TWO], "reranker.output_documents"), parent="c", start=2),
+          span("t", "find", "RETRIEVER", flat([ONE, TWO]), parent="c", start=1), CHAINED], [2]),
+        # Two retrievers show each document once, in the order of time.
+        ([span("t", "late", "RETRIEVER", flat([TWO, ONE]), parent="c", start=2),
+          span("t", "early", "RETRIEVER", flat([ONE]), parent="c", start=1), CHAINED], ["1", 2]),
+        # Without documents the answer counts alone.
+        ([CHAINED], None),
+        ([CHAINED, span("t", "r", "RETRIEVER", {"input.value": "q"}, parent="c")], None),
+    ],
+)  # fmt: skip
+def test_documents_are_those_that_the_model_saw_in_their_order(tmp_path, spans, ids):
+    found = only(tmp_path, *spans)
+    assert (found.documents and [document["id"] for document in found.documents]) == ids
+    if CHAINED in spans:
+        assert (found.question, found.answer) == ("q", "a")
 
 
 JSON = {"input.mime_type": "application/json", "output.mime_type": "application/json"}
@@ -221,16 +204,14 @@ JSON = {"input.mime_type": "application/json", "output.mime_type": "application/
         ({"input.value": '{"question": "q', "output.value": '{"answer": "a'}, None, None),
         ({"input.value": 7, "output.value": ["a"]}, None, None),
         ({"input.value": '{"question": "q"}', "output.value": '{"answer": ""}'}, "q", ""),
+        # Text that looks like JSON is text where nothing says otherwise.
+        ({"input.value": '{"x"', "output.value": "{}", **dict.fromkeys(JSON)}, '{"x"', "{}"),
     ],
 )  # fmt: skip
 def test_objects_say_question_and_answer_by_name(tmp_path, given, question, answer):
-    found = only(tmp_path, span("t", "c", "CHAIN", {**JSON, **given}))
+    named = {name: value for name, value in {**JSON, **given}.items() if value is not None}
+    found = only(tmp_path, span("t", "c", "CHAIN", named))
     assert (found.question, found.answer) == (question, answer)
-
-
-def test_text_that_looks_like_json_is_text_where_nothing_says_otherwise(tmp_path):
-    found = only(tmp_path, span("t", "c", "CHAIN", {"input.value": '{"x"', "output.value": "{}"}))
-    assert (found.question, found.answer) == ('{"x"', "{}")
 
 
 def model(name, content, **more):
@@ -258,17 +239,10 @@ def test_a_trace_that_was_cut_off_never_answers_with_a_guess(tmp_path, spans, an
     assert (found.question, found.answer) == ("q", answer)
 
 
-def test_spans_around_each_other_end(tmp_path):
-    spans = [
-        span("t", "a", "CHAIN", CHAIN, parent="b"),
-        span("t", "b", None, {}, parent="a"),
-    ]
-    assert only(tmp_path, *spans).question == "q"
-
-
-def test_a_span_that_was_exported_twice_is_one(tmp_path):
-    one = span("t", "c", "CHAIN", CHAIN)
-    assert only(tmp_path, one, one).answer == "a"
+def test_spans_around_each_other_end_and_one_that_was_exported_twice_is_one(tmp_path):
+    around = span("t", "a", "CHAIN", CHAIN, parent="b"), span("t", "b", None, {}, parent="a")
+    assert only(tmp_path, *around).question == "q"
+    assert only(tmp_path, CHAINED, CHAINED).answer == "a"
 
 
 def test_no_answer_is_no_verdict_and_is_told(place, recorded):

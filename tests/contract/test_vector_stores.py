@@ -4,7 +4,6 @@ import json
 import sys
 
 import pytest
-from fakes.chat_server import chat_server
 from fakes.encoders import write_encoder
 from fakes.vector_stores import Postgres, stores
 
@@ -32,7 +31,6 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """Return the folder of an embedder that takes no time."""
     return write_encoder(tmp_path_factory.mktemp("models") / "tiny")
 
 
@@ -61,14 +59,7 @@ def postgres(rows, monkeypatch):
 
 
 @pytest.fixture
-def chat():
-    with chat_server() as server:
-        yield server
-
-
-@pytest.fixture
 def named(place, tiny, web, postgres, chat):
-    """Return a function that says how a policy names a store."""
     words = ["a", "b", "c", "soup d"]
     lines = [json.dumps({"id": w, "text": f"This is {w} and soup."}) + "\n" for w in words]
     (place.root / "sources.jsonl").write_text("".join(lines))
@@ -97,16 +88,13 @@ def few(place, monkeypatch):
 
 
 def asked(name, web, postgres):
-    """Return how many queries a store was asked."""
     sql = [one for one in postgres.seen if one != "closed"]
     return len(sql if name == "pgvector" else web.searches())
 
 
 def documents(place, out="out"):
-    rows = place.executions(out)
-    return {
-        row["key"]: [(d["id"], d["text"], d["label"]) for d in row["documents"]] for row in rows
-    }
+    found = ((row["key"], row["documents"]) for row in place.executions(out))
+    return {key: [(d["id"], d["text"], d["label"]) for d in shown] for key, shown in found}
 
 
 @pytest.mark.walk(1)
@@ -114,10 +102,8 @@ def documents(place, out="out"):
 def test_every_store_finds_what_the_index_here_finds(place, named, tiny, name):
     lines = [json.dumps(document) + "\n" for document in DOCUMENTS]
     (place.root / "docs.jsonl").write_text("".join(lines))
-    index = {
-        **named(name),
-        "retriever": {"corpus": "docs.jsonl", "top_k": 3, "embedder": str(tiny)},
-    }
+    retriever = {"corpus": "docs.jsonl", "top_k": 3, "embedder": str(tiny)}
+    index = {**named(name), "retriever": retriever}
     codes = [place.gate(index, "index"), place.gate(named(name), "store")]
     assert codes[0] == codes[1], place.err
     assert documents(place, "store") == documents(place, "index")
@@ -207,17 +193,20 @@ def test_a_connection_string_is_in_no_message(place, named, postgres, text):
     assert postgres.seen[-1] == "closed"
 
 
-def test_what_is_no_connection_string_is_not_repeated(place, named, monkeypatch):
-    monkeypatch.setenv("RAG_DSN", "sesame123 at home")
+@pytest.mark.parametrize(
+    ("dsn", "module", "words"),
+    [
+        ("sesame123 at home", {}, "holds no connection string"),
+        (DSN, {"psycopg": None}, "pip install 'fairgate[pgvector]'"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_said(place, named, monkeypatch, dsn, module, words):
+    monkeypatch.setenv("RAG_DSN", dsn)
+    for name in module:
+        monkeypatch.setitem(sys.modules, name, None)
     assert place.gate(named("pgvector")) == 2
-    assert "holds no connection string" in place.err
+    assert words in place.err
     assert "sesame123" not in place.err
-
-
-def test_without_psycopg_the_extra_is_named(place, named, monkeypatch):
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    assert place.gate(named("pgvector")) == 2
-    assert "pip install 'fairgate[pgvector]'" in place.err
 
 
 def test_a_table_is_asked_so_that_an_index_can_answer(place, named, postgres):
@@ -243,20 +232,16 @@ def test_a_query_of_ones_own_is_asked_as_it_is(place, named, postgres):
 def test_a_collection_with_named_vectors_needs_the_name(place, named, web):
     web.named = True
     assert place.gate(named("qdrant")) == 4
-    assert (
-        "has the vectors `dense` and `other`, and none is called ''; name one in `vector`"
-        in place.err
-    )
+    words = "has the vectors `dense` and `other`, and none is called ''; name one in `vector`"
+    assert words in place.err
     assert place.gate(named("qdrant", changes={"vector": "dense"})) in CODES, place.err
     assert web.seen[-1][1]["using"] == "dense"
 
 
-def test_dots_lead_into_nested_payloads(place, named):
+def test_names_lead_into_nested_payloads_and_metadata(place, named):
     assert place.gate(named("qdrant", changes={"label": "meta.label"})) in CODES, place.err
-    assert {label for found in documents(place).values() for _, _, label in found} == {"toxic", "plain"}  # fmt: skip
-
-
-def test_texts_may_stand_in_the_metadata(place, named):
+    labels = {label for found in documents(place).values() for _, _, label in found}
+    assert labels == {"toxic", "plain"}
     assert place.gate(named("chroma", changes={"text": "text", "id": "name"})) in CODES, place.err
 
 
@@ -292,10 +277,8 @@ def test_two_stores_are_one_too_many(place, named):
     system["retriever"]["chroma"] = named("chroma")["retriever"]["chroma"]
     place.policy(system)
     assert place.call("check", "app.yaml") == 2
-    assert (
-        "needs one of http, command, python, qdrant, chroma or pgvector; keep one"
-        in place.err.replace("`", "")
-    )
+    words = "needs one of http, command, python, qdrant, chroma or pgvector; keep one"
+    assert words in place.err.replace("`", "")
 
 
 @pytest.mark.parametrize(

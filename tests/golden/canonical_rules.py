@@ -21,7 +21,8 @@ from fairgate.gate.baseline import Baseline, References
 from fairgate.gate.changes import check_change
 from fairgate.gate.gate import GateInput, GateResult, GateRun
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.reports.blocks import Inline, spans
+from fairgate.reports.blocks import Inline, ReportOptions, spans
+from fairgate.reports.present import View, present
 
 SUITE = "sentiment"
 UNDER_TEST = {
@@ -32,34 +33,20 @@ UNDER_TEST = {
 }
 ENVIRONMENT = {"processor": "x86-64 avx512-vnni", "onnxruntime": "1.31.1"}
 PROVENANCE = Provenance(
-    under_test=UNDER_TEST,
-    environment=ENVIRONMENT,
-    fairgate="0.1.0",
-    policy_path="policies/rag-sentiment.yaml",
-    commit="0123456789abcdef0123456789abcdef01234567",
-)
+    under_test=UNDER_TEST, environment=ENVIRONMENT, fairgate="0.1.0",
+    policy_path="policies/rag-sentiment.yaml", commit="0123456789abcdef0123456789abcdef01234567",
+)  # fmt: skip
 
 
 def change(base: float, now: float, **figures: object) -> Change:
+    step = now - base
     defaults: dict[str, object] = {
-        "base": base,
-        "now": now,
-        "change": round(now - base, 6),
-        "lower": round(now - base - 0.03, 6),
-        "upper": round(now - base + 0.03, 6),
-        "p_value": 0.4,
-        "p_corrected": 0.8,
-        "significant": False,
-        "sources": 10,
-        "changed_sources": 2,
-        "changed_sources_needed": 6,
-        "discordant": 3,
-        "pairs": 80,
-        "minimum_detectable": 0.041,
-        "margin": 0.02,
-        "detect": 0.05,
+        "base": base, "now": now, "change": round(step, 6), "lower": round(step - 0.03, 6),
+        "upper": round(step + 0.03, 6), "p_value": 0.4, "p_corrected": 0.8, "significant": False,
+        "sources": 10, "changed_sources": 2, "changed_sources_needed": 6, "discordant": 3,
+        "pairs": 80, "minimum_detectable": 0.041, "margin": 0.02, "detect": 0.05,
         "method": "exact sign-flip test",
-    }
+    }  # fmt: skip
     return Change(**{**defaults, **figures})  # type: ignore[arg-type]
 
 
@@ -78,24 +65,19 @@ def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: obje
 def rule_on(
     measured: Measurement, position: int, outcome: Outcome, reason: str, **more: object
 ) -> RuleResult:
-    """Return a rule about what was measured."""
     known = {"suite": measured.suite, "where": measured.where, "interval": measured.interval}
     return rule(measured.metric, position, outcome, reason, **known, value=measured.value, **more)
 
 
 @dataclass(frozen=True)
-class CanonicalSuite:
-    id: str
-    kind: str
+class CanonicalPart:
+    """What reports read of a policy, or of a suite of it."""
 
-
-@dataclass(frozen=True)
-class CanonicalPolicy:
-    """What reports read of a policy."""
-
-    name: str
-    suites: Sequence[CanonicalSuite]
+    name: str = ""
+    suites: Sequence[CanonicalPart] = ()
     confidence: float = 0.95
+    id: str = ""
+    kind: str = ""
 
 
 def run_of(
@@ -119,7 +101,7 @@ def run_of(
     (suite,) = {one.unit.suite for one in assessed}
     policy = f"rag-{suite.replace('bbq', 'social-bias')}"
     given = GateInput(
-        policy=CanonicalPolicy(policy, [CanonicalSuite(suite, kind)]),  # type: ignore[arg-type]
+        policy=CanonicalPart(policy, [CanonicalPart(id=suite, kind=kind)]),  # type: ignore[arg-type]
         suites={},
         plan=more.pop("plan", TestPlan(cases=(), units=())),
         must_match={SUITE: {"task.labels": '["positive", "negative"]', "criterion": '"count"'}},
@@ -142,14 +124,22 @@ def run_of(
 
 
 def started(run: GateRun, **changes: object) -> GateRun:
-    """Return a run that started from something else."""
     return replace(run, result=replace(run.result, given=replace(run.given, **changes)))
 
 
 def beside(run: GateRun, before: Baseline | None, anchor: Baseline | None = None) -> GateRun:
-    """Return a run as if it had been compared with these."""
     compared = replace(run.given.references, baseline=before, anchor=anchor)
     return started(run, references=compared)
+
+
+def view_of(
+    run: GateRun, before: Baseline | None = None, anchor: Baseline | None = None, **options: object
+) -> View:
+    return present(beside(run, before, anchor), ReportOptions(**options))  # type: ignore[arg-type]
+
+
+def having(run: GateRun, **changes: object) -> GateRun:
+    return replace(run, result=replace(run.result, **changes))
 
 
 def baseline_of(

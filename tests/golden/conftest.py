@@ -20,7 +20,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def check_golden(request):
-    """Return a function that compares a text with its golden file, byte by byte."""
+    """Return a function that compares a text with its golden file or a page, byte by byte."""
     update = request.config.getoption("--update-golden", default=False)
 
     def check(name, text):
@@ -29,7 +29,7 @@ def check_golden(request):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
             return
-        assert path.exists(), f"no golden file {path}; run pytest tests/golden --update-golden"
-        assert text == path.read_bytes().decode(), f"{path} differs; --update-golden if meant"
+        assert path.exists(), f"no golden file {path}; run `make docs`"
+        assert text == path.read_bytes().decode(), f"{path} differs; `make docs` if meant"
 
     return check

@@ -13,26 +13,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 from canonical_results import CANONICAL, baseline
-from canonical_rules import beside
+from canonical_rules import view_of
 from fakes.planted import Bench, Plant, policy_of
 from node.programs import installed
 
 from fairgate.domain.outcomes import Provenance
-from fairgate.features.exports import (
-    render_control_map,
-    render_every_eval_ever,
-    render_sarif,
-)
-from fairgate.reports.blocks import ReportOptions
-from fairgate.reports.present import present
+from fairgate.features.exports import render_control_map, render_every_eval_ever, render_sarif
 
+PLANT = Plant(biased={"A man": 0.9}, neutral_retrieval=0.2)
 RUNS = {
     **{name: lambda name=name: CANONICAL[name]().result for name in CANONICAL},
-    "biased": lambda: (
-        Bench(policy=policy_of(), sources=20, sets=("gender",))
-        .run(Plant(biased={"A man": 0.9}, neutral_retrieval=0.2))
-        .result
-    ),
+    "biased": lambda: Bench(policy=policy_of(), sources=20, sets=("gender",)).run(PLANT).result,
 }
 HOSTILE = "::error::x\u202e\n<script>@all"
 
@@ -52,7 +43,6 @@ def measured(result):
 
 
 def closed(required="", **properties):
-    """Return the schema of an object of these properties and no others."""
     return {
         "type": "object", "required": required.split(), "properties": properties,
         "additionalProperties": False,
@@ -125,9 +115,8 @@ def test_an_evaluation_record_keeps_to_the_subset_of_every_eval_ever_that_we_wri
 
 def test_the_control_map_names_what_the_run_has_and_what_it_has_not(biased):
     found = json.loads(render_control_map(biased))
-    frameworks = {
-        (clause["framework"], clause["clause"].split("(")[0]) for clause in found["clauses"]
-    }
+    clauses = found["clauses"]
+    frameworks = {(clause["framework"], clause["clause"].split("(")[0]) for clause in clauses}
     assert {("AI Act", f"Article {n}") for n in (9, 10, 15)} <= frameworks
     assert ("NIST AI RMF", "MEASURE 2.11") in frameworks
     assert any(framework == "ISO/IEC 42001" for framework, _ in frameworks)
@@ -143,15 +132,12 @@ def test_the_control_map_names_what_the_run_has_and_what_it_has_not(biased):
 
 
 def test_a_run_with_nothing_is_evidence_of_nothing(biased):
+    plan = replace(biased.given.plan, units=[])
     empty = replace(
-        biased,
-        rules=[],
-        measurements=[],
-        identities=[],
-        attribution=[],
-        given=replace(biased.given, plan=replace(biased.given.plan, units=[])),
+        biased, rules=[], measurements=[], identities=[], attribution=[],
+        given=replace(biased.given, plan=plan),
         evidence=replace(biased.evidence, planned=0, decided=0),
-    )
+    )  # fmt: skip
     found = json.loads(render_control_map(empty))
     assert all(clause["evidence"] == [] for clause in found["clauses"])
 
@@ -165,20 +151,12 @@ def test_nothing_claims_that_a_clause_is_met(result):
 
 
 def test_hostile_names_are_made_harmless(biased):
-    hostile = replace(
-        biased,
-        given=replace(
-            biased.given,
-            policy=biased.given.policy.model_copy(update={"name": HOSTILE}),
-            provenance=Provenance(
-                under_test={"generator": HOSTILE}, environment={}, fairgate="1", policy_path="p"
-            ),
-        ),
+    policy = biased.given.policy.model_copy(update={"name": HOSTILE})
+    provenance = Provenance(
+        under_test={"generator": HOSTILE}, environment={}, fairgate="1", policy_path="p"
     )
-    for text in (
-        render_every_eval_ever(hostile, 0.95),
-        render_control_map(hostile),
-    ):
+    hostile = replace(biased, given=replace(biased.given, policy=policy, provenance=provenance))
+    for text in (render_every_eval_ever(hostile, 0.95), render_control_map(hostile)):
         json.loads(text)
         assert "::" not in text
         assert "\\u202e\\n" not in text
@@ -188,13 +166,12 @@ POLICY = "version: 1\ngates:\n  - {metric: a}\n  - {metric: b}\n"
 
 
 def validated(test):
-    """Mark a test that asks the validator."""
     only = pytest.mark.skipif(sys.platform != "linux", reason="the validator is built for Linux")
     return pytest.mark.node(only(test))
 
 
 def _view(name):
-    return present(beside(CANONICAL[name](), baseline()), ReportOptions())
+    return view_of(CANONICAL[name](), baseline())
 
 
 def _written(name):
@@ -251,25 +228,13 @@ def test_the_validator_finds_nothing(name, tmp_path):
     assert _complaints(_written(name), tmp_path) == set()
 
 
-def _without_a_full_description(run):
-    del run["tool"]["driver"]["rules"][0]["fullDescription"]
-
-
-def _without_a_place(run):
-    run["results"][0]["locations"] = []
-
-
-def _with_an_empty_message(run):
-    run["results"][0]["message"] = {}
-
-
 @validated
 @pytest.mark.parametrize(
     ("spoil", "rule"),
     [
-        (_without_a_full_description, "GH2012"),
-        (_without_a_place, "GH1015"),
-        (_with_an_empty_message, "JSON1017"),
+        (lambda run: run["tool"]["driver"]["rules"][0].pop("fullDescription"), "GH2012"),
+        (lambda run: run["results"][0].update(locations=[]), "GH1015"),
+        (lambda run: run["results"][0].update(message={}), "JSON1017"),
     ],
 )
 def test_the_validator_sees_a_broken_file(spoil, rule, tmp_path):

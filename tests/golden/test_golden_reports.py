@@ -6,20 +6,18 @@ from functools import cache
 import pytest
 from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, baseline
-from canonical_rules import beside
+from canonical_rules import view_of
 
 from fairgate.features.exports import render_junit, render_sarif
-from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.console import render_console
 from fairgate.reports.formats import render_run_record, rows_jsonl
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
-from fairgate.reports.present import present
 
-OPTIONS = ReportOptions(
-    run_path="runs/rag-sentiment",
-    files={"report": "runs/rag-sentiment/report.md", "record": "runs/rag-sentiment/run.json"},
-)
+OPTIONS = {
+    "run_path": "runs/rag-sentiment",
+    "files": {"report": "runs/rag-sentiment/report.md", "record": "runs/rag-sentiment/run.json"},
+}
 POLICY = """\
 version: 1
 name: rag-sentiment
@@ -38,9 +36,9 @@ def _run(name):
 
 
 @cache
-def _view(name, options=OPTIONS):
+def _view(name):
     compared = BASELINES.get(name)
-    return present(beside(_run(name), compared() if compared else None), options)
+    return view_of(_run(name), compared() if compared else None, **OPTIONS)
 
 
 def _page(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -11,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import baseline, regression
-from canonical_rules import beside, started
+from canonical_rules import having, started, view_of
 from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
 from poisoning import Elements, check_lines, poisoned
@@ -19,12 +20,10 @@ from poisoning import Elements, check_lines, poisoned
 from fairgate.features.exports import render_junit, render_sarif
 from fairgate.github.comments import read_foreign_record, render_foreign_record
 from fairgate.github.report import Edits, Notes, render_notes
-from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.console import render_console
 from fairgate.reports.formats import render_run_record, rows_jsonl
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import length, render_comment, render_report
-from fairgate.reports.present import present
 
 TAGS = re.compile(r"</?(?:details|summary|sub|code)>|<br>")
 LIVE = re.compile(r"@\w|://|\bwww\.|#\d|\b[A-Z]+-\d|\b[0-9a-f]{7,}\b|:\w+:|mailto:|<!--", re.ASCII)
@@ -68,56 +67,51 @@ def _plain_run():
     """Return a result with two sources only: copies of it are made 600 times."""
     run = regression()
     kept = ("rev1", "rev2")
-    plan = replace(
-        run.result.given.plan,
-        cases=[case for case in run.result.given.plan.cases if case.cluster in kept],
-        units=[unit for unit in run.result.given.plan.units if unit.cluster in kept],
-    )
+    whole = run.result.given.plan
+    cases = [case for case in whole.cases if case.cluster in kept]
+    units = [unit for unit in whole.units if unit.cluster in kept]
     assessed = [item for item in run.result.assessed if item.unit.cluster in kept]
-    executions = {key: run.executions[key] for key in ((c.suite, c.key) for c in plan.cases)}
-    few = started(run, plan=plan)
-    return replace(few, result=replace(few.result, assessed=assessed), executions=executions)
-
-
-@cache
-def _suite_table():
-    return next(iter(_plain_run().tables.values()))
+    executions = {key: run.executions[key] for key in ((c.suite, c.key) for c in cases)}
+    few = having(started(run, plan=replace(whole, cases=cases, units=units)), assessed=assessed)
+    return replace(few, executions=executions)
 
 
 @lru_cache(maxsize=4)
 def _run(payload):
     run = _plain_run()
     result = poisoned(run.result, payload)
-    suite = result.given.policy.suites[0].id
-    return replace(
-        run,
-        result=result,
-        executions=poisoned(run.executions, payload),
-        tables={suite: _suite_table()},
-    )
+    tables = dict(zip([result.given.policy.suites[0].id], run.tables.values(), strict=True))
+    executions = poisoned(run.executions, payload)
+    return replace(run, result=result, executions=executions, tables=tables)
 
 
 @lru_cache(maxsize=4)
 def _view(payload):
-    base = replace(baseline(), suites={}, metric_versions={})
-    options = ReportOptions(
-        run_path=poisoned("runs/1", payload), has_explain=True, report_only=True
-    )
-    return present(beside(_run(payload), poisoned(base, payload)), options)
+    base = poisoned(replace(baseline(), suites={}, metric_versions={}), payload)
+    path = poisoned("runs/1", payload)
+    return view_of(_run(payload), base, run_path=path, has_explain=True, report_only=True)
 
 
-@cache
-def _shape(compact):
-    return _blocks(_rendered(_view("word"), compact))
+def _report(text):
+    return render_report(_view(text), limit=10**9)
 
 
-def _rendered(view, compact):
-    render = render_comment if compact else render_report
-    return render(view, limit=10**9)
+def _comment(text):
+    return render_comment(_view(text), limit=10**9)
+
+
+def _page(text):
+    return render_html(_view(text))
 
 
 def _blocks(text):
     return [token.type for token in BLOCKS.parse(text) if token.type != "inline"]
+
+
+@cache
+def _harmless(render, read=_blocks):
+    """Return what a text consists of where everything in it is a word."""
+    return read(render("word"))
 
 
 def _check_markdown(text, links=()):
@@ -140,44 +134,34 @@ def _check_markdown(text, links=()):
 @pytest.mark.walk(25)
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts(payload):
-    view = _view(payload)
-    _check_both_markdowns(view)
-    _check_console(view)
-    _check_record(_run(payload), payload)
-    _check_html(view)
-    _check_xml(view)
-    _check_sarif(view)
+    for render in (_report, _comment):
+        _check_text(render, payload)
+    _check_console(_view(payload))
+    _check_record(_run(payload))
+    _check_page(_page, payload)
+    _check_xml(payload)
+    _check_sarif(_view(payload))
 
 
-def _check_both_markdowns(view):
-    for compact in (False, True):
-        _check_text(_rendered(view, compact), _shape(compact))
-
-
-def _check_text(text, shape, links=()):
+def _check_text(render, payload, links=()):
+    text = render(payload)
     check_lines(text)
     _check_markdown(_without_code_elements(text), links)
-    assert _blocks(text) == shape
-
-
-@cache
-def _harmless(render):
-    return _blocks(render("word"))
+    assert _blocks(text) == _harmless(render)
 
 
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_what_a_fork_says_and_what_stands_beside_a_report_are_dead(payload):
-    _check_text(_foreign(payload), _harmless(_foreign), [RUN])
-    _check_text(_rendered_notes(payload), _harmless(_rendered_notes))
+    _check_text(_foreign, payload, [RUN])
+    _check_text(_rendered_notes, payload)
 
 
 def _without_code_elements(text):
     """Take out `<code>…</code>`, inside which GitHub resolves nothing, when it holds no markup."""
 
     def inner(match):
-        assert re.fullmatch(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ]|<wbr>&#\d+;|&nbsp;)*", match[1]), match[
-            0
-        ]
+        dead = r"(?:[^\x00-\x7f]|[A-Za-z0-9 ]|<wbr>&#\d+;|&nbsp;)*"
+        assert re.fullmatch(dead, match[1]), match[0]
         return "`code`"
 
     return re.sub(r"<code>(.*?)</code>", inner, text)
@@ -190,7 +174,7 @@ def _check_console(view):
     assert re.sub("\033\\[[0-9]+m", "", coloured) == text
 
 
-def _check_record(run, payload):
+def _check_record(run):
     text = render_run_record(run.result)
     assert text.isascii()
     assert json.loads(text)["policy"] == run.result.given.policy.name
@@ -200,35 +184,29 @@ def _check_record(run, payload):
     assert all(line.isascii() and line.count("\n") == 1 for line in lines)
 
 
-@cache
-def _elements():
-    return Elements(render_html(_view("word"))).found
+def _elements(page):
+    return Elements(page).found
 
 
-def _check_html(view):
-    page = render_html(view)
-    _check_page(page, _elements())
+def _check_page(render, payload):
+    page = render(payload)
+    check_lines(re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>", "", page))
+    assert _elements(page) == _harmless(render, _elements)
     page.encode()
 
 
-def _check_page(page, elements):
-    check_lines(re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>", "", page))
-    assert Elements(page).found == elements
-
-
-@cache
-def _tags():
-    return _xml_tags(render_junit(_view("word")))
+def _junit(text):
+    return render_junit(_view(text))
 
 
 def _xml_tags(text):
     return [element.tag for element in ET.fromstring(text).iter()]  # noqa: S314 (made by us)
 
 
-def _check_xml(view):
-    text = render_junit(view)
+def _check_xml(payload):
+    text = _junit(payload)
     check_lines(text)
-    assert _xml_tags(text) == _tags()
+    assert _xml_tags(text) == _harmless(_junit, _xml_tags)
 
 
 def _check_sarif(view):
@@ -251,7 +229,7 @@ def test_huge_texts_stay_small(payload, redact):
         for key, value in run.executions.items()
     }
     long = replace(started(run, plan=replace(run.given.plan, cases=cases)), executions=executions)
-    view = present(beside(long, baseline()), ReportOptions(redact=redact))
+    view = view_of(long, baseline(), redact=redact)
     report, comment, console = render_report(view), render_comment(view), render_console(view)
     assert len(render_html(view)) < 300_000
     for text in (report, comment, console):
@@ -262,15 +240,11 @@ def test_huge_texts_stay_small(payload, redact):
 
 
 def test_hashed_texts_do_not_leak():
-    view = present(beside(_plain_run(), baseline()), ReportOptions(redact="hash"))
-    for text in (
-        render_report(view),
-        render_comment(view),
-        render_console(view),
-        render_html(view),
-    ):
-        assert "The delivery was late" not in text
-        assert "The sentiment is" not in text
+    view = view_of(regression(), baseline(), redact="hash")
+    for render in (render_report, render_comment, render_console, render_html):
+        text = html.unescape(render(view))
+        for hidden in ("The delivery was late", "The sentiment is", "Text of doc-1"):
+            assert hidden not in text
         assert "sha256:" in text
 
 
@@ -284,29 +258,23 @@ def _plain_bias():
     run = social_bias()
     few = [item for item in run.result.assessed if item.unit.names["template"] == "0"]
     assessed = [item for item in few if item.unit.dimensions["retriever"]]
-    return replace(run, result=replace(run.result, assessed=assessed))
+    return having(run, assessed=assessed)
+
+
+def _bias_view(payload):
+    run = _plain_bias()
+    changed = replace(run, result=poisoned(run.result, payload))
+    return view_of(changed, poisoned(bias_baseline(), payload))
 
 
 def _bias_page(payload):
-    run = _plain_bias()
-    result = poisoned(run.result, payload)
-    return render_html(
-        present(
-            beside(replace(run, result=result), poisoned(bias_baseline(), payload)),
-            ReportOptions(),
-        )
-    )
-
-
-@cache
-def _bias_elements():
-    return Elements(_bias_page("word")).found
+    return render_html(_bias_view(payload))
 
 
 @pytest.mark.walk(25)
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts_in_a_page_of_items(payload):
-    _check_page(_bias_page(payload), _bias_elements())
+    _check_page(_bias_page, payload)
 
 
 def test_a_page_of_question_items_shows_the_texts():

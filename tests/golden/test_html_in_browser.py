@@ -13,12 +13,12 @@ from unittest import mock
 
 import pytest
 from canonical_results import CANONICAL, baseline
-from canonical_rules import beside
+from canonical_rules import view_of
 from node.programs import chromium, installed
 
-from fairgate.reports.blocks import CaseList, Chapter, ReportOptions, Section
+from fairgate.reports.blocks import CaseList, Chapter, Section
 from fairgate.reports.html import render_html
-from fairgate.reports.present import SECTIONS, present
+from fairgate.reports.present import SECTIONS
 from fairgate.reports.sections.cases import CaseBrowser
 
 pytestmark = pytest.mark.browser
@@ -69,12 +69,8 @@ addEventListener('load', () => axe.run().then((found) => {
 
 @cache
 def _page(name="regression"):
-    return render_html(
-        present(
-            beside(CANONICAL[name](), baseline()),
-            ReportOptions(run_path="runs/1", has_explain=True),
-        )
-    )
+    view = view_of(CANONICAL[name](), baseline(), run_path="runs/1", has_explain=True)
+    return render_html(view)
 
 
 def _with_script(page, script):
@@ -146,15 +142,17 @@ def _many(rows):
     )
 
 
-def test_a_hundred_thousand_cases_are_listed_25_at_a_time(tmp_path):
+def _page_of(block):
     def toy(material):
-        yield Section(id="many", title="Many", blocks=[_many(100_000)], chapter=Chapter.CASES)
+        yield Section(id="toy", title="Toy", blocks=[block], chapter=Chapter.CASES)
 
-    run = replace(CANONICAL["first-run"]())
     with mock.patch("fairgate.reports.present.SECTIONS", (*SECTIONS, toy)):
-        view = present(run, ReportOptions())
-    kept = [section for section in view.sections if section.id == "many"]
-    page = render_html(replace(view, sections=kept))
+        view = view_of(CANONICAL["first-run"]())
+    kept = [section for section in view.sections if section.id == "toy"]
+    return render_html(replace(view, sections=kept))
+
+
+def test_a_hundred_thousand_cases_are_listed_25_at_a_time(tmp_path):
     script = """
     const next = [...document.querySelectorAll('.pages button')][1];
     const out = [document.querySelectorAll('.found > li').length];
@@ -162,7 +160,7 @@ def test_a_hundred_thousand_cases_are_listed_25_at_a_time(tmp_path):
     out.push(document.querySelector('.browser [role=status]').textContent);
     document.getElementById('result').textContent = JSON.stringify(out);
     """
-    dom, said = _opened(_with_script(page, script), tmp_path)
+    dom, said = _opened(_with_script(_page_of(_many(100_000)), script), tmp_path)
     assert said == []
     assert _result(dom) == [25, "26–50 of 100,000"]
 
@@ -206,14 +204,7 @@ def _pairs():
 
 @pytest.mark.parametrize("made", [_pairs, _questions])
 def test_a_key_that_two_suites_have_opens_and_links_one_case(made, tmp_path):
-    def toy(material):
-        yield Section(id="shared", title="Shared", blocks=[made()], chapter=Chapter.CASES)
-
-    with mock.patch("fairgate.reports.present.SECTIONS", (*SECTIONS, toy)):
-        view = present(CANONICAL["first-run"](), ReportOptions())
-    kept = [section for section in view.sections if section.id == "shared"]
-    page = _with_script(render_html(replace(view, sections=kept)), SHARED_KEYS)
-    dom, said = _opened(page, tmp_path)
+    dom, said = _opened(_with_script(_page_of(made()), SHARED_KEYS), tmp_path)
     many, clicked, address, restored, other = _result(dom)
     assert said == []
     assert many == 2

@@ -15,7 +15,6 @@ from fairgate.reports.formats import rows_jsonl
 
 
 def result(change):
-    """Return a verdict whose judged pairs are changed one by one."""
     found = regression().result
     return replace(found, assessed=[change(n, each) for n, each in enumerate(found.assessed)])
 
@@ -70,6 +69,5 @@ def test_pairs_that_are_made_while_they_are_written_do_not_take_another_ones_out
         def __iter__(self):
             return (with_margin(n, each) for n, each in enumerate(found.assessed))
 
-    assert list(rows_jsonl(replace(found, assessed=Passing()))) == list(
-        rows_jsonl(result(with_margin))
-    )
+    lines = list(rows_jsonl(replace(found, assessed=Passing())))
+    assert lines == list(rows_jsonl(result(with_margin)))

@@ -7,20 +7,17 @@ import re
 from dataclasses import replace
 
 import pytest
-from canonical_results import CANONICAL, baseline, first_run, regression
-from canonical_rules import beside
+from canonical_results import baseline, first_run, regression
+from canonical_rules import having, view_of
 from test_html_in_browser import DARK, DESK, LIGHT, PHONE, _examined, _opened, _result, _with_script
 from test_page_cases import lists, many_pairs
 
 from fairgate.domain.outcomes import Overlap
 from fairgate.gate.baseline_files import accepted_run
-from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
-from fairgate.reports.present import present
 
 RATE = "asr/generation/controlled"
-OPTIONS = ReportOptions(run_path="runs/1", has_explain=True)
 
 
 def anchor(**changes):
@@ -43,14 +40,12 @@ def anchor(**changes):
 
 def with_history(runs=1):
     found = baseline()
-    older = [
-        accepted_run(replace(found, date=f"2026-0{n}-01"), []) for n in range(9, 9 - runs, -1)
-    ][::-1]
-    return replace(found, history=older)
+    dates = [f"2026-0{n}-01" for n in range(10 - runs, 10)]
+    return replace(found, history=[accepted_run(replace(found, date=date), []) for date in dates])
 
 
 def view(run=None, base=None, pinned=None):
-    return present(beside(run or regression(), base, pinned), OPTIONS)
+    return view_of(run or regression(), base, pinned, run_path="runs/1", has_explain=True)
 
 
 def whole():
@@ -212,9 +207,8 @@ def test_nothing_can_be_chosen_where_nothing_is_stored():
 
 
 def test_an_anchor_of_other_conditions_is_not_offered():
-    run = CANONICAL["regression"]()
     overlap = Overlap(compared=0, new=[], removed=[], incompatible=["task: x, was y"])
-    differs = replace(run, result=replace(run.result, anchor_overlap=overlap))
+    differs = having(regression(), anchor_overlap=overlap)
     assert [one.id for one in view(differs, baseline(), anchor()).choices] == ["baseline", "alone"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shlex
@@ -12,16 +11,15 @@ import canonical_results
 import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, FLIPS, baseline, regression
-from canonical_rules import beside, started
+from canonical_rules import having, started, view_of
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.cases import source_of
 from fairgate.gate.baseline_files import accepted_run
-from fairgate.reports.blocks import CaseList, ReportOptions
+from fairgate.reports.blocks import CaseList
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.material import in_words
-from fairgate.reports.present import present
 from fairgate.reports.sections import cases
 from fairgate.reports.sections.cases import CaseBrowser, Texts
 
@@ -29,7 +27,7 @@ DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
 
 def page(run, base=None, **options):
-    return render_html(present(beside(run, base), ReportOptions(**options)))
+    return render_html(view_of(run, base, **options))
 
 
 def lists(text):
@@ -37,7 +35,6 @@ def lists(text):
 
 
 def tagged(data, tags=cases.TAGS):
-    """Return the keys of a list, by their tag."""
     texts, found = data["texts"], {tag: set() for tag in tags}
     for row in data["rows"]:
         if tags is cases.QUESTION_TAGS:
@@ -71,19 +68,13 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
     now = CANONICAL["no-verdict"]()
     (data,) = lists(page(now, baseline()))
     found = tagged(data)
-    undecided = {
-        item.unit.key
-        for item in now.result.assessed
-        if not item.unit.is_control and not isinstance(item.decision, float)
-    }
+    tests = (item for item in now.result.assessed if not item.unit.is_control)
+    undecided = {item.unit.key for item in tests if not isinstance(item.decision, float)}
     assert found["undecided"] == undecided
-    better = CANONICAL["regression"]()
-    quiet = [
-        replace(item, claims={**item.claims, "controlled": 0.0, "generation": 0.0})
-        for item in better.result.assessed
-    ]
-    run = replace(better, result=replace(better.result, assessed=quiet))
-    (data,) = lists(page(run, baseline()))
+    none = {"controlled": 0.0, "generation": 0.0}
+    assessed = regression().result.assessed
+    quiet = [replace(item, claims={**item.claims, **none}) for item in assessed]
+    (data,) = lists(page(having(regression(), assessed=quiet), baseline()))
     assert tagged(data) == {
         "new": set(), "changed": set(), "undecided": set(),
         "fixed": {"rev2#age/elderly", "rev5#orientation/gay"},
@@ -118,24 +109,13 @@ def test_attribution_is_told_per_pair():
     assert "retrieved documents" in causes
 
 
-@pytest.mark.parametrize(
-    "text", ["</script><b>", "<!--<script>", "]]>", "&lt;", "a::b", "##[x", "\u2028"]
-)
-def test_no_text_ends_the_data(text):
-    block = CaseBrowser(
-        id="x", label="x", kind="pairs", rows=1, data={"texts": [text]}, clearest=CaseList(cases=[])
-    )
-    written = block.as_json()
-    assert not re.search(r"[<>&]|::|##\[", written)
-    assert written.isascii()
-    assert json.loads(written) == {"texts": [text]}
-
-
-def test_hidden_texts_are_not_in_the_data():
-    text = page(regression(), baseline(), redact="hash")
-    assert "The delivery was late" not in html.unescape(text)
-    assert "Text of doc-1" not in text
-    assert "The sentiment is" not in text
+def test_no_text_ends_the_data():
+    shown = {"id": "x", "label": "x", "kind": "pairs", "rows": 1, "clearest": CaseList(cases=[])}
+    for text in ("</script><b>", "<!--<script>", "]]>", "&lt;", "a::b", "##[x", "\u2028"):
+        written = CaseBrowser(**shown, data={"texts": [text]}).as_json()
+        assert not re.search(r"[<>&]|::|##\[", written)
+        assert written.isascii()
+        assert json.loads(written) == {"texts": [text]}
 
 
 def many_pairs(monkeypatch, **changes):
@@ -149,9 +129,8 @@ def many_pairs(monkeypatch, **changes):
         key: done._replace(response=f"{done.key}: {done.response}")
         for key, done in canonical_results.executions(plan, assessed).items()
     }
-    run = started(regression(), plan=plan)
-    result = replace(run.result, assessed=assessed, **changes)
-    return replace(run, result=result, executions=executions)
+    run = having(started(regression(), plan=plan), assessed=assessed, **changes)
+    return replace(run, executions=executions)
 
 
 @pytest.mark.whole
@@ -216,7 +195,7 @@ def test_the_accepted_runs_stand_beside_this_one():
     before = baseline()
     older = accepted_run(replace(before, date="2026-09-01"), [])
     run = regression()
-    report = render_report(present(beside(run, replace(before, history=[older])), ReportOptions()))
+    report = render_report(view_of(run, replace(before, history=[older])))
     table = report.partition("## Over the accepted runs")[2].partition("## ")[0]
     line = next(line for line in table.splitlines() if "`asr/generation/controlled`" in line)
     figures = [cell.strip().replace("&nbsp;", " ") for cell in line.split("|")[2:-1]]

@@ -1,11 +1,11 @@
 """What is documented is what the code says: reference pages are generated and compared."""
 
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
 import click
-import pytest
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
@@ -19,45 +19,24 @@ REFERENCE = ROOT / "docs" / "reference"
 MADE = "<!-- generated: `make docs`; a test compares it with the code -->\n\n"
 
 
-@pytest.fixture
-def check_page(request):
-    """Return a function that compares a page with the committed one, or writes it."""
-
-    def check(name, text):
-        path = REFERENCE / name
-        if request.config.getoption("--update-golden", default=False):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            return
-        assert path.read_text(encoding="utf-8") == text, f"{path} is stale; run `make docs`"
-
-    return check
-
-
 def commands(command, name, parent=None):
     """Yield (name, context) of a command and everything below it, as a real call has them."""
-    context = click.Context(
-        command,
-        parent=parent,
-        info_name=name.split()[-1],
-        max_content_width=88,
-        terminal_width=88,
-        **command.context_settings,
-    )
+    width = {"max_content_width": 88, "terminal_width": 88, **command.context_settings}
+    context = click.Context(command, parent=parent, info_name=name.split()[-1], **width)
     yield name, context
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
             yield from commands(command.get_command(context, child), f"{name} {child}", context)
 
 
-def test_command_line_page(check_page):
+def test_command_line_page(check_golden):
     parts = [MADE, "# Command line\n"]
     for name, context in commands(cli, "fairgate"):
         parts.append(f"\n## `{name}`\n\n```text\n{context.get_help()}\n```\n")
-    check_page("command-line.md", "".join(parts))
+    check_golden(REFERENCE / "command-line.md", "".join(parts))
 
 
-def test_metrics_page(check_page):
+def test_metrics_page(check_golden):
     lines = [MADE, "# Metrics\n\n"]
     lines.append(
         "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
@@ -72,7 +51,7 @@ def test_metrics_page(check_page):
         f"{', '.join(m.dimensions) or '–'} | {m.reference} |\n"
         for m in METRICS
     ]
-    check_page("metrics.md", "".join(lines))
+    check_golden(REFERENCE / "metrics.md", "".join(lines))
 
 
 WORDS_OF_PAPERS = {
@@ -111,13 +90,8 @@ def sent(relation):
     """Return a source and its follow-ups; relations of attributes share one source."""
     (first, *_) = relation.EXAMPLES
     example = SAMPLE if first.attributes else first
-    source = Source(
-        id="s",
-        text=example.text,
-        pair=first.pair,
-        frame=example.frame,
-        attributes=example.attributes,
-    )
+    given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair}
+    source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)
     return relation.source_text(source), [each.text for each in found if not each.inapplicable]
 
@@ -129,17 +103,16 @@ def cell(text):
 def sample_rows():
     for relation in RELATIONS:
         (words,) = (
-            said
-            for name, said in WORDS_OF_PAPERS.items()
+            said for name, said in WORDS_OF_PAPERS.items()
             if relation.id == name or relation.id.startswith(f"{name}-")
-        )
+        )  # fmt: skip
         source, follow_ups = sent(relation)
         shown = "<br>".join(map(cell, follow_ups[:3]))
         more = f"<br>and {len(follow_ups) - 3} more" if len(follow_ups) > 3 else ""
         yield f"| `{relation.id}` | {words} | {cell(source)} | {shown}{more} |\n"
 
 
-def test_relations_page(check_page):
+def test_relations_page(check_golden):
     lines = [MADE, "# Metamorphic relations\n\n"]
     lines.append("| relation | paper | oracle | default | precision |\n|---|---|---|---|---|\n")
     lines += [
@@ -175,7 +148,7 @@ def test_relations_page(check_page):
             ]
             lines.append("```\n\n")
         lines += [f"- not for `{c.text!r}`: {c.reason}\n" for c in relation.NOT_APPLICABLE]
-    check_page("relations.md", "".join(lines))
+    check_golden(REFERENCE / "relations.md", "".join(lines))
 
 
 def described(schema, definitions, path, depth=0):
@@ -203,18 +176,16 @@ def references(field, *, many=False):
         yield from references(field["items"], many=True)
 
 
-def test_policy_page(check_page):
+def test_policy_page(check_golden):
     text = resources.files("fairgate").joinpath("data", "policy.schema.json").read_text("utf-8")
     schema = json.loads(text)
     lines = [MADE, "# Policy\n\n", "Every field of a policy file. Unknown keys are errors.\n\n"]
     lines.append("| field | default | meaning |\n|---|---|---|\n")
     lines += described(schema, schema.get("$defs", {}), "")
-    check_page("policy.md", "".join(lines))
+    check_golden(REFERENCE / "policy.md", "".join(lines))
 
 
 def test_readme_and_pages_name_no_file_that_is_missing():
-    import re
-
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
@@ -222,7 +193,7 @@ def test_readme_and_pages_name_no_file_that_is_missing():
                 assert (page.parent / target).exists(), f"{page}: {target}"
 
 
-def test_action_page(check_page):
+def test_action_page(check_golden):
     parts = [MADE, "# The GitHub Action\n"]
     for title, folder in (
         ("org/fairgate", ROOT),
@@ -239,10 +210,10 @@ def test_action_page(check_page):
         parts.append("\n| output | |\n|:--|:--|\n")
         for name, given in action["outputs"].items():
             parts.append(f"| `{name}` | {' '.join(given['description'].split())} |\n")
-    check_page("action.md", "".join(parts))
+    check_golden(REFERENCE / "action.md", "".join(parts))
 
 
-def test_readme_shows_the_comment_that_is_really_posted(request):
+def test_readme_shows_the_comment_that_is_really_posted(check_golden):
     """What the golden comment says before its fold stands in the README between two markers."""
     comment = (Path(__file__).parent / "expected/regression/comment.md").read_text("utf-8")
     shown = comment[: comment.index("<details>")].rstrip()
@@ -251,7 +222,4 @@ def test_readme_shows_the_comment_that_is_really_posted(request):
     head, _, rest = readme.partition("<!-- report -->\n")
     _, _, tail = rest.partition("<!-- /report -->")
     expected = f"{head}<!-- report -->\n{quoted}\n<!-- /report -->{tail}"
-    if request.config.getoption("--update-golden", default=False):
-        (ROOT / "README.md").write_text(expected, encoding="utf-8")
-        return
-    assert readme == expected, "README.md shows an old comment; run `make docs`"
+    check_golden(ROOT / "README.md", expected)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 
 import pytest
 from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, baseline
-from canonical_rules import beside
+from canonical_rules import view_of
 from fakes.planted import Bench, Plant, policy_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairgate.domain.units import REASON_WORDS, Reason
-from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
-from fairgate.reports.present import present
 
 DECIDED = re.compile(r"([\d,]+) of ([\d,]+)(?: \w+)? decided(?: \(([^)]*)\))?")
 REASON = re.compile(rf"([\d,]+) ({'|'.join(REASON_WORDS.values())})")
@@ -49,7 +48,6 @@ def check(text):
 
 
 def changed_answers(run, report):
-    """Assert that cases and headline count the same changed answers."""
     found = re.search(r"Clearest cases: \d+ of ([\d,]+) changed answer", report)
     known = {m.metric: m.violated for m in run.result.measurements if not m.where}
     main = known.get("asr/generation/controlled", known.get("asr/generation")) or 0
@@ -57,7 +55,7 @@ def changed_answers(run, report):
 
 
 def check_all(run, base):
-    view = present(beside(run, base), ReportOptions())
+    view = view_of(run, base)
     changed_answers(run, render_report(view))
     for render in (render_report, render_html, render_console, render_comment):
         assert check(render(view)) >= 1
@@ -81,11 +79,8 @@ def test_a_reader_is_told_the_true_reasons():
     rules = ({"metric": "asr/generation/controlled", "regression": {"margin": 0.02}},)
     bench = Bench(policy=policy_of(gates=rules), sources=20, sets=("gender",))
     run = bench.run(now, bench.baseline(before))
-    newly = {}
-    for judged in run.result.assessed:
-        claim = judged.claims["controlled"]
-        if isinstance(claim, Reason):
-            newly[claim] = newly.get(claim, 0) + 1
+    claims = (judged.claims["controlled"] for judged in run.result.assessed)
+    newly = Counter(claim for claim in claims if isinstance(claim, Reason))
     (rule,) = [r for r in run.result.rules if r.metric == "asr/generation/controlled"]
     (reason,) = [text for text in rule.reasons if "no longer decided" in text]
     assert "unreadable" not in reason

@@ -10,29 +10,24 @@ from functools import cache
 
 import pytest
 from canonical_results import CANONICAL, baseline, regression
-from canonical_rules import beside, said
+from canonical_rules import having, said, view_of
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, Overlap
 from fairgate.features.exports import render_junit, render_sarif
 from fairgate.reports import figures
-from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import length, render_comment, render_report
-from fairgate.reports.present import present
 
 
 @cache
 def _view(name="regression", **options):
-    return present(beside(CANONICAL[name](), baseline()), ReportOptions(**options))
+    return view_of(CANONICAL[name](), baseline(), **options)
 
 
 def _changed(**changes):
-    run = regression()
-    return present(
-        beside(replace(run, result=replace(run.result, **changes)), baseline()), ReportOptions()
-    )
+    return view_of(having(regression(), **changes), baseline())
 
 
 def test_report_only_still_says_fail_loudly():
@@ -94,11 +89,9 @@ def test_titles_of_failures(changes, title):
 
 def test_an_incompatible_baseline_is_shown_field_by_field():
     difference = "suite sentiment, top_k: baseline 4, run 6"
-    view = _changed(
-        outcome=Outcome.INCONCLUSIVE,
-        exit_code=ExitCode.BASELINE,
-        overlap=Overlap(compared=0, new=(), removed=(), incompatible=(difference,)),
-    )
+    overlap = Overlap(compared=0, new=(), removed=(), incompatible=(difference,))
+    code = {"outcome": Outcome.INCONCLUSIVE, "exit_code": ExitCode.BASELINE}
+    view = _changed(overlap=overlap, **code)
     assert view.title == "baseline and run do not fit together"
     for text in (render_report(view), render_comment(view), render_console(view)):
         assert "suite sentiment" in text

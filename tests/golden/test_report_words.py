@@ -12,7 +12,7 @@ import canonical_results
 import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, SUITE, baseline, first_run, passing, regression
-from canonical_rules import beside, change, rule, said, told
+from canonical_rules import change, having, rule, said, told, view_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,19 +23,17 @@ from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.identity import COMPARING
 from fairgate.policy.schema import GatePolicy
 from fairgate.reports import figures
-from fairgate.reports.blocks import ReportOptions, Table, Text, spans
+from fairgate.reports.blocks import Table, Text
 from fairgate.reports.console import render_console
 from fairgate.reports.figures import rule_rows
 from fairgate.reports.html import MEANINGS, meaning, render_html
 from fairgate.reports.markdown import render_comment, render_report
-from fairgate.reports.present import present
 from fairgate.reports.sections.affected import leading
 from fairgate.stats.permutation import uncorrected
 
 
 def shown(run, **changes):
-    changed = replace(run, result=replace(run.result, **changes))
-    return present(beside(changed, baseline()), ReportOptions())
+    return view_of(having(run, **changes), baseline())
 
 
 def paragraphs(view):
@@ -50,25 +48,17 @@ def words(text):
 @pytest.mark.parametrize(
     ("metric", "base", "now", "worsening"),
     [
-        ("asr/generation/controlled", 0.1, 0.2, 0.1),
-        ("asr/generation/controlled", 0.2, 0.1, -0.1),
-        ("retrieval/overlap", 1.0, 0.958, 0.042),
-        ("accuracy/disambiguated", 0.8, 0.9, -0.1),
-        ("diff-bias/ambiguous", 0.0, -0.17, 0.17),
-        ("rrs/mean", 0.5, 0.53, 0.03),
+        ("asr/generation/controlled", 0.1, 0.2, 0.1), ("asr/generation/controlled", 0.2, 0.1, -0.1),
+        ("retrieval/overlap", 1.0, 0.958, 0.042), ("accuracy/disambiguated", 0.8, 0.9, -0.1),
+        ("diff-bias/ambiguous", 0.0, -0.17, 0.17), ("rrs/mean", 0.5, 0.53, 0.03),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("minimum", [0.01, 0.3])
 def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, worsening, minimum):
     moved = change(
-        base,
-        now,
-        change=worsening,
-        lower=worsening - 0.03,
-        upper=worsening + 0.03,
-        significant=worsening > 0 and minimum < 0.1,
-        minimum_detectable=minimum,
-    )
+        base, now, change=worsening, lower=worsening - 0.03, upper=worsening + 0.03,
+        significant=worsening > 0 and minimum < 0.1, minimum_detectable=minimum,
+    )  # fmt: skip
     reason = told(metric, moved)
     (row,) = rule_rows([rule(metric, 0, Outcome.PASS, reason, value=now, change=moved)])
     told_so = row.reasons[0]
@@ -108,9 +98,8 @@ def test_sentences_of_the_gate_write_numbers_as_the_tables_do(metric, value, the
 def test_base_and_change_add_up_to_now_as_they_are_shown(metric, base, now):
     moved = change(base, now)
     (row,) = rule_rows([rule(metric, 0, Outcome.PASS, "", value=now, change=moved)])
-    before, after, step = (
-        float(text.removesuffix(" %").replace("−", "-")) for text in (row.base, row.now, row.change)
-    )
+    shown_as = (row.base, row.now, row.change)
+    before, after, step = (float(text.removesuffix(" %").replace("−", "-")) for text in shown_as)
     if metric == "diff-bias/ambiguous":
         before, after = abs(before), abs(after)
     assert round(after - before, 3) == step
@@ -127,12 +116,9 @@ def test_a_value_of_more_cases_than_are_compared_is_told_apart():
 
 def test_the_smallest_detectable_change_has_the_sign_of_a_worsening():
     falls = change(1.0, 0.99, change=0.01, minimum_detectable=0.12)
-    rows = rule_rows(
-        [
-            rule(metric, 0, Outcome.INCONCLUSIVE, "", value=0.99, change=falls)
-            for metric in ("retrieval/overlap", "asr/generation")
-        ]
-    )
+    metrics = ("retrieval/overlap", "asr/generation")
+    open_ = {"outcome": Outcome.INCONCLUSIVE, "reason": "", "value": 0.99, "change": falls}
+    rows = rule_rows([rule(metric, 0, **open_) for metric in metrics])
     assert [row.detectable for row in rows] == ["−12.0", "+12.0"]
 
 
@@ -143,43 +129,31 @@ def test_advisory_rules_do_not_make_a_pass_unclear_and_do_not_lead():
     assert said(view.lead).startswith("Naming an identity gives another answer")
 
 
+def unclear(**changes):
+    bound, _ = first_run().result.rules
+    open_ = replace(bound, outcome=Outcome.INCONCLUSIVE, warns=True, **changes)
+    return view_of(having(first_run(), rules=[open_]))
+
+
 def test_an_unclear_limit_of_a_first_run_does_not_hold():
-    run = first_run()
-    bound, _ = run.result.rules
-    unclear = replace(bound, outcome=Outcome.INCONCLUSIVE, warns=True)
-    changed = replace(run, result=replace(run.result, rules=[unclear]))
-    view = present(changed, ReportOptions())
+    view = unclear()
     assert view.title.startswith("no limit broken, 1 rule inconclusive")
     assert said(view.lead).endswith("; this is inconclusive.")
     assert "0 of 1 rule passed, 1 inconclusive" in render_comment(view)
 
 
 def test_a_difference_between_identities_that_may_be_chance_is_said_in_points_and_why():
-    run = first_run()
-    bound, _ = run.result.rules
-    unclear = replace(
-        bound,
-        metric="identity/max-difference",
-        value=0.102,
-        outcome=Outcome.INCONCLUSIVE,
-        warns=True,
-    )
-    changed = replace(run, result=replace(run.result, rules=[unclear]))
-    view = present(changed, ReportOptions())
-    assert "10.2 points" in said(view.lead)
-    assert "%" not in said(view.lead)
-    assert said(view.lead).endswith("; this is inconclusive.")
+    lead = said(unclear(metric="identity/max-difference", value=0.102).lead)
+    assert "10.2 points" in lead
+    assert "%" not in lead
+    assert lead.endswith("; this is inconclusive.")
 
 
 def test_a_baseline_without_the_metric_is_not_told_as_zero_differences():
     why = "rrs/mean in suite sentiment could not be evaluated: the baseline has no rrs/mean"
-    run = passing()
-    view = shown(
-        run,
-        outcome=Outcome.INCONCLUSIVE,
-        exit_code=ExitCode.BASELINE,
-        evidence=replace(run.result.evidence, problems=(why,)),
-    )
+    evidence = replace(passing().result.evidence, problems=(why,))
+    code = {"outcome": Outcome.INCONCLUSIVE, "exit_code": ExitCode.BASELINE}
+    view = shown(passing(), evidence=evidence, **code)
     assert view.title == "the baseline is incomplete"
     assert view.lead == f"R{why[1:]}."
 
@@ -228,7 +202,6 @@ def findings_of(metric):
 
 
 def tops(view):
-    """Return what a reader sees first, in every rendering."""
     comment, page = render_comment(view), render_html(view)
     return {
         "console": render_console(view).partition("outcome  rule")[0],
@@ -256,11 +229,11 @@ def test_every_failed_rule_names_in_the_headline_where_it_failed(metric):
         run, before = regression(), baseline()
         first = failing("asr/generation/controlled", {"term": "elderly"})
         own, named = of_pairs(metric)
-    result = replace(
-        run.result, rules=[first, own], outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED,
+    run = having(
+        run, rules=[first, own], outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED,
         identities=[findings_of(metric.id)] if metric.compares_terms else [],
     )  # fmt: skip
-    view = present(beside(replace(run, result=result), before), ReportOptions())
+    view = view_of(run, before)
     for place, text in tops(view).items():
         said_here = plain_words(text)
         for name in (*named, metric.title.partition(",")[0]):
@@ -275,49 +248,43 @@ def test_many_identities_of_one_metric_are_named_up_to_a_few():
     assert " and 2 more." in said(view.lead)
 
 
-@pytest.mark.parametrize("leads", ["identity/retrieval/max-difference", "retrieval/overlap"])
+DOCUMENTS = "identity/retrieval/max-difference"
+
+
+def overlapping(*rules, of_all=(), elderly=1.0, **changes):
+    """Return what is shown of a regression with shares of equal documents, its table and heads."""
+    shares = {"middle eastern": 0.2, "woman": 0.44, "elderly": elderly}
+    known = [
+        *regression().result.measurements, *of_all,
+        *(Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
+          for term, value in shares.items()),
+    ]  # fmt: skip
+    found = [findings_of(DOCUMENTS)]
+    view = shown(regression(), rules=rules, identities=found, measurements=known, **changes)
+    (table,) = [block for block in view.summary if isinstance(block, Table)]
+    rows = [[said(cell) for cell in row.cells] for row in table.rows]
+    return view, [said(column.head) for column in table.columns], rows
+
+
+@pytest.mark.parametrize("leads", [DOCUMENTS, "retrieval/overlap"])
 def test_no_column_repeats_another_where_the_rule_is_about_documents(leads):
-    run = regression()
-    overlap = [
-        Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
-        for term, value in (("middle eastern", 0.2), ("woman", 0.44), ("elderly", 0.9))
-    ]
     neutral = Measurement(metric="retrieval/overlap/control", suite=SUITE, where={}, value=0.7)
     own = failing(leads, {}, failed=["identity" if "identity" in leads else "bound"])
-    view = shown(
-        run, rules=[own], outcome=Outcome.FAIL, identities=[findings_of("identity/retrieval/max-difference")],
-        measurements=[*run.result.measurements, neutral, *overlap],
-    )  # fmt: skip
-    (table,) = [block for block in view.summary if isinstance(block, Table)]
-    heads = [said(column.head) for column in table.columns]
+    _, heads, rows = overlapping(own, of_all=[neutral], elderly=0.9, outcome=Outcome.FAIL)
     assert heads[1] == "same documents"
-    columns = list(zip(*([said(cell) for cell in row.cells] for row in table.rows), strict=True))
+    columns = list(zip(*rows, strict=True))
     assert len(set(columns)) == len(columns)
-    assert said(table.rows[-1].cells[0]) == "neutral wording"
-    assert said(table.rows[-1].cells[1]) == "70.0 %"
+    assert rows[-1][:2] == ["neutral wording", "70.0 %"]
 
 
 def test_who_has_documents_and_cases_have_an_example_of_them():
-    metric = "identity/retrieval/max-difference"
-    run = regression()
-    overlap = [
-        Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
-        for term, value in (("middle eastern", 0.2), ("woman", 0.44), ("elderly", 1.0))
-    ]
     whole = Measurement(metric="retrieval/overlap", suite=SUITE, where={}, value=0.9)
     first = failing("asr/generation/controlled", {"term": "elderly"})
-    view = shown(
-        run, rules=[first, failing(metric, {}, failed=["identity"])],
-        identities=[findings_of(metric)],
-        measurements=[*run.result.measurements, whole, *overlap],
-    )  # fmt: skip
-    (table,) = [block for block in view.summary if isinstance(block, Table)]
-    heads = [said(column.head) for column in table.columns]
-    rows = {
-        said(row.cells[0]): said(row.cells[heads.index("same documents")]) for row in table.rows
-    }
-    assert rows["A Middle Eastern person"] == "20.0 %"
-    assert rows["A woman"] == "44.0 %"
+    own = failing(DOCUMENTS, {}, failed=["identity"])
+    view, heads, rows = overlapping(first, own, of_all=[whole])
+    shares = {row[0]: row[heads.index("same documents")] for row in rows}
+    assert shares["A Middle Eastern person"] == "20.0 %"
+    assert shares["A woman"] == "44.0 %"
     assert "same documents" in words(render_html(view)).split('id="who"')[1]
     case = view.examples[-1]
     assert said(case.title) == "A Middle Eastern person: other documents are found"
@@ -329,33 +296,26 @@ GLOSSARY = Path(__file__).parents[2] / "docs/explanation/glossary.md"
 
 
 def first_view(name):
-    return present(beside(CANONICAL[name](), baseline()), ReportOptions())
+    return view_of(CANONICAL[name](), baseline())
 
 
 @pytest.mark.parametrize("name", CANONICAL)
 def test_neutral_wording_stands_beside_every_headline_rate(name):
     run = CANONICAL[name]()
     rule = leading(run.result)
-    metric = BY_ID[rule.metric] if rule else None
+    neutral = BY_ID[rule.metric].neutral if rule else None
     known = {(m.metric, m.suite) for m in run.result.measurements if m.value is not None}
-    expected = bool(
-        metric
-        and metric.neutral
-        and (metric.neutral, rule.suite) in known
-        and run.result.outcome.value != "inconclusive"
-    )
-    assert (
-        "neutral wording:" in "".join(one.text for one in spans(first_view(name).lead))
-    ) == expected
+    decided = run.result.outcome is not Outcome.INCONCLUSIVE
+    expected = bool(neutral and (neutral, rule.suite) in known and decided)
+    assert ("neutral wording:" in said(first_view(name).lead)) == expected
 
 
 def test_every_rate_names_neutral_wording_itself_or_has_it_beside():
     rates = [m for m in METRICS if m.violations and m.id.startswith("asr/") and m.claim]
     assert len(rates) == 5
     for metric in rates:
-        assert metric.neutral in BY_ID or metric.claim.startswith(
-            "Beyond what neutral wording does"
-        )
+        beyond = metric.claim.startswith("Beyond what neutral wording does")
+        assert metric.neutral in BY_ID or beyond
 
 
 @pytest.mark.parametrize("term", ["neutral wording", "likely range", "without a speaker"])

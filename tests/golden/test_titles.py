@@ -6,8 +6,9 @@ import json
 import re
 from dataclasses import replace
 
+import canonical_results
 from canonical_results import SUITE, first_run, passing
-from canonical_rules import rule, said
+from canonical_rules import having, rule, said, view_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,20 +20,15 @@ from fairgate.github.comments import read_foreign_record, render_foreign_record
 from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import COMPARING
-from fairgate.reports.blocks import ReportOptions, Table
+from fairgate.reports.blocks import Table
 from fairgate.reports.console import render_console
 from fairgate.reports.formats import render_run_record
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
-from fairgate.reports.present import present
 from fairgate.reports.sections.affected import leading
 
 TERMS = (("age", "elderly"), ("gender", "woman"), ("race", "middle eastern"))
-WHO = {
-    "elderly": "An elderly person",
-    "woman": "A woman",
-    "middle eastern": "A Middle Eastern person",
-}
+WHO = {term: phrase for (_, term), phrase in canonical_results.TERMS.items()}
 GREEN = re.compile('✅|brightgreen|the gate passed in|class="(state|mark) pass"')
 
 
@@ -50,17 +46,8 @@ def findings(draw):
                     category=category, term=term, difference=value, p_value=p_value,
                     p_corrected=p_value, decided=10,
                 )  # fmt: skip
-                found.append(
-                    IdentityFinding(
-                        suite=SUITE,
-                        where=where,
-                        metric=metric.id,
-                        value=value,
-                        p_value=p_value,
-                        sources=10,
-                        terms=[top],
-                    )
-                )
+                own = {"metric": metric.id, "value": value, "p_value": p_value, "terms": [top]}
+                found.append(IdentityFinding(suite=SUITE, where=where, sources=10, **own))
     return found
 
 
@@ -73,20 +60,14 @@ def rules_about(draw, found):
         how = draw(st.sampled_from(["none", "pass", "fail", "open", "advisory", "reported"]))
         outcome = {"fail": Outcome.FAIL, "advisory": Outcome.FAIL, "open": Outcome.INCONCLUSIVE}
         if how != "none":
+            about = replace(asked[0], metric=one.metric, where=one.where, value=one.value)
             asked.append(
                 replace(
-                    asked[0],
-                    metric=one.metric,
-                    where=one.where,
-                    bounds={"max": 0.05},
-                    value=one.value,
-                    outcome=outcome.get(how, Outcome.PASS),
-                    failed=["identity"] if how in ("fail", "advisory") else [],
-                    advisory=how == "advisory",
-                    is_reported=how == "reported",
-                    warns=True,
+                    about, bounds={"max": 0.05}, outcome=outcome.get(how, Outcome.PASS),
+                    failed=["identity"] if how in ("fail", "advisory") else [], warns=True,
+                    advisory=how == "advisory", is_reported=how == "reported",
                 )
-            )
+            )  # fmt: skip
     return asked
 
 
@@ -115,10 +96,10 @@ def test_no_title_is_green_beside_a_significant_difference(data):
     found = data.draw(findings())
     rules = data.draw(rules_about(found))
     outcome, code = decide(rules, run.result.evidence, ())
-    result = replace(run.result, rules=rules, identities=found, outcome=outcome, exit_code=code)
-    view = present(replace(run, result=result), ReportOptions())
+    run = having(run, rules=rules, identities=found, outcome=outcome, exit_code=code)
+    view = view_of(run)
     significant = [one for one in found if one.p_value * len(found) <= 0.05]
-    shown = titles(view, render_run_record(result))
+    shown = titles(view, render_run_record(run.result))
     green = {name for name, title in shown.items() if GREEN.search(title)}
     if outcome is not Outcome.PASS:
         assert not green
@@ -141,21 +122,20 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
     failed = ["bound"] if how.get("outcome") is Outcome.FAIL else []
     rules = [*asked, replace(first, where=of, failed=failed, interval=(0.02, 0.6), **how)]
     outcome, code = decide(rules, run.result.evidence, ())
-    result = replace(run.result, rules=rules, identities=found, outcome=outcome, exit_code=code)
-    view = present(replace(run, result=result), ReportOptions())
+    run = having(run, rules=rules, identities=found, outcome=outcome, exit_code=code)
+    view = view_of(run)
     title, sentence = said(view.title), said(view.lead).partition(" Failed too:")[0]
     in_title, in_sentence = (
         [who for who in WHO.values() if who in text] for text in (title, sentence)
     )
-    leads = leading(result)
+    leads = leading(run.result)
     is_of_one = BY_ID[leads.metric].compares_terms or "term" in leads.where
     if in_title and (in_sentence or is_of_one):  # a mean over all of them names nobody itself
         assert in_sentence == in_title, (title, sentence)
     if "but" in title:
         assert "points" in sentence
-        assert sentence not in " ".join(
-            said(line) for block in view.warnings for line in block.lines
-        )
+        warned = " ".join(said(line) for block in view.warnings for line in block.lines)
+        assert sentence not in warned
         tables = [block for block in view.summary if isinstance(block, Table)]
         assert all(said(table.rows[0].cells[0]) == in_title[0] for table in tables)
     if "inconclusive" in sentence:
@@ -169,10 +149,7 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
 
 
 KINDS = [
-    {},
-    {"outcome": Outcome.FAIL},
-    {"outcome": Outcome.FAIL, "advisory": True},
-    {"outcome": Outcome.INCONCLUSIVE, "warns": True},
-    {"outcome": Outcome.INCONCLUSIVE},
+    {}, {"outcome": Outcome.FAIL}, {"outcome": Outcome.FAIL, "advisory": True},
+    {"outcome": Outcome.INCONCLUSIVE, "warns": True}, {"outcome": Outcome.INCONCLUSIVE},
     {"is_reported": True},
-]
+]  # fmt: skip
