@@ -94,7 +94,7 @@ class DecoderSession:
         self.counts = facts.counts_rows or slots
         """Whether tokens or slots are counted: by attention that does not know past keys and a new
         part of a prompt in batches, by windows, or by switches of rotary factors."""
-        self.pads, self._splits, self.joins = try_out(self, str(folder.graph))
+        self.pads, self._splits, self.cuts_freely, self.joins = try_out(self, str(folder.graph))
 
     def prefill(
         self,

@@ -1,9 +1,11 @@
 """Reads prompts: what they begin with in common once, then what follows, in batches.
 
-A prompt is read in blocks of `BLOCK` tokens from its first one on, and a rest of at least one: each
-is the same computation whatever else is asked, and whole blocks are shared. So no bit of an answer
-depends on what is shared, kept or computed together. Shared prefixes: Kwon et al., Efficient Memory
-Management for Large Language Model Serving with PagedAttention, SOSP 2023, 4.4.
+Where a graph gives each token the same bits in whatever pieces a prompt is read, a prompt is cut
+where it parts from others. Elsewhere it is read in blocks of `BLOCK` tokens from its first one on,
+and a rest of at least one: each is the same computation whatever else is asked, and whole blocks
+are shared. Either way no bit of an answer depends on what is shared, kept or computed together.
+Shared prefixes: Kwon et al., Efficient Memory Management for Large Language Model Serving with
+PagedAttention, SOSP 2023, 4.4.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,16 +26,34 @@ BLOCK = 32
 """Tokens: smaller blocks share more and run more often; measured by `bench_prefixes.py`."""
 KEPT_BYTES = 256 * 2**20
 """Keys and values kept at once; one batch of prompts is always kept whole."""
-_BLOCKS_A_ROW = 2
-"""Times as many blocks as prompts run together: a prompt has several times a block's tokens."""
+_PIECES_A_ROW = 2
+"""Times as many pieces as prompts run together: a prompt has several times a piece's tokens."""
 Read = tuple[list[int], int]
 """A prompt's tokens, and after how many of them, 1 or more, its logits are read first."""
 WidthOf = Callable[[int, int], int]
 """By the tokens in blocks and those that follow them: how wide the latter are padded."""
 
 
+class Cuts(NamedTuple):
+    """Where prompts may be cut, in tokens from their first one on."""
+
+    unit: int
+    """A cut is at a multiple; so many tokens' keys and values are kept and shared at a time."""
+    length: int
+    """A multiple of `unit`: a piece ends at the next multiple, or with its prompt."""
+
+    @property
+    def are_free(self) -> bool:
+        """Whether a prompt's cuts depend on the other prompts."""
+        return self.unit < self.length
+
+
+BLOCKS = Cuts(BLOCK, BLOCK)
+ANYWHERE = Cuts(8, 128)
+
+
 class Piece(NamedTuple):
-    """Tokens `start` to `end` of a prompt, which run at once: a block, or the rest."""
+    """Tokens `start` to `end` of a prompt, which run at once."""
 
     place: int
     """Of the prompt among those that are read."""
@@ -60,62 +80,75 @@ class PromptBatch(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """Prompts whose blocks are kept at the same time."""
+    """Prompts whose keys and values are kept at the same time."""
 
     carried: list[int]
-    """Blocks of the window before it, which are the first blocks of this one."""
-    blocks: int
+    """Units of the window before it, which are the first units of this one."""
+    units: int
     """How many are kept."""
     paths: dict[int, list[int]] = field(default_factory=dict)
-    """By prompt: its blocks from the first on."""
+    """By prompt: the units of its tokens from the first on, as far as they are kept."""
     pieces: list[Piece] = field(default_factory=list)
 
     def batches(self, most: int) -> Iterator[list[Piece]]:
         """Yield pieces that run together, after those whose keys and values they need.
 
-        At most `most` rests, and more of whole blocks.
+        At most `most` rests, and more of the others.
         """
         alike: dict[tuple[int, int, bool], list[Piece]] = {}
         for piece in self.pieces:
             alike.setdefault((piece.start, piece.width, piece.is_rest), []).append(piece)
         for (_, _, is_rest), pieces in sorted(alike.items()):
-            rows = most if is_rest else most * _BLOCKS_A_ROW
+            rows = most if is_rest else most * _PIECES_A_ROW
             for start in range(0, len(pieces), rows):
                 yield pieces[start : start + rows]
 
 
 def windows(
-    rows: Sequence[Read], width_of: WidthOf, *, most_blocks: int, least_prompts: int
+    rows: Sequence[Read], width_of: WidthOf, cuts: Cuts, *, most_units: int, least_prompts: int
 ) -> Iterator[Window]:
-    """Yield what is read one after the other, so that each block is computed once.
+    """Yield what is read one after the other, so that each unit of tokens is computed once.
 
-    A window has at most `most_blocks` blocks, or `least_prompts` prompts.
+    A window has at most `most_units` units, or `least_prompts` prompts.
 
     In the order of their tokens prompts that begin alike stand side by side: what a prompt has in
     common with any before it, it has in common with the last one. The tree of prefixes is
     RadixAttention's: Zheng et al., SGLang: Efficient Execution of Structured Language Model
     Programs, NeurIPS 2024, section 3.
     """
+    unit, length = cuts
     window = Window([], 0)
     path: list[int] = []
     before: list[int] = []
     for place in sorted(range(len(rows)), key=lambda place: rows[place][0]):
         tokens, first_read = rows[place]
-        last = (first_read - 1) // BLOCK  # logits are read behind it
+        in_blocks = (first_read - 1) // BLOCK * BLOCK
+        slots = in_blocks + width_of(in_blocks, len(tokens) - in_blocks)
+        # Logits are read behind the last cut. Two tokens at least follow it where there are two:
+        # of one by itself attention would take kernels of another order of sums.
+        furthest = max(0, min(first_read - 1, slots - 2)) if cuts.are_free else first_read - 1
+        last = furthest // unit
         pairs = zip(before, tokens, strict=False)
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        path = path[: min(common // BLOCK, last)]
-        if window.blocks + last - len(path) > most_blocks and len(window.paths) >= least_prompts:
+        shared = min(common // unit, last if cuts.are_free else min(last, len(path)))
+        # What further prompts share of a rest is kept, too.
+        new = range(window.units, window.units + shared - len(path))
+        window.units += len(new)
+        path += new
+        path = path[:shared]
+        further = (len(tokens) // unit if cuts.are_free else last) - shared
+        if window.units + further > most_units and len(window.paths) >= least_prompts:
             yield window
-            window = Window(path, len(path))
-            path = list(range(len(path)))
-        starts = range(len(path) * BLOCK, last * BLOCK, BLOCK)
-        path = [*path, *range(window.blocks, window.blocks + len(starts))]
-        window.blocks += len(starts)
+            window = Window(path, shared)
+            path = list(range(shared))
+        start = shared * unit
+        ends = [start, *range(start - start % length + length, last * unit + 1, length)]
+        path += range(window.units, window.units + (ends[-1] - start) // unit)
+        window.units += len(path) - shared
         window.paths[place] = path
-        window.pieces += [Piece(place, n, n + BLOCK, BLOCK, is_rest=False) for n in starts]
-        done, end = last * BLOCK, len(tokens)
-        window.pieces.append(Piece(place, done, end, width_of(done, end - done), is_rest=True))
+        window.pieces += [Piece(place, a, b, b - a, is_rest=False) for a, b in pairwise(ends)]
+        done, end = ends[-1], len(tokens)
+        window.pieces.append(Piece(place, done, end, slots - done, is_rest=True))
         before = tokens
     if window.paths:
         yield window
@@ -129,7 +162,8 @@ class PromptBlocks:
         self._session = session
         self._batch_size = batch_size
         self._stores: list[npt.NDArray[Any]] = []
-        """Per input of the cache an array `[heads, blocks, BLOCK * size]`."""
+        """Per input of the cache an array `[heads, units, tokens of a unit * size]`."""
+        self._cuts = ANYWHERE if session.cuts_freely else BLOCKS
 
     def batches(self, rows: Sequence[Read], width_of: WidthOf) -> Iterator[PromptBatch]:
         """Yield rows that run together; each batch must be read before the next is asked for."""
@@ -139,37 +173,43 @@ class PromptBlocks:
                 pieces = [Piece(n, 0, lengths[n], width, is_rest=True) for n in places]
                 yield PromptBatch(places, partial(self._read, rows, pieces, None))
             return
-        most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * BLOCK))
-        for window in windows(rows, width_of, most_blocks=most, least_prompts=self._batch_size):
+        most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * self._cuts.unit))
+        for window in windows(
+            rows, width_of, self._cuts, most_units=most, least_prompts=self._batch_size
+        ):
             carried = [store[:, window.carried] for store in self._stores]
-            if carried and self._stores[0].shape[1] < window.blocks:
-                self._stores = [_empty(store, window.blocks) for store in self._stores]
-            for store, blocks in zip(self._stores, carried, strict=True):
-                store[:, : len(window.carried)] = blocks
+            if carried and self._stores[0].shape[1] < window.units:
+                self._stores = [_empty(store, window.units) for store in self._stores]
+            for store, units in zip(self._stores, carried, strict=True):
+                store[:, : len(window.carried)] = units
             for pieces in window.batches(self._batch_size):
                 if pieces[0].is_rest:
                     places = [piece.place for piece in pieces]
                     yield PromptBatch(places, partial(self._read, rows, pieces, window))
                 else:
-                    self._keep(rows, pieces, window)
+                    self._run(rows, pieces * 2 if len(pieces) == 1 else pieces, window)
 
-    def _keep(self, rows: Sequence[Read], pieces: list[Piece], window: Window) -> None:
-        """Read whole blocks and keep their keys and values."""
-        alone = len(pieces) == 1
-        _, cache = self._run(rows, pieces * 2 if alone else pieces, window)
+    def _keep(self, pieces: Sequence[Piece], window: Window, cache: Cache) -> None:
+        """Keep what other pieces need of these, which have just been run."""
+        unit = self._cuts.unit
+        kept = [window.paths[one.place][one.start // unit : one.end // unit] for one in pieces]
+        if not any(kept):
+            return
         for number, value in enumerate(cache.values):
-            array = value.numpy()
-            own = array[:, :, pieces[0].start : pieces[0].end]
-            own = own.reshape(*array.shape[:2], BLOCK * array.shape[3])
-            if len(self._stores) <= number:
-                self._stores.append(_empty(own.swapaxes(0, 1), window.blocks))
-            for row, piece in zip(own, pieces, strict=False):
-                self._stores[number][:, window.paths[piece.place][piece.start // BLOCK]] = row
+            for units, piece, row in zip(kept, pieces, value.numpy(), strict=True):
+                own = row[:, piece.start : piece.start + len(units) * unit]
+                own = own.reshape(len(row), len(units), unit * row.shape[2])
+                if len(self._stores) <= number:
+                    self._stores.append(_empty(own, window.units))
+                self._stores[number][:, units] = own
 
     def _read(
         self, rows: Sequence[Read], pieces: list[Piece], window: Window | None
     ) -> tuple[Logits, Cache]:
-        """Read prompts to their ends; equal ones, which differ in their seeds, once."""
+        """Read prompts to their ends; equal ones, which differ in their seeds, once.
+
+        Of equal ones the last is read: what further prompts share of it is kept by its path.
+        """
         read, chosen = list(pieces), list(range(len(pieces)))
         if self._session.selects:
             keys = [(rows[piece.place][1], *rows[piece.place][0]) for piece in pieces]
@@ -192,23 +232,29 @@ class PromptBlocks:
         window: Window | None,
         read: Integers | None = None,
     ) -> tuple[Logits, Cache]:
-        """Run pieces of one place and width behind the blocks of their prompts."""
+        """Run pieces of one place and width behind what is kept; keep what others need of them."""
         tokens = [rows[one.place][0][one.start : one.end] for one in pieces]
-        blocks, before = pieces[0].start // BLOCK, None
-        if window is not None and blocks:
-            paths = [np.array(window.paths[one.place][:blocks]) for one in pieces]
+        unit, width, before = self._cuts.unit, pieces[0].width, None
+        units = pieces[0].start // unit
+        if window is not None and units:
+            paths = [np.array(window.paths[one.place][:units]) for one in pieces]
             arrays = []
             for store in self._stores:
-                whole = np.empty((len(pieces), store.shape[0], blocks, store.shape[2]), store.dtype)
+                whole = np.empty((len(pieces), store.shape[0], units, store.shape[2]), store.dtype)
                 for row, path in zip(whole, paths, strict=True):
                     store.take(path, axis=1, out=row, mode="clip")  # "raise" would copy twice
-                arrays.append(whole.reshape(*whole.shape[:2], blocks * BLOCK, -1))
+                arrays.append(whole.reshape(*whole.shape[:2], units * unit, -1))
             before = self._session.full_cache(arrays)
-        return self._session.prefill(tokens, pieces[0].width, read, before)
+        if window is not None and self._cuts.are_free and self._session.joins:
+            width = max(2, *map(len, tokens))  # nothing depends on the slots behind
+        logits, cache = self._session.prefill(tokens, width, read, before)
+        if window is not None:
+            self._keep(pieces, window, cache)
+        return logits, cache
 
 
-def _empty(like: npt.NDArray[Any], blocks: int) -> npt.NDArray[Any]:
-    return np.empty((like.shape[0], blocks, like.shape[2]), dtype=like.dtype)
+def _empty(like: npt.NDArray[Any], units: int) -> npt.NDArray[Any]:
+    return np.empty((like.shape[0], units, like.shape[2]), dtype=like.dtype)
 
 
 def _positions(rows: Sequence[Read], pieces: Sequence[Piece]) -> Integers:

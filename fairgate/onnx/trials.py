@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -45,6 +46,8 @@ class Abilities(NamedTuple):
     """Whether rows of different lengths may share a batch."""
     splits: bool
     """Whether a prompt may be read in parts, with bits that depend on the parts alone."""
+    cuts_freely: bool
+    """Whether a token's bits are the same in whatever pieces its prompt is read."""
     joins: bool
     """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
@@ -70,7 +73,8 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
     pads = shared is not None and _is_near(alone, shared, tolerance)
     able = session.selects and not session.counts and not session.one_by_one
     splits = able and pads and splitting_is_exact(session, alone, tolerance)
-    return Abilities(pads=pads, splits=splits, joins=steps_jointly(session, tolerance))
+    cuts_freely = splits and bool(_attempt(lambda: reads_in_any_pieces(session)))
+    return Abilities(pads, splits, cuts_freely, joins=steps_jointly(session, tolerance))
 
 
 def _attempt(run: Callable[[], Result]) -> Result | None:
@@ -150,6 +154,31 @@ def splitting_is_exact(
     if few is None or many is None:
         return False
     return _is_near(alone, few, tolerance) and np.array_equal(few, many)
+
+
+def reads_in_any_pieces(session: DecoderSession) -> bool:
+    """Return whether logits, keys and values of a row are the same bits in other pieces.
+
+    The row is read at once beside itself, in pieces beside others and with more padding, and in two
+    pieces without any. So neither padding nor what else is in a batch shows in a row that is read.
+    """
+
+    def bits(rows: list[list[int]], slots: int, *cuts: int) -> list[npt.NDArray[Any]]:
+        before = None
+        for start, end in pairwise([0, *cuts, _LENGTH]):
+            width = (slots if end == _LENGTH else end) - start
+            logits, cache = session.prefill([row[start:end] for row in rows], width, None, before)
+            values = [np.ascontiguousarray(value.numpy()[:, :, :end]) for value in cache.values]
+            before = session.full_cache(values)
+        return [logits[-1, 0], *(value[-1] for value in values)]
+
+    whole = bits([_ROW, _ROW], _SLOTS)
+    beside = bits([_ROW[::-1], [*_ROW[9:], *_ROW[:9]], _ROW], _SLOTS + 16, 8, 40)
+    tight = bits([_ROW, _ROW], _LENGTH, 72)
+    return bool(np.isfinite(whole[0]).all()) and all(
+        np.array_equal(one, two) and np.array_equal(one, three)
+        for one, two, three in zip(whole, beside, tight, strict=True)
+    )
 
 
 def _logits(

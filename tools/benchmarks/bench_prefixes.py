@@ -2,9 +2,9 @@
 
     python tools/benchmarks/bench_prefixes.py [--model FOLDER] [--policy FILE] [--prompts 440]
 
-Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is, each
-prompt at once, and each at once as the graph was exported, but for the cut before its last
-projection. Each generates at most two tokens, what a label of the embedded model takes. Answers must be equal; so are margins where the
+Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is,
+which cuts prompts where they part, blocks of 32 tokens, each prompt at once, and each at once as the
+graph was exported, but for the cut before its last projection. Each generates at most two tokens, what a label of the embedded model takes. Answers must be equal; so are margins where the
 graph's sums do not depend on the split. `bench_engines.py` compares with other engines.
 
 What a part of a plan has in common is not what the plan has: `--runs` takes the prompts as so many
@@ -80,7 +80,8 @@ def chosen(
     return [one for start in starts for one in order[start : start + size]]
 
 
-NOW, AT_ONCE, BEFORE = "now", "each at once", "each at once, before"
+NOW, BLOCKS = "now", "in blocks of 32 tokens"
+AT_ONCE, BEFORE = "each at once", "each at once, before"
 
 
 def engine_of(folder: Path, way: str) -> OnnxDecoder:
@@ -91,7 +92,8 @@ def engine_of(folder: Path, way: str) -> OnnxDecoder:
             for name in ("drop_softmax_guards", "join_attention"):
                 changed.enter_context(patch.object(decoder_graph, name, lambda _: 0))
         session = engine._session
-    session._splits &= way == NOW
+    session.cuts_freely &= way == NOW
+    session._splits &= way in (NOW, BLOCKS)
     list(engine.generate([GenerationRequest(prompt="Never again.")]))
     return engine
 
@@ -135,7 +137,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     requests = chosen(prompts_of(options.policy), options.prompts, options.runs)
-    engines = {way: engine_of(options.model, way) for way in (NOW, AT_ONCE, BEFORE)}
+    engines = {way: engine_of(options.model, way) for way in (NOW, BLOCKS, AT_ONCE, BEFORE)}
     computed = {way: tokens_computed(engine, requests) for way, engine in engines.items()}
     spent: dict[str, list[float]] = {way: [] for way in engines}
     answers: dict[str, dict[int, Answer]] = {}

@@ -32,7 +32,7 @@ class ScriptedSession:
 
     pads = True
     one_by_one = False
-    shares = joins = False
+    shares = cuts_freely = joins = False
     token_bytes = 1
     vocabulary = None
     reach = Reach()

@@ -1,0 +1,119 @@
+"""Each unit of tokens is computed once, and before what needs it."""
+
+import random
+
+import numpy as np
+import pytest
+from fakes.decoders import DEMO
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompt_blocks import ANYWHERE, BLOCKS, Cuts, windows
+
+FREE, COARSE = Cuts(2, 8), Cuts(4, 4096)
+SPARE = 3
+
+
+def width_of(done, rest):
+    return rest + SPARE
+
+
+def plan_of(rows, cuts, most_units=99, least_prompts=1):
+    return windows(rows, width_of, cuts, most_units=most_units, least_prompts=least_prompts)
+
+
+@st.composite
+def trees(draw):
+    """Prompts that share beginnings of any length, some of them equal, some with options read."""
+    rng = random.Random(draw(st.integers(0, 10**6)))
+    rows = [[rng.randrange(3) for _ in range(rng.randint(1, 80))]]
+    for _ in range(draw(st.integers(0, 12))):
+        stem = rng.choice(rows)
+        kept = stem[: rng.randint(0, len(stem))]
+        rows.append([*kept, *(rng.randrange(3) for _ in range(rng.randint(0, 40)))] or [1])
+    return [(row, len(row) if draw(st.booleans()) else rng.randint(1, len(row))) for row in rows]
+
+
+@given(trees(), st.sampled_from([FREE, COARSE, ANYWHERE, BLOCKS]), st.sampled_from([0, 5, 10**6]))
+def test_pieces_have_what_they_need_and_units_are_computed_once(rows, cuts, most_units):
+    kept, computed, done, unit = {}, [], [], cuts.unit
+    for window in plan_of(rows, cuts, most_units, least_prompts=2):
+        assert len(window.paths) <= 2 or window.units <= most_units
+        kept = {place: kept[old] for place, old in enumerate(window.carried)}
+        for batch in window.batches(2):
+            assert len(batch) <= (2 if batch[0].is_rest else 4)
+            assert len({(one.start, one.width, one.is_rest) for one in batch}) == 1
+            for piece in batch:  # all run before any of them is kept
+                tokens, path = rows[piece.place][0], window.paths[piece.place]
+                past = [kept[each] for each in path[: piece.start // unit]]
+                assert sum(past, ()) == tuple(tokens[: piece.start])
+            for piece in batch:
+                (tokens, first_read), path = rows[piece.place], window.paths[piece.place]
+                own = path[piece.start // unit : piece.end // unit]
+                for place, each in enumerate(own):
+                    assert each not in kept
+                    begin = piece.start + place * unit
+                    kept[each] = tuple(tokens[begin : begin + unit])
+                    computed.append(tuple(tokens[: begin + unit]))
+                if piece.is_rest:
+                    assert piece.start < first_read
+                    ends = piece.end, piece.start + piece.width
+                    assert ends == (len(tokens), len(tokens) + SPARE)
+                    done.append(piece.place)
+        assert sorted(kept) == list(range(window.units))
+    assert sorted(done) == list(range(len(rows)))
+    if all(first_read == len(tokens) for tokens, first_read in rows):
+        assert len(computed) == len(set(computed))
+
+
+@given(trees(), st.randoms())
+def test_cuts_into_blocks_depend_on_no_other_prompt(rows, rng):
+    def rests(chosen):
+        found = set()
+        for window in plan_of(chosen, BLOCKS, most_units=7, least_prompts=2):
+            for one in window.pieces:
+                if one.is_rest:
+                    tokens, first_read = chosen[one.place]
+                    found.add((tuple(tokens), first_read, one.start, one.width))
+                else:
+                    assert (one.start % 32, one.end - one.start, one.width) == (0, 32, 32)
+        return found
+
+    assert rests(rng.sample(rows, rng.randint(1, len(rows)))) <= rests(rows)
+
+
+def test_a_prompt_is_cut_where_it_parts_from_the_one_before():
+    rows = [[0] * 11, [0] * 7 + [1] * 5, [0] * 7 + [1] * 4 + [2]]
+    [window] = plan_of([(row, len(row)) for row in rows], FREE)
+    cuts = sorted((one.place, one.start, one.end) for one in window.pieces)
+    assert cuts == [(0, 0, 8), (0, 8, 11), (1, 6, 8), (1, 8, 12), (2, 10, 12)]
+
+
+@pytest.mark.parametrize(("spare", "begin"), [(0, 14), (3, 16)])
+def test_a_rest_has_two_slots_at_least(spare, begin):
+    rows = [([1] * 17, 17)] * 2
+    [window] = windows(rows, lambda _, rest: rest + spare, FREE, most_units=99, least_prompts=1)
+    assert max(one.start for one in window.pieces if one.is_rest) == begin
+
+
+@pytest.mark.parametrize(("width", "spoiled"), [(32, "keys"), (56, "keys"), (56, "logits")])
+def test_a_graph_whose_bits_depend_on_the_pieces_is_read_in_blocks(width, spoiled, monkeypatch):
+    run = DecoderSession._run
+
+    def wrong(self, ids, positions, cache, wanted):
+        logits, values = run(self, ids, positions, cache, wanted)
+        if ids.shape[1] == width and spoiled == "logits":
+            logits = logits * np.float32(1 + 2e-7)
+        elif ids.shape[1] == width:
+            array = values[0].numpy() * np.float32(1 + 2e-7)
+            values[0] = type(values[0]).ortvalue_from_numpy(array)
+        return logits, values
+
+    def session():
+        return DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+
+    assert session().cuts_freely
+    monkeypatch.setattr(DecoderSession, "_run", wrong)
+    assert (session().shares, session().cuts_freely) == (True, False)
