@@ -32,7 +32,7 @@ def scores_of(request):
 class Scripted:
     """A generator that does to some sources what its script says, and logs what it is asked.
 
-    A script is JSON: `log` is a file; `kill`, `crash`, `fail`, `lie` and `stop` name sources;
+    A script is JSON: `log` is a file; `kill`, `crash`, `fail` and `stop` name sources;
     `notices` are texts by source, said with each of its answers;
     `times` is how often a source is killed, by files that are left behind.
     """

@@ -30,12 +30,12 @@ def insert_before(model, reader, nodes):
         model.graph.node.insert(place, node)
 
 
-def narrowed(model, nodes, operator="And"):
+def narrowed(model, nodes):
     """Let the causal comparison of slots be joined with the value `more`, which nodes make."""
     causal = next(node for node in model.graph.node if node.op_type == "LessOrEqual")
     result, causal.output[0] = causal.output[0], "causal"
     place = next(n for n, node in enumerate(model.graph.node) if node is causal)
-    joined = made(operator, ["causal", "more"], [result])
+    joined = made("And", ["causal", "more"], [result])
     for node in reversed([*nodes(*causal.input), joined]):
         model.graph.node.insert(place + 1, node)
     return model
@@ -89,9 +89,9 @@ def biased(model, nodes, layers=None):
     return model
 
 
-def alibi(model, layers=None, heads=4):
+def alibi(model, layers=None):
     causal = next(node for node in model.graph.node if node.op_type == "LessOrEqual")
-    slopes = np.array([2.0**-n for n in range(1, heads + 1)], dtype=np.float32)
+    slopes = np.array([2.0**-n for n in range(1, 5)], dtype=np.float32)
     name = number(model, "slopes", slopes[:, None, None])
     nodes = [
         made("Cast", [causal.input[0]], ["far"], to=TensorProto.FLOAT),

@@ -27,8 +27,6 @@ ADDED = (
     AddedToken("[L]", lstrip=True, special=False, normalized=False),
 )
 ALWAYS = pre_tokenizers.Metaspace(prepend_scheme="always")
-FIRST = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
-NEVER = pre_tokenizers.Metaspace(prepend_scheme="never")
 PLAIN_SPACES = normalizers.Replace(" ", "▁")
 FILES = {
     "Llama 2": ("llama-2", "LlamaTokenizer", {"begins": True}),

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import prompt_blocks, trials
+from fairgate.onnx import prompt_blocks
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
@@ -212,15 +212,6 @@ def test_a_graph_whose_arithmetic_depends_on_the_split_or_the_batch_shares_nothi
     assert engine.answers(PROMPTS) == TokenDecoder(DEMO, 3).answers(PROMPTS)
 
 
-def abilities(monkeypatch, **trial):
-    """Return what trials find on the embedded model where some are others."""
-    with monkeypatch.context() as patched:
-        for name, function in trial.items():
-            patched.setattr(trials, name, function)
-        session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-    return session.pads, session.shares, session.joins
-
-
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_a_row_without_finite_logits_shows_nothing_about_others(number, monkeypatch):
     run = DecoderSession._run
@@ -230,4 +221,5 @@ def test_a_row_without_finite_logits_shows_nothing_about_others(number, monkeypa
         return np.full_like(logits, number), values
 
     monkeypatch.setattr(DecoderSession, "_run", wrong)
-    assert abilities(monkeypatch) == (False, False, False)
+    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+    assert (session.pads, session.shares, session.joins) == (False, False, False)

@@ -71,7 +71,7 @@ def git(tmp_path):
     return Git(tmp_path / "repository")
 
 
-def test_the_files_of_a_revision_and_nothing_else_changes(git, monkeypatch):
+def test_the_files_of_a_revision_and_nothing_else_changes(git):
     contents = {
         "a/policy.yaml": b"x: 1\n",
         "a/b/c.bin": bytes(range(256)),
