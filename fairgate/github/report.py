@@ -67,8 +67,8 @@ _LISTED, _FEW = 20, 1
 """Entries of a list in a comment or summary; fewer where the report would not fit beside them."""
 _BETWEEN = 10
 """Characters between notes and report."""
-_LONGEST = 300
-"""Characters of an entry where not all entries are listed."""
+_LONGEST, _SHORT = 300, 60
+"""Characters of an entry where not all entries are listed, and where few are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,7 +381,8 @@ def render_edited(notes: Notes, most: int | None = None) -> str:
 
 def _some(items: Sequence[str], most: int | None) -> list[str]:
     """Return the first entries, and how many more there are; all of them stand in `report.md`."""
-    shown = [item if most is None else excerpt(item, _LONGEST) for item in items[:most]]
+    longest = _SHORT if most == _FEW else _LONGEST
+    shown = [item if most is None else excerpt(item, longest) for item in items[:most]]
     more = len(items) - len(shown)
     return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
 
@@ -465,7 +466,7 @@ def job_summary(view: View, notes: Notes, *, limit: int) -> str:
 
 def _within(view: View, notes: Notes, render: Callable[..., str], limit: int) -> str:
     """Return report and notes with as much as fits; what is less strict is left out last."""
-    for most in (_LISTED, _FEW):
+    for most in (_LISTED, _FEW, 0):
         edited, extra = render_edited(notes, most), render_notes(notes, most)
         room = limit - length(edited) - length(extra) - _BETWEEN
         for report in (partial(render, limit=room), partial(_head, view)):
