@@ -352,12 +352,13 @@ class Notes:
     edits: Edits | None = None
 
 
-def render_notes(notes: Notes, most: int | None = None) -> str:
+def render_notes(notes: Notes, most: int | None = None, loosened: int | None = None) -> str:
     """Return the Markdown that follows the report; empty where there is nothing to say.
 
-    At most so many entries of each list stand there; None: all of them.
+    At most so many entries of each list stand there, of what is less strict another number; None:
+    all of them.
     """
-    blocks: list[Block] = _edit_blocks(notes.edits, most) if notes.edits else []
+    blocks: list[Block] = _edit_blocks(notes.edits, most, loosened) if notes.edits else []
     if notes.remarks:
         blocks.append(Text(lines=_some(notes.remarks, most), form=Form.NOTE))
     return render_blocks(blocks)
@@ -387,7 +388,7 @@ def _some(items: Sequence[str], most: int | None) -> list[str]:
     return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
 
 
-def _edit_blocks(edits: Edits, most: int | None) -> list[Block]:
+def _edit_blocks(edits: Edits, most: int | None, loosened: int | None) -> list[Block]:
     by_base = edits.decided_by == "base"
     decides, compares = strong("decides"), "for comparison"
     table = Table(
@@ -399,12 +400,12 @@ def _edit_blocks(edits: Edits, most: int | None) -> list[Block]:
         ],
     )
     many = f"Less strict than before ({len(edits.loosened):,}, the worst first):"
-    loosened = _listed(many, edits.loosened, most)
+    less = _listed(many, edits.loosened, loosened)
     if edits.edits_policy and not edits.loosened:
-        loosened = [Text(lines=["No bound is less strict than before."])]
+        less = [Text(lines=["No bound is less strict than before."])]
     return [
         table,
-        *loosened,
+        *less,
         *_listed("What separates the baselines:", edits.differences, most),
     ]
 
@@ -466,8 +467,8 @@ def job_summary(view: View, notes: Notes, *, limit: int) -> str:
 
 def _within(view: View, notes: Notes, render: Callable[..., str], limit: int) -> str:
     """Return report and notes with as much as fits; what is less strict is left out last."""
-    for most in (_LISTED, _FEW, 0):
-        edited, extra = render_edited(notes, most), render_notes(notes, most)
+    for most, loosened in ((_LISTED, _LISTED), (_FEW, _LISTED), (_FEW, _FEW), (0, 0)):
+        edited, extra = render_edited(notes, most), render_notes(notes, most, loosened)
         room = limit - length(edited) - length(extra) - _BETWEEN
         for report in (partial(render, limit=room), partial(_head, view)):
             text = _joined(edited, report(), extra)

@@ -53,6 +53,7 @@ LIMITS = st.sampled_from([60_000, 9_000, 4_000])
 @example((1, 480, 0, 0, 200, "x"), 60_000)
 @example((21, 0, 0, 0, 40, "x"), 60_000)
 @example((1, 0, 1, 1, 200, "`"), 4_000)
+@example((5, 0, 21, 21, 200, "`"), 60_000)
 def test_the_comment_fits_and_tells_the_worst(sizes, most):
     loosened, *_, size, letter = sizes
     notes = notes_of(*sizes)
