@@ -340,9 +340,11 @@ def _missing(assessed: Sequence[Assessed]) -> list[str]:
 def decide(
     rules: Sequence[RuleResult], evidence: Evidence, overlaps: Iterable[Overlap]
 ) -> tuple[Outcome, ExitCode]:
-    """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0.
+    """Return the outcome of the gate and the exit code.
 
-    `overlaps` are those with baseline and anchor, where there are such runs.
+    The first that holds: 1 a rule failed, 3 no comparison, 5 too little evidence, 1 an inconclusive
+    rule that does not only warn, 0. `overlaps` are those with baseline and anchor, where there
+    are such runs.
     """
     binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
     if any(rule.outcome is Outcome.FAIL for rule in binding):

@@ -283,7 +283,7 @@ def _publish(
     posting: Posting,
     environment: Mapping[str, str],
 ) -> None:
-    """Report to runner and pull request; failures in here are warnings."""
+    """Report to runner and pull request; that GitHub refuses a comment is a warning."""
     from fairgate.github.comments import comment, no_comment
 
     event, mode = posting.event, inputs.comment

@@ -2,8 +2,8 @@
 
 `run.json` and `rows.jsonl`, with a line a judged case, are documented in
 docs/reference/run-record.md. Equal results give equal bytes: keys stand in a fixed order, numbers
-are written as the engine rounded them, there are no timings, and what is not a finite number is
-null.
+are written as the engine rounded them, there are no timings but the `pace` of a system that became
+slower, and what is not a finite number is null.
 """
 
 from __future__ import annotations
