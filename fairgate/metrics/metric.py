@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -235,8 +235,8 @@ class Metric:
 
         Another one rises as well where everybody fares worse.
         """
-        compares = self.compares_terms or len(self.arms) > 1 or self.column == "controlled"
-        return compares or self.better is Better.TOWARD_ZERO
+        is_controlled = len(self.arms) > 1 or self.column == "controlled"
+        return self.compares_terms or is_controlled or self.better is Better.TOWARD_ZERO
 
     @property
     def least(self) -> float:
@@ -256,15 +256,7 @@ class _Keys(Sequence[str]):
         self._keys = keys
         self._rows = rows
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return _Keys(self._keys, self._rows[place])
+    def __getitem__(self, place: Any) -> Any:
         return self._keys[int(self._rows[place])]
 
     def __iter__(self) -> Iterator[str]:
@@ -322,3 +314,11 @@ OWN_CONTROLS = frozenset({"relation"})
 DEMOGRAPHIC = (Arm(weight=1.0, select=demographic_rows),)
 CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROLS),)
 NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))
+
+
+def of_controls(metric: Metric, reference: str = "FairGate, control arm") -> Metric:
+    """Return the number that is to the control arm what a metric is to the demographic rows."""
+    return replace(
+        metric, id=f"{metric.id}/control", title=f"{metric.title}, neutral wording", arms=CONTROL,
+        dimensions=(), reference=reference, trend=(), claim="", counted="answers", neutral="",
+    )  # fmt: skip
