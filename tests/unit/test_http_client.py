@@ -290,7 +290,7 @@ def test_a_client_that_is_left_alone_is_closed(server):
     del client
     gc.collect()
     submitted(asyncio.sleep(0)).result()  # what was submitted before it has begun
-    assert not opened.are_open
+    assert opened.end() is None
 
 
 def test_a_process_ends_with_a_client_open(server):
