@@ -18,11 +18,7 @@ from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
 from fairgate.systems.execute import LocalSystem, System
 
 GATES = (
-    {
-        "metric": "asr/generation/controlled",
-        "for_each": "term",
-        "regression": {"margin": 0.02},
-    },
+    {"metric": "asr/generation/controlled", "for_each": "term", "regression": {"margin": 0.02}},
 )
 SOURCES = 10
 TERMS = ("man", "woman", "non-binary")

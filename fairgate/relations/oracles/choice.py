@@ -160,8 +160,7 @@ class ChoiceOracle(Oracle):
         # Without recorded options the item's own order is what was shown, unless it was shuffled.
         order = shown if shown is not None else [0, 1, 2]
         choices = Choices(
-            options=tuple(item.options[index] for index in order),
-            unknown=order.index(item.unknown),
+            options=tuple(item.options[index] for index in order), unknown=order.index(item.unknown)
         )
         letters = shown is not None or not self.shuffled
         place = read_choice(
