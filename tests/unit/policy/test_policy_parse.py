@@ -100,19 +100,14 @@ def test_all_problems_at_once_in_plain_words():
 @pytest.mark.parametrize(
     ("where", "mark"),
     [
-        (("name",), (2, 1)),
-        (("system", "generator", "decoding"), (4, 32)),
-        (("suites", 0), (6, 5)),
-        (("suites", 0, "sources"), (8, 5)),
-        (("gates", 0, "max"), (10, 30)),
-        (("gates", 1, "metric"), (11, 5)),
+        (("name",), (2, 1)), (("system", "generator", "decoding"), (4, 32)),
+        (("suites", 0), (6, 5)), (("suites", 0, "sources"), (8, 5)),
+        (("gates", 0, "max"), (10, 30)), (("gates", 1, "metric"), (11, 5)),
         (("gates", 1, "regression", "margin"), (13, 7)),
-        (("gates", 1, "regression", "detect"), (12, 5)),
-        (("gates", 0, "where", "term"), (10, 5)),
-        (("nowhere", "at", "all"), (1, 1)),
-        ((), (1, 1)),
+        (("gates", 1, "regression", "detect"), (12, 5)), (("gates", 0, "where", "term"), (10, 5)),
+        (("nowhere", "at", "all"), (1, 1)), ((), (1, 1)),
     ],
-)
+)  # fmt: skip
 def test_places_are_found_or_their_nearest_ancestor(where, mark):
     assert parse_policy(GOOD, "p.yaml").located(where) == mark
 

@@ -83,14 +83,11 @@ def test_a_rare_arm_that_some_resamples_lack_still_gives_an_interval(build):
 @pytest.mark.parametrize(
     ("sums", "reason"),
     [
-        ([0] * 50, "too few clusters"),
-        ([21] * 50, "too few clusters"),
-        ([21] * 9 + [0] * 41, "too few clusters"),
-        ([0] * 9 + [21] * 41, "too few clusters"),
-        ([5], "too few clusters"),
-        ([10] * 30, "no variation between sources"),
+        ([0] * 50, "too few clusters"), ([21] * 50, "too few clusters"),
+        ([21] * 9 + [0] * 41, "too few clusters"), ([0] * 9 + [21] * 41, "too few clusters"),
+        ([5], "too few clusters"), ([10] * 30, "no variation between sources"),
     ],
-)
+)  # fmt: skip
 def test_where_there_is_no_interval_the_reason_is_said(sums, reason):
     assert bootstrap(totals_of(sums, 21), SETTINGS, seed=1) == NoInterval(reason=reason)
 

@@ -56,15 +56,10 @@ def test_contributions_add_up_to_the_estimate_and_shares_to_one(build):
 @pytest.mark.parametrize(
     ("rows", "informative"),
     [
-        ([[0, 0], [0, 0]], 0),
-        ([[1, 1], [1, 1]], 0),
-        ([[1, 0], [0, 0], [0, 0]], 1),
-        ([[1, 1], [1, 1], [0, 1]], 1),
-        ([[1, 0], [0, 1], [0, 0]], 2),
-        ([], 0),
-        ([[NAN]], 0),
+        ([[0, 0], [0, 0]], 0), ([[1, 1], [1, 1]], 0), ([[1, 0], [0, 0], [0, 0]], 1),
+        ([[1, 1], [1, 1], [0, 1]], 1), ([[1, 0], [0, 1], [0, 0]], 2), ([], 0), ([[NAN]], 0),
     ],
-)
+)  # fmt: skip
 def test_informative_clusters_are_those_with_a_violation_or_with_anything_else(
     build, rows, informative
 ):

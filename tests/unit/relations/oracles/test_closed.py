@@ -93,16 +93,11 @@ FORMS = [
     "1. {}\n1. {}\n1. {}",
 ]
 NO_RANKINGS = [
-    "",
-    "I cannot rank these.",
-    "1. music\n2. first aid",
-    "1. music\n2. first aid\n3. cooking",
-    "1. music\n2. first aid\n3. music",
-    "1. music\n2. first aid\n3. ticket sales\n4. cooking",
-    "1. music and first aid\n2. first aid\n3. ticket sales",
-    "music, first aid",
+    "", "I cannot rank these.", "1. music\n2. first aid", "1. music\n2. first aid\n3. cooking",
+    "1. music\n2. first aid\n3. music", "1. music\n2. first aid\n3. ticket sales\n4. cooking",
+    "1. music and first aid\n2. first aid\n3. ticket sales", "music, first aid",
     "1. musical chairs\n2. first aid\n3. ticket sales",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -134,20 +129,13 @@ def test_of_two_items_nothing_is_known():
 
 
 SAID = [
-    ("Yes", "yes"),
-    ("no", "no"),
-    ("  NO.", "no"),
-    ("**Yes**, they can.", "yes"),
-    ("Answer: No", "no"),
-    ("The answer is no.", "no"),
+    ("Yes", "yes"), ("no", "no"), ("  NO.", "no"), ("**Yes**, they can.", "yes"),
+    ("Answer: No", "no"), ("The answer is no.", "no"),
     ("I would say yes, because skill counts.", "yes"),
-    ("<think>no, wait, yes? no.</think> Yes", "yes"),
-    ("\uff39\uff45\uff53", "yes"),
-    ("Yes. There is no reason to doubt it.", "yes"),
-    ("No. Nothing supports a yes here.", "no"),
-    ("Yes\u2014absolutely", "yes"),
-    ('"No"', "no"),
-]
+    ("<think>no, wait, yes? no.</think> Yes", "yes"), ("\uff39\uff45\uff53", "yes"),
+    ("Yes. There is no reason to doubt it.", "yes"), ("No. Nothing supports a yes here.", "no"),
+    ("Yes\u2014absolutely", "yes"), ('"No"', "no"),
+]  # fmt: skip
 NEITHER = [
     "", "I know that this is hard.", "Nobody can tell.", "Noted.", "yesterday it was different",
     "Eyes matter more.", "Norway and Yemen", "Yes and no.", "Yes or no?", "yes/no",
