@@ -109,7 +109,7 @@ def test_all_problems_at_once_in_plain_words():
     ],
 )  # fmt: skip
 def test_places_are_found_or_their_nearest_ancestor(where, mark):
-    assert parse_policy(GOOD, "p.yaml").located(where) == mark
+    assert parse_policy(GOOD, "p.yaml").document.located(where) == mark
 
 
 def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_written():
@@ -117,8 +117,8 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
     text = GOOD.replace("max: 0.2}", alias)
     parsed = parse_policy(text, "p.yaml")
     assert parsed.policy.gates[1].where == {"term": "a"}
-    assert parsed.located(("gates", 1, "where")) == (11, 25)
-    assert parsed.located(("gates", 1, "where", "term")) == (10, 51)
+    assert parsed.document.located(("gates", 1, "where")) == (11, 25)
+    assert parsed.document.located(("gates", 1, "where", "term")) == (10, 51)
 
 
 @pytest.mark.walk(20)
