@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from fakes.corpus import ListCorpus
-from fakes.planted import TEMPLATE, Bench, chance, policy_of
+from fakes.planted import Bench, chance, policy_of, system_of
 
-from fairgate.domain.executions import Answer, CorpusDocument, Decoding, Document
+from fairgate.domain.executions import Answer, CorpusDocument, Document
 from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
 from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
-from fairgate.systems.execute import LocalSystem, System
 
 GATES = (
     {"metric": "asr/generation/controlled", "for_each": "term", "regression": {"margin": 0.02}},
@@ -130,14 +129,8 @@ class PlantedSides:
     def _system(self, retriever, new):
         own = [factor.value for factor in sorted(self._biased & new)]
         generator = TurningGenerator(biased=frozenset(own), noise=self._noise)
-        parts = System(
-            retrievers={"default": retriever},
-            generator=LimitedGenerator(generator, self.limit),
-            template=TEMPLATE,
-            document_characters=400,
-            decoding=Decoding(),
-        )
-        return LocalSystem(parts, self._store)
+        limited = LimitedGenerator(generator, self.limit)
+        return system_of(limited, {"default": retriever}, self._store)
 
 
 def bench(gates=GATES, sources=SOURCES, **suite):
