@@ -120,11 +120,18 @@ def test_other_terms_are_refused(tmp_path, terms, reason):
     assert reason in str(caught.value)
 
 
-def test_roles_cannot_be_swapped():
-    with pytest.raises(DataError, match="name it under `control`"):
-        load_perturbation_sets(["race", "neutral"], "none")
-    with pytest.raises(DataError, match="is no control set"):
-        load_perturbation_sets(["race"], "gender")
+@pytest.mark.parametrize(
+    ("names", "control", "message"),
+    [
+        (["race", "neutral"], "none", "name it under `control`"),
+        (["race"], "gender", "is no control set"),
+        (["race", "own.yaml"], "none", "two perturbation sets have the id 'race'"),
+    ],
+)
+def test_roles_are_kept_and_ids_differ(tmp_path, names, control, message):
+    (tmp_path / "own.yaml").write_text("id: race\nterms: [{term: a, noun_phrase: An a}]\n")
+    with pytest.raises(DataError, match=message):
+        load_perturbation_sets(names, control, folder=tmp_path)
 
 
 def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
@@ -136,9 +143,3 @@ def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
     ]  # fmt: skip
     assert [problem.path for problem in problems] == ["own.yaml"]
     assert [group.id for group in sets] == ["age"]
-
-
-def test_two_sets_with_one_id_clash(tmp_path):
-    (tmp_path / "own.yaml").write_text("id: race\nterms: [{term: a, noun_phrase: An a}]\n")
-    with pytest.raises(DataError, match="two perturbation sets have the id 'race'"):
-        load_perturbation_sets(["race", "own.yaml"], "none", folder=tmp_path)

@@ -1,6 +1,7 @@
 """GenFair's relations on the shipped attributes: every follow-up is good English and one edit."""
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -176,10 +177,7 @@ def broken(change):
         (lambda t: t.replace(".", "!"), "'.' is gone"),
         (lambda t: t.replace("Asian ", ""), "'Asian'"),
         (lambda t: t.replace(" his ", " her ").replace(" their ", " her "), "of a person who is"),
-        (
-            lambda t: t.replace("house", "#").replace("aunt", "house").replace("#", "aunt"),
-            "another order",
-        ),
+        (lambda t: re.sub("(house)(.*)(aunt)", r"\3\2\1", t), "another order"),
     ],
 )
 def test_the_linter_finds_what_is_no_single_edit(change, reason):
@@ -191,9 +189,8 @@ def test_the_linter_finds_what_is_no_single_edit(change, reason):
 def test_a_pronoun_for_somebody_else_is_no_fault_and_hides_none(form, attributes):
     frame = f'{{A person}} loves {{their}} job and says: "The tailor knows {form}, {form.title()}!"'
     source = stated(frame, *attributes)
-    person = [one for one in RELATIONS if isinstance(one, PersonRelation)]
     checked = 0
-    for relation in person:
+    for relation in [one for one in RELATIONS if isinstance(one, PersonRelation)]:
         for each in made(relation, source, sets=(CONTROL,)):
             assert relation.fault(source.text, each) is None, (relation.id, each.text)
             own = next(word for word in each.text.split() if word in ("their", "his", "her"))
@@ -214,8 +211,7 @@ def test_an_attribute_must_stand_in_the_source_before_it_is_removed():
 def test_substitutes_are_of_another_class_where_there_is_one():
     source = stated(FRAMES[0], "religion/christian")
     for number in range(30):
-        [one] = made(
-            RELATIONS["genfair/mr6-substitution-one"], replace(source, id=f"s{number}"), ()
-        )
+        other = replace(source, id=f"s{number}")
+        [one] = made(RELATIONS["genfair/mr6-substitution-one"], other, ())
         assert one.term in {"buddhist", "hindu"}
     assert use("religion/muslim").value.partition == "abrahamic"

@@ -108,12 +108,10 @@ def test_a_follow_up_whose_term_is_in_no_set_is_judged_by_its_relation_alone():
 )  # fmt: skip
 def test_a_control_with_a_demographic_word_is_invalid(phrase, word):
     demographic = group(
-        ("gay", "A gay person"),
-        ("middle-aged", "A middle-aged person"),
-        ("aged", "An aged person"),
-        ("middle eastern", "A Middle Eastern person"),
+        ("gay", "A gay person"), ("middle-aged", "A middle-aged person"),
+        ("aged", "An aged person"), ("middle eastern", "A Middle Eastern person"),
         ("non-binary", "A non-binary person"),
-    )
+    )  # fmt: skip
     control = group((phrase.split()[-1], phrase), name="neutral", control=True)
     found = rejections(demographic, control)
     assert found[:5] == [None] * 5
