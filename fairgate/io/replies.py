@@ -187,9 +187,8 @@ def _document(item: Any, paths: ReplyPaths) -> Document:
         return Document(text=_text(item, "a document"))
     if not isinstance(item, dict):
         raise ApplicationError(f"a document is {shown(item)}; expected a text or an object")
-    text, name, label, score = (
-        _first(path.find(item)) for path in (paths.text, paths.id, paths.label, paths.score)
-    )
+    places = (paths.text, paths.id, paths.label, paths.score)
+    text, name, label, score = (next(iter(path.find(item)), None) for path in places)
     if text is None and name is None:
         raise ApplicationError(
             f"a document has neither `{paths.text.text}` nor `{paths.id.text}`, found "
@@ -201,10 +200,6 @@ def _document(item: Any, paths: ReplyPaths) -> Document:
         label=None if label is None else _name(label, paths.label.text),
         score=None if score is None else _number(score, paths.score.text),
     )
-
-
-def _first(found: list[Any]) -> Any:
-    return found[0] if found else None
 
 
 def _name(value: Any, place: str) -> str:

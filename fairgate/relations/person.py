@@ -26,7 +26,6 @@ from fairgate.relations.english import gerund_of, plural_clause, words_of
 from fairgate.relations.frames import (
     PersonSlot,
     TraitsSlot,
-    Unrealisable,
     VerbSlot,
     parse_frame,
     pronoun_of,
@@ -212,8 +211,8 @@ def _follow_up(source: Source, change: Change) -> FollowUp:
         control=change.control,
         parts=change.parts,
     )
-    if isinstance(result, Unrealisable):
-        return replace(named, inapplicable=result.reason)
+    if isinstance(result, str):
+        return replace(named, inapplicable=result)
     if clash := contradiction(change.uses):
         return replace(named, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
     if result.text == source.text:
