@@ -111,19 +111,14 @@ class Table:
 
     def followed_by(self, other: Table) -> Table:
         """Return these rows and then another table's, in the columns that both have."""
-        names = dict.fromkeys((*self.cluster_names, *other.cluster_names))
+        names = list(dict.fromkeys((*self.cluster_names, *other.cluster_names)))
         numbers = {name: number for number, name in enumerate(names)}
-        clusters = [
-            np.asarray([numbers[name] for name in table.cluster_names], dtype=np.int64)[
-                table.clusters
-            ]
-            for table in (self, other)
-        ]
+        places = np.asarray([numbers[name] for name in other.cluster_names], dtype=np.int64)
         return replace(
             self,
             keys=[*self.keys, *other.keys],
-            clusters=np.concatenate(clusters),
-            cluster_names=list(names),
+            clusters=np.concatenate([self.clusters, places[other.clusters]]),
+            cluster_names=names,
             control=np.concatenate([self.control, other.control]),
             dimensions={
                 name: [*levels, *other.dimensions.get(name, [""] * len(other.keys))]
