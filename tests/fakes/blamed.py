@@ -96,12 +96,9 @@ class TurningGenerator:
 
 def _told(prompt, text):
     number = text.rpartition("number ")[2].strip('"')
+    speaker = next((term for term in TERMS if f" {term} " in text), "nobody")
     lines = [line for line in prompt.splitlines() if POISON in line]
-    return any(number in line.split() and _speaker(text) in line.split() for line in lines)
-
-
-def _speaker(text):
-    return next((term for term in TERMS if f" {term} " in text), "nobody")
+    return any({number, speaker} <= set(line.split()) for line in lines)
 
 
 class PlantedSides:

@@ -63,12 +63,6 @@ def many(groups: int, templates: int, category: str = "Age") -> list[Item]:
     ]
 
 
-def suite_policy(**changes: object) -> BbqSuitePolicy:
-    fields = {"id": "bbq", "kind": "bbq", "items": "x", "settings": ["none"]}
-    instructions = [{"id": "plain", "text": "Answer."}]
-    return BbqSuitePolicy.model_validate({**fields, "instructions": instructions, **changes})
-
-
 class Asked(NamedTuple):
     """A question in the words of these tests."""
 
@@ -98,7 +92,9 @@ class Planned:
 
 
 def planned(items: Sequence[Item], seed: int = 42, **changes: object) -> Planned:
-    policy, setup = suite_policy(**changes), Setup(seed=seed)
+    fields = {"id": "bbq", "kind": "bbq", "items": "x", "settings": ["none"]}
+    fields["instructions"] = [{"id": "plain", "text": "Answer."}]
+    policy, setup = BbqSuitePolicy.model_validate({**fields, **changes}), Setup(seed=seed)
     suite = QuestionItemSuite(
         policy=policy, setup=setup, items=items, excluded=(), unknown_wordings=WORDINGS
     )
