@@ -48,9 +48,8 @@ def sources(count=240, seed=5):
             stated.append(AttributeUse(dimension=dimension, value=value, form=form, manner=manner))
         made = realise(frame, stated)
         if isinstance(made, Realised):
-            found.append(
-                Source(id=f"s{len(found)}", text=made.text, frame=frame, attributes=made.attributes)
-            )
+            fields = {"text": made.text, "attributes": made.attributes}
+            found.append(Source(id=f"s{len(found)}", frame=frame, **fields))
     return found
 
 
@@ -110,14 +109,11 @@ def texts(name, source):
 
 def test_pronouns_and_articles_agree_after_each_edit():
     source = stated("{A person} loves {their} job.", "ethnicity/asian", "gender/female")
-    assert texts("genfair/mr1-removal-one", source) == [
-        "A woman loves her job.",
-        "An Asian person loves their job.",
-    ]
+    removed = texts("genfair/mr1-removal-one", source)
+    assert removed == ["A woman loves her job.", "An Asian person loves their job."]
     assert texts("genfair/mr2-removal-all", source) == ["A person loves their job."]
-    assert texts("genfair/mr4-total-negation", source) == [
-        "A non-Asian person who is not female loves their job."
-    ]
+    [denied] = texts("genfair/mr4-total-negation", source)
+    assert denied == "A non-Asian person who is not female loves their job."
     assert texts("genfair/mr8-order-permutation", source) == []  # "woman" stays at its place
 
 
@@ -156,9 +152,8 @@ def test_an_opposite_is_said_where_all_attributes_have_one():
 def broken(change):
     """The reason why a changed follow-up of one relation is refused."""
     relation = RELATIONS["genfair/mr6-substitution-one"]
-    source = stated(
-        "{A person} sold {their} house to {their} aunt.", "ethnicity/asian", "gender/female"
-    )
+    frame = "{A person} sold {their} house to {their} aunt."
+    source = stated(frame, "ethnicity/asian", "gender/female")
     follow_up = made(relation, source, sets=())[1]
     assert relation.fault(source.text, follow_up) is None
     return relation.fault(source.text, replace(follow_up, text=change(follow_up.text)))
