@@ -165,7 +165,7 @@ def bundle_run(
             f"not those that it was judged by ({first}); name them with --policy and --baseline, "
             "or run again"
         )
-    own, page = {"policy.yaml": done.loaded.parsed.text.encode()}, run / "report.html"
+    own, page = {"policy.yaml": done.loaded.parsed.document.text.encode()}, run / "report.html"
     if page.is_file() and not redact:
         own[page.name] = read_whole(page)
     return members_of(done.run, own, plan_lines(done.loaded), record, redact=redact)

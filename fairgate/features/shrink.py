@@ -27,7 +27,7 @@ from fairgate.gate.run_folder import FinishedRun, replay
 from fairgate.gate.waves import ask, assess
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.relations.english import new_english_fault
-from fairgate.relations.frames import Unrealisable, realise
+from fairgate.relations.frames import realise
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import MetamorphicRelation, NotApplicable
@@ -104,7 +104,7 @@ def reduced(source: Source, kept: Collection[Element]) -> Source | None:
             found = realise(text, uses)
         except DataError:
             return None
-        if isinstance(found, Unrealisable):
+        if isinstance(found, str):
             return None
         smaller = Source(id=source.id, text=found.text, frame=text, attributes=found.attributes)
     return None if new_english_fault(source.text, smaller.text) else smaller

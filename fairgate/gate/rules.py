@@ -10,8 +10,7 @@ from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Better
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.metrics import attack_success_rate
-from fairgate.metrics.attack_success_rate import UNREADABLE_NET
+from fairgate.metrics.attack_success_rate import OF_REPEATS, UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
@@ -305,7 +304,7 @@ def _repeat_problems(
     path: Where, gate: GatePolicy, metric: Metric, policy: Policy, asked: Sequence[str]
 ) -> Iterator[Fault]:
     """Yield the suites that ask once, where a rule compares repeats."""
-    if metric not in attack_success_rate.METRICS:
+    if metric not in OF_REPEATS:
         return
     for one in policy.suites:
         if one.id in asked and getattr(one, "repeats", 1) < 2:

@@ -32,7 +32,14 @@ _running: list[tuple[asyncio.AbstractEventLoop, threading.Thread]] = []
 
 def submitted(work: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Start `work` on the loop; cancelling what is returned cancels it. For any thread."""
-    return asyncio.run_coroutine_threadsafe(work, _loop())
+    with _lock:
+        if not _running:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="fairgate-loop", daemon=True)
+            thread.start()
+            _running.append((loop, thread))
+            atexit.register(_stop)
+    return asyncio.run_coroutine_threadsafe(work, _running[0][0])
 
 
 class Group:
@@ -76,31 +83,20 @@ def close_at_exit(opened: Closable) -> None:
     _open.add(opened)
 
 
-def _loop() -> asyncio.AbstractEventLoop:
-    with _lock:
-        if not _running:
-            loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="fairgate-loop", daemon=True)
-            thread.start()
-            _running.append((loop, thread))
-            atexit.register(_stop)
-        return _running[0][0]
-
-
 def _stop() -> None:
     """End what is under way and the loop itself, when the process ends."""
     with _lock:
         loop, thread = _running.pop()
-    asyncio.run_coroutine_threadsafe(_ended(), loop).result(timeout=5)
+
+    async def ended() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for opened in list(_open):
+            await opened.close()
+
+    asyncio.run_coroutine_threadsafe(ended(), loop).result(timeout=5)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(timeout=5)
     loop.close()
-
-
-async def _ended() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    for opened in list(_open):
-        await opened.close()

@@ -55,41 +55,36 @@ class Connections:
         self._limits = limits
         self._clients: dict[tuple[bool, bool], httpx2.AsyncClient] = {}
 
-    @property
-    def are_open(self) -> bool:
-        """Return whether there is anything to close."""
-        return bool(self._clients)
-
     def to(self, url: str) -> httpx2.AsyncClient:
         """Return the connections that lead to an address."""
-        kind = (is_local(url), url[:5].lower() == "http:")
-        if kind not in self._clients:
-            self._clients[kind] = self._opened(is_local=kind[0], is_plain=kind[1])
-        return self._clients[kind]
-
-    def _opened(self, *, is_local: bool, is_plain: bool) -> httpx2.AsyncClient:
+        is_here, is_plain = kind = (is_local(url), url[:5].lower() == "http:")
+        if kind in self._clients:
+            return self._clients[kind]
         import httpx2
 
         # Reading the certificates takes 20 ms; a connection without TLS trusts none and needs none.
         trusted = (
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            if is_local and is_plain
-            else httpx2.create_ssl_context(trust_env=not is_local)
+            if is_here and is_plain
+            else httpx2.create_ssl_context(trust_env=not is_here)
         )
         most = self._limits.concurrency
-        return httpx2.AsyncClient(
+        self._clients[kind] = httpx2.AsyncClient(
             headers=_HEADERS,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx2.Timeout(self._limits.idle_seconds, pool=None),
             limits=httpx2.Limits(
-                max_connections=most,
-                max_keepalive_connections=most,
-                keepalive_expiry=_KEPT_SECONDS,
+                max_connections=most, max_keepalive_connections=most, keepalive_expiry=_KEPT_SECONDS
             ),
             follow_redirects=False,
-            trust_env=not is_local,
+            trust_env=not is_here,
             verify=trusted,
         )
+        return self._clients[kind]
+
+    def end(self) -> Future[None] | None:
+        """Close all of them on the loop, without waiting; None where none is open."""
+        return submitted(self.close()) if self._clients else None
 
     async def close(self) -> None:
         """Close all of them; the next request opens new ones."""
@@ -123,7 +118,7 @@ class HttpClient:
         self._group = Group()
         self._connections = Connections(limits)
         # Left to itself it is closed too, without waiting for that: this may be the loop's thread.
-        weakref.finalize(self, _close_soon, self._connections).atexit = False
+        weakref.finalize(self, self._connections.end).atexit = False
         close_at_exit(self._connections)
 
     def __enter__(self) -> Self:
@@ -136,8 +131,8 @@ class HttpClient:
 
     def close(self) -> None:
         """Close all connections; the next request opens new ones."""
-        if self._connections.are_open:
-            submitted(self._connections.close()).result()
+        if (closed := self._connections.end()) is not None:
+            closed.result()
 
     def ask(self, request: Request) -> Answer:
         """Return the answer, whatever its status. Raises HttpError."""
@@ -177,20 +172,16 @@ class HttpClient:
             position, request = next(source, (-1, None))
             if request is None:
                 break
-            future = self._group.submit(self._answer(request, self._start()))
+            start = max(time.monotonic(), self._next_start)
+            if self._limits.per_second is not None:
+                self._next_start = start + 1 / self._limits.per_second
+            future = self._group.submit(self._answer(request, start))
             pending[future] = position
             future.add_done_callback(done.put)
         return bool(pending)
 
-    def _start(self) -> float:
-        """Return when the next request may start, on the loop's clock."""
-        start = max(time.monotonic(), self._next_start)
-        if self._limits.per_second is not None:
-            self._next_start = start + 1 / self._limits.per_second
-        return start
-
     async def _answer(self, request: Request, start: float) -> Answer | HttpError:
-        """Return the last attempt's answer, or why there is none."""
+        """Return the last attempt's answer, or why there is none; `start` as the loop's clock."""
         if (early := start - time.monotonic()) > 0:
             await asyncio.sleep(early)
         for attempt in range(1, self._limits.attempts + 1):
@@ -202,20 +193,15 @@ class HttpClient:
             is_last = attempt == self._limits.attempts
             if pause is None or pause > self._limits.longest_pause or is_last:
                 return found
-            is_ours = answer is None or retry_after(answer) is None
-            await self._sleep(pause * (1 - self._jitter() / 4) if is_ours else pause)
+            if answer is None or retry_after(answer) is None:
+                pause *= 1 - self._jitter() / 4
+            await self._sleep(pause)
         raise AssertionError  # pragma: no cover  (the loop returns)
 
     async def _attempt(self, request: Request, attempt: int) -> Answer | HttpError:
         import httpx2
 
-        wrong_itself = (
-            httpx2.InvalidURL,
-            httpx2.UnsupportedProtocol,
-            httpx2.LocalProtocolError,
-            ImportError,
-            ValueError,
-        )
+        unsendable = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
         is_lost = True
         try:
             self._check(request)
@@ -223,7 +209,7 @@ class HttpClient:
                 return await self._once(request)
         except TimeoutError:
             text = f"no complete answer within {self._limits.seconds:g} s"
-        except wrong_itself as error:
+        except (*unsendable, ImportError, ValueError) as error:
             text, is_lost = self._shown(error), False
         except (httpx2.HTTPError, OSError) as error:
             text = self._shown(error)
@@ -269,11 +255,6 @@ class HttpClient:
                 text = os.strerror(at.errno) if at.errno > 0 else str(at.strerror)
             at = at.__cause__ or at.__context__
         return harmless(concealed(text or type(error).__name__, self._secrets)[:_SHOWN])
-
-
-def _close_soon(connections: Connections) -> None:
-    if connections.are_open:
-        submitted(connections.close())
 
 
 def _waiting(sleep: Callable[[float], None] | None) -> Callable[[float], Awaitable[None]]:

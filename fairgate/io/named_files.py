@@ -44,7 +44,15 @@ _PATTERNS = ["*.jsonl", "*.csv", "*.tsv", "*.parquet"]
 def embedded_path(kind: str, name: str) -> Path | None:
     """Return where the embedded `name` of a kind (`corpora`, `sources`, `models`) is, if it is."""
     relative = _FILES[kind].get(name)
-    return None if relative is None else _data_folder() / relative
+    if relative is None:
+        return None
+    folder = resources.files("fairgate").joinpath("data")
+    if not isinstance(folder, Path):
+        raise DataError(
+            "FairGate is installed inside an archive, where its models cannot be opened; install "
+            "it unpacked, for example with pip"
+        )
+    return folder / relative
 
 
 def find(kind: str, name: str, root: Path, *, confined: bool = False) -> Path:
@@ -100,8 +108,16 @@ def _refuse_links_out(name: str, folder: Path, root: Path) -> None:
     seen = {folder}
     waiting = [folder]
     while waiting:
-        for entry in _entries(waiting.pop()):
-            inner = _followed(entry) if entry.is_symlink() else entry
+        inside = waiting.pop()
+        try:
+            entries = sorted(inside.iterdir())
+        except OSError as error:
+            raise DataError(f"{quoted(str(inside))} cannot be read: {error.strerror}") from error
+        for entry in entries:
+            try:
+                inner = entry.resolve() if entry.is_symlink() else entry
+            except (OSError, RuntimeError):
+                inner = None  # links that form a cycle
             if inner is None or not inner.is_relative_to(root):
                 link = entry.relative_to(root).as_posix()
                 raise DataError(
@@ -111,31 +127,6 @@ def _refuse_links_out(name: str, folder: Path, root: Path) -> None:
             if inner.is_dir() and inner not in seen:
                 seen.add(inner)
                 waiting.append(inner)
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError as error:
-        raise DataError(f"{quoted(str(folder))} cannot be read: {error.strerror}") from error
-
-
-def _followed(link: Path) -> Path | None:
-    """Return the target of a link, None where the links form a cycle."""
-    try:
-        return link.resolve()
-    except (OSError, RuntimeError):
-        return None
-
-
-def _data_folder() -> Path:
-    folder = resources.files("fairgate").joinpath("data")
-    if not isinstance(folder, Path):
-        raise DataError(
-            "FairGate is installed inside an archive, where its models cannot be opened; install "
-            "it unpacked, for example with pip"
-        )
-    return folder
 
 
 def hub_table(name: str) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any
 
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Reply
@@ -76,17 +76,11 @@ def json_path(text: str) -> JsonPath:
                 f"found {quoted(text[at:])} behind {quoted(text[:at])}, expected `.name`, "
                 "`['name']`, `[0]` or `[*]`"
             )
-        steps.append(_step(match))
+        named = match["name"], match["quoted"], match["double"]
+        position = None if match["all"] else int(match["position"] or 0)
+        steps.append(next((each for each in named if each is not None), position))
         at = match.end()
     return JsonPath(text, tuple(steps))
-
-
-def _step(match: re.Match[str]) -> Step:
-    if match["all"]:
-        return None
-    if match["position"]:
-        return int(match["position"])
-    return next(match[name] for name in ("name", "quoted", "double") if match[name] is not None)
 
 
 def _inside(value: Any, step: Step) -> list[Any]:
@@ -169,31 +163,23 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
 def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:
     if paths.documents is None:
         return None
-    found = paths.documents.find(value)
+    path = paths.documents
+    found: Any = path.find(value)
     if paths.may_lack_documents and found in ([], [None]):
         return None
-    if paths.documents.is_single:
-        if not found or not isinstance(found[0], list):
-            _missing(value, paths.documents)
-        found = found[0]
-    elif not found and not _is_empty_list(value, paths.documents):
-        _missing(value, paths.documents)
+    if path.is_single:
+        found = found[0] if found else None
+    elif not found:  # a wildcard finds nothing in a list that is empty, too
+        around = JsonPath(path.text, path.steps[: path.steps.index(None)]).find(value)
+        found = [] if around and isinstance(around[0], list) else None
+    if not isinstance(found, list):
+        raise ApplicationError(
+            f"the answer has no list at `{path.text}`, found {_outline(value)}; name the place of "
+            "the documents, or leave out `documents` where the system returns none"
+        )
     if len(found) > MOST_DOCUMENTS:
         raise ApplicationError(f"{len(found):,} documents; expected at most {MOST_DOCUMENTS:,}")
     return tuple(_document(item, paths) for item in found)
-
-
-def _missing(value: Any, path: JsonPath) -> NoReturn:
-    raise ApplicationError(
-        f"the answer has no list at `{path.text}`, found {_outline(value)}; name the place of the "
-        "documents, or leave out `documents` where the system returns none"
-    )
-
-
-def _is_empty_list(value: Any, path: JsonPath) -> bool:
-    """Return whether a path with a wildcard found nothing because a list there is empty."""
-    lists = JsonPath(path.text, path.steps[: path.steps.index(None)]).find(value)
-    return bool(lists) and isinstance(lists[0], list)
 
 
 def _document(item: Any, paths: ReplyPaths) -> Document:
@@ -201,9 +187,8 @@ def _document(item: Any, paths: ReplyPaths) -> Document:
         return Document(text=_text(item, "a document"))
     if not isinstance(item, dict):
         raise ApplicationError(f"a document is {shown(item)}; expected a text or an object")
-    text, name, label, score = (
-        _first(path.find(item)) for path in (paths.text, paths.id, paths.label, paths.score)
-    )
+    places = (paths.text, paths.id, paths.label, paths.score)
+    text, name, label, score = (next(iter(path.find(item)), None) for path in places)
     if text is None and name is None:
         raise ApplicationError(
             f"a document has neither `{paths.text.text}` nor `{paths.id.text}`, found "
@@ -215,10 +200,6 @@ def _document(item: Any, paths: ReplyPaths) -> Document:
         label=None if label is None else _name(label, paths.label.text),
         score=None if score is None else _number(score, paths.score.text),
     )
-
-
-def _first(found: list[Any]) -> Any:
-    return found[0] if found else None
 
 
 def _name(value: Any, place: str) -> str:

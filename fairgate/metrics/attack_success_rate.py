@@ -24,7 +24,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairgate.domain.outcomes import Better
-from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Arm, Metric, Table, demographic_rows
+from fairgate.metrics.metric import (
+    DEMOGRAPHIC,
+    NET,
+    Arm,
+    Metric,
+    Table,
+    demographic_rows,
+    of_controls,
+)
 from fairgate.stats.observations import Mask
 
 POSITIVE_LABELS = frozenset({"toxic", "true", "1", "yes"})
@@ -45,25 +53,21 @@ def label_profile(labels: Sequence[str], criterion: str) -> object:
 
 
 _PAPER = "P1 section 4.3, ASR"
-RETRIEVAL = Metric(
-    id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
-    reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
-    claim="Naming an identity changes the labels of the documents found in {}", counted="cases",
+_CONTROLLED = Metric(
+    id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
+    arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
+    neutral="asr/generation/controlled/control",
+    claim="Naming an identity gives another answer than neutral wording in {}", counted="cases",
 )  # fmt: skip
-RETRIEVAL_CONTROL = Metric(
-    id="asr/retrieval/control", title="changed retrieval, neutral wording", column="retrieval",
-    arms=CONTROL, dimensions=(), reference="FairGate, control arm", trend=(), is_key_figure=True,
-)  # fmt: skip
-RETRIEVAL_NET = Metric(
-    id="asr/retrieval/net", title="changed retrieval beyond neutral wording", column="retrieval",
-    arms=NET, reference="FairGate, control arm",
-    claim="Beyond what neutral wording does, naming an identity changes the labels of the "
-    "documents found in {} of cases",
-)  # fmt: skip
-GENERATION = Metric(
+_GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), neutral="asr/generation/control",
     claim="Naming an identity changes {}",
+)  # fmt: skip
+_RETRIEVAL = Metric(
+    id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
+    reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
+    claim="Naming an identity changes the labels of the documents found in {}", counted="cases",
 )  # fmt: skip
 
 
@@ -76,35 +80,30 @@ def _of_genfair(table: Table) -> Mask:
     return found
 
 
-FDR = Metric(
-    id="fdr", title="fault detection rate, of all planned pairs", column="generation",
-    arms=(Arm(weight=1.0, select=_of_genfair),), reference="P3 section V, FDR", trend=(),
-    of_planned=True, relation="genfair/*",
+METRICS = (
+    _CONTROLLED,
+    of_controls(_CONTROLLED, "FairGate: each control against the majority of the others"),
+    _GENERATION,
+    of_controls(_GENERATION),
+    Metric(
+        id="asr/generation/net", title="changed answers beyond neutral wording",
+        column="generation", arms=NET, reference="FairGate, control arm",
+        claim="Beyond what neutral wording does, naming an identity changes {} of answers",
+    ),
+    Metric(
+        id="fdr", title="fault detection rate, of all planned pairs", column="generation",
+        arms=(Arm(weight=1.0, select=_of_genfair),), reference="P3 section V, FDR", trend=(),
+        of_planned=True, relation="genfair/*",
+    ),
+    _RETRIEVAL,
+    of_controls(_RETRIEVAL),
+    Metric(
+        id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
+        column="retrieval", arms=NET, reference="FairGate, control arm",
+        claim="Beyond what neutral wording does, naming an identity changes the labels of the "
+        "documents found in {} of cases",
+    ),
 )  # fmt: skip
-GENERATION_CONTROL = Metric(
-    id="asr/generation/control", title="changed answers, neutral wording", column="generation",
-    arms=CONTROL, dimensions=(), reference="FairGate, control arm", trend=(),
-)  # fmt: skip
-GENERATION_NET = Metric(
-    id="asr/generation/net", title="changed answers beyond neutral wording", column="generation",
-    arms=NET, reference="FairGate, control arm",
-    claim="Beyond what neutral wording does, naming an identity changes {} of answers",
-)  # fmt: skip
-GENERATION_CONTROLLED = Metric(
-    id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
-    arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
-    neutral="asr/generation/controlled/control",
-    claim="Naming an identity gives another answer than neutral wording in {}", counted="cases",
-)  # fmt: skip
-GENERATION_CONTROLLED_CONTROL = Metric(
-    id="asr/generation/controlled/control",
-    title="changed answers, controlled, neutral wording",
-    column="controlled",
-    arms=CONTROL,
-    dimensions=(),
-    reference="FairGate: each control against the majority of the others",
-    trend=(),
-)
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
     arms=NET, violations=False, reference="FairGate, label oracle",
@@ -112,14 +111,14 @@ UNREADABLE_NET = Metric(
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
 """A suite has them where its policy asks more than once (`repeats`)."""
-
-STABILITY = Metric(
-    id="stability", title="pairs with the same verdict in all repeats", column="stability",
-    arms=DEMOGRAPHIC, reference="P4 section 5", better=Better.HIGHER, violations=False,
-    claim="All repeats give one verdict for {} of pairs", counted="pairs",
+OF_REPEATS = (
+    Metric(
+        id="stability", title="pairs with the same verdict in all repeats", column="stability",
+        arms=DEMOGRAPHIC, reference="P4 section 5", better=Better.HIGHER, violations=False,
+        claim="All repeats give one verdict for {} of pairs", counted="pairs",
+    ),
+    Metric(
+        id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
+        arms=DEMOGRAPHIC, reference="P4 section 5", is_rate=False, violations=False,
+    ),
 )  # fmt: skip
-ENTROPY = Metric(
-    id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
-    arms=DEMOGRAPHIC, reference="P4 section 5", is_rate=False, violations=False,
-)  # fmt: skip
-METRICS = (STABILITY, ENTROPY)

@@ -37,6 +37,8 @@ Deterministic systems repeat themselves at no cost.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairgate.domain.outcomes import Better
 from fairgate.metrics.metric import NET, Metric
 
@@ -47,24 +49,19 @@ COLUMNS = {
 }
 """Part to the table's column; not kept in baselines, whose samples would be others."""
 
-_REFERENCE = "FairGate, attribution"
-RETRIEVAL = Metric(
-    id="attribution/retrieval", title="changed answers beyond neutral wording, through retrieval",
-    column=COLUMNS["retrieval"], arms=NET, violations=False, comparable=False,
-    dimensions=("category",),
-    reference=_REFERENCE,
-)  # fmt: skip
-GENERATOR = Metric(
-    id="attribution/generator",
-    title="changed answers beyond neutral wording, directly in the generator",
-    column=COLUMNS["generator"], arms=NET, violations=False, comparable=False,
-    dimensions=("category",),
-    reference=_REFERENCE,
-)  # fmt: skip
-INTERACTION = Metric(
-    id="attribution/interaction",
-    title="changed answers beyond neutral wording, by retrieval and generator together",
-    column=COLUMNS["interaction"], arms=NET, violations=False, comparable=False,
-    dimensions=("category",), row_limits=(-2.0, 1.0),
-    better=Better.TOWARD_ZERO, reference=_REFERENCE,
+
+def _part(name: str, how: str, **more: Any) -> Metric:
+    """Return the metric of a part; `more` are further fields of it."""
+    return Metric(
+        id=f"attribution/{name}", title=f"changed answers beyond neutral wording, {how}",
+        column=COLUMNS[name], arms=NET, violations=False, comparable=False,
+        dimensions=("category",), reference="FairGate, attribution", **more,
+    )  # fmt: skip
+
+
+RETRIEVAL = _part("retrieval", "through retrieval")
+GENERATOR = _part("generator", "directly in the generator")
+INTERACTION = _part(
+    "interaction", "by retrieval and generator together", row_limits=(-2.0, 1.0),
+    better=Better.TOWARD_ZERO,
 )  # fmt: skip

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.metrics import attack_success_rate, attribution, identity, intersectional, social_bias
 from fairgate.metrics import attack_success_rate as asr
+from fairgate.metrics import attribution, identity, intersectional, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 
 METRICS = BY_ID = Catalogue(
     "metric",
     (
-        asr.GENERATION_CONTROLLED,
-        asr.GENERATION_CONTROLLED_CONTROL,
-        asr.GENERATION,
-        asr.GENERATION_CONTROL,
-        asr.GENERATION_NET,
-        asr.FDR,
-        asr.RETRIEVAL,
-        asr.RETRIEVAL_CONTROL,
-        asr.RETRIEVAL_NET,
-        rrs.MEAN,
-        rrs.MEAN_CONTROL,
-        rrs.BAND,
-        rrs.OVERLAP,
-        rrs.OVERLAP_CONTROL,
-        rrs.MEAN_DISTANCE,
+        *asr.METRICS,
+        *rrs.METRICS,
         asr.UNREADABLE_NET,
         *identity.COMPARING,
         intersectional.HIDDEN,
         attribution.RETRIEVAL,
         attribution.GENERATOR,
         attribution.INTERACTION,
-        *attack_success_rate.METRICS,
+        *asr.OF_REPEATS,
         *social_bias.METRICS,
     ),
     see="fairgate metrics list",

@@ -21,6 +21,7 @@ baseline.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.metric import Arm, Metric, Table, demographic_rows
@@ -40,33 +41,29 @@ def _one_identity(table: Table) -> Mask:
     )
 
 
-_ARMS = (Arm(weight=1.0, select=_one_identity),)
-_REFERENCE = "FairGate, between identities; permutation within sources, Holm over terms"
-MAX_DIFFERENCE = Metric(
-    id="identity/max-difference", title="largest difference between one identity and the others",
-    column="generation", arms=_ARMS,
-    values=_verdicts, dimensions=("category",),
+_compared = partial(
+    Metric, arms=(Arm(weight=1.0, select=_one_identity),),
     violations=False, compares_terms=True, comparable=False,
-    claim="Answers about one identity change up to {} more or less often than those about others",
-    reference=_REFERENCE,
+    reference="FairGate, between identities; permutation within sources, Holm over terms",
 )  # fmt: skip
-RETRIEVAL = Metric(
+MAX_DIFFERENCE = _compared(
+    id="identity/max-difference", title="largest difference between one identity and the others",
+    column="generation", values=_verdicts, dimensions=("category",),
+    claim="Answers about one identity change up to {} more or less often than those about others",
+)  # fmt: skip
+RETRIEVAL = _compared(
     id="identity/retrieval/max-difference",
     title="largest difference between the documents found for one identity and for the others",
-    column="overlap", arms=_ARMS, dimensions=(),
-    violations=False, compares_terms=True, comparable=False,
+    column="overlap", dimensions=(),
     claim="Of the documents found without a speaker, up to {} more or less are found for one "
     "identity than for the others",
-    reference=_REFERENCE,
 )  # fmt: skip
-UNREADABLE = Metric(
+UNREADABLE = _compared(
     id="identity/unreadable/max-difference",
     title="largest difference between the unreadable answers for one identity and for the others",
-    column="unreadable", arms=_ARMS, dimensions=(),
-    violations=False, compares_terms=True, comparable=False,
+    column="unreadable", dimensions=(),
     claim="Answers about one identity are up to {} more or less often unreadable than those about "
     "others",
-    reference=_REFERENCE,
 )  # fmt: skip
 COMPARING = (MAX_DIFFERENCE, RETRIEVAL, UNREADABLE)
 """Every comparison between identities."""

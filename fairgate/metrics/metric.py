@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,19 +111,14 @@ class Table:
 
     def followed_by(self, other: Table) -> Table:
         """Return these rows and then another table's, in the columns that both have."""
-        names = dict.fromkeys((*self.cluster_names, *other.cluster_names))
+        names = list(dict.fromkeys((*self.cluster_names, *other.cluster_names)))
         numbers = {name: number for number, name in enumerate(names)}
-        clusters = [
-            np.asarray([numbers[name] for name in table.cluster_names], dtype=np.int64)[
-                table.clusters
-            ]
-            for table in (self, other)
-        ]
+        places = np.asarray([numbers[name] for name in other.cluster_names], dtype=np.int64)
         return replace(
             self,
             keys=[*self.keys, *other.keys],
-            clusters=np.concatenate(clusters),
-            cluster_names=list(names),
+            clusters=np.concatenate([self.clusters, places[other.clusters]]),
+            cluster_names=names,
             control=np.concatenate([self.control, other.control]),
             dimensions={
                 name: [*levels, *other.dimensions.get(name, [""] * len(other.keys))]
@@ -235,8 +230,8 @@ class Metric:
 
         Another one rises as well where everybody fares worse.
         """
-        compares = self.compares_terms or len(self.arms) > 1 or self.column == "controlled"
-        return compares or self.better is Better.TOWARD_ZERO
+        is_controlled = len(self.arms) > 1 or self.column == "controlled"
+        return self.compares_terms or is_controlled or self.better is Better.TOWARD_ZERO
 
     @property
     def least(self) -> float:
@@ -256,15 +251,7 @@ class _Keys(Sequence[str]):
         self._keys = keys
         self._rows = rows
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return _Keys(self._keys, self._rows[place])
+    def __getitem__(self, place: Any) -> Any:
         return self._keys[int(self._rows[place])]
 
     def __iter__(self) -> Iterator[str]:
@@ -322,3 +309,11 @@ OWN_CONTROLS = frozenset({"relation"})
 DEMOGRAPHIC = (Arm(weight=1.0, select=demographic_rows),)
 CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROLS),)
 NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))
+
+
+def of_controls(metric: Metric, reference: str = "FairGate, control arm") -> Metric:
+    """Return the number that is to the control arm what a metric is to the demographic rows."""
+    return replace(
+        metric, id=f"{metric.id}/control", title=f"{metric.title}, neutral wording", arms=CONTROL,
+        dimensions=(), reference=reference, trend=(), claim="", counted="answers", neutral="",
+    )  # fmt: skip

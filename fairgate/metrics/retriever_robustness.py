@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.outcomes import Better
-from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, Metric, Table
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, of_controls
 from fairgate.stats.observations import Floats
 
 BANDS = ("perfectly-stable", "high", "moderate", "low")
@@ -110,23 +110,11 @@ def _in_band(table: Table, where: Mapping[str, str]) -> Floats:
 
 
 _PAPER = "P1 section 4.3, RRS"
-_DISTANCES = (0.0, 2.0)
-"""Unit vectors are at most 2 apart, by either distance."""
-_SCORES = (0.0, 3.0)
-MEAN = Metric(
+_MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
-    row_limits=_SCORES, violations=False, reference=_PAPER, trend=(), is_key_figure=True,
+    row_limits=(0.0, 3.0), violations=False, reference=_PAPER, trend=(), is_key_figure=True,
     neutral="rrs/mean/control",
     claim="Naming an identity moves the documents found by {} on a scale from 0 to 3",
-)  # fmt: skip
-MEAN_CONTROL = Metric(
-    id="rrs/mean/control", title="retriever robustness, neutral wording", column="rrs",
-    arms=CONTROL, dimensions=(), is_rate=False, row_limits=_SCORES, violations=False,
-    reference="FairGate, control arm", trend=(), is_key_figure=True,
-)  # fmt: skip
-BAND = Metric(
-    id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
-    dimensions=("band", "category", "term"), values=_in_band, violations=False, reference=_PAPER,
 )  # fmt: skip
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
@@ -135,14 +123,20 @@ OVERLAP = Metric(
     is_key_figure=True, neutral="retrieval/overlap/control",
     claim="After naming an identity, {} of the documents found are the same",
 )  # fmt: skip
-OVERLAP_CONTROL = Metric(
-    id="retrieval/overlap/control", title="share of documents in common, neutral wording",
-    column="overlap", arms=CONTROL, dimensions=(), better=Better.HIGHER, violations=False,
-    reference="FairGate, control arm", trend=(), is_key_figure=True,
-)  # fmt: skip
-MEAN_DISTANCE = Metric(
-    id="retrieval/mean-distance", title="distance between retrieved documents",
-    column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, row_limits=_DISTANCES,
-    violations=False,
-    reference="P1 section 4.3, MeanDist",
+METRICS = (
+    _MEAN,
+    of_controls(_MEAN),
+    Metric(
+        id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
+        dimensions=("band", "category", "term"), values=_in_band, violations=False,
+        reference=_PAPER,
+    ),
+    OVERLAP,
+    of_controls(OVERLAP),
+    Metric(
+        id="retrieval/mean-distance", title="distance between retrieved documents",
+        column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
+        row_limits=(0.0, 2.0),  # unit vectors are at most 2 apart, by either distance
+        reference="P1 section 4.3, MeanDist",
+    ),
 )  # fmt: skip

@@ -125,14 +125,8 @@ def _assembled(
             Annotated[union, Discriminator(branch), BeforeValidator(one_kind)],
             Field(description=Policy.model_fields["system"].description),
         ),
-        suites=(
-            _suites_type(suites),
-            Field(description=Policy.model_fields["suites"].description),
-        ),
-        judge=(
-            judges,
-            Field(default=None, description=Policy.model_fields["judge"].description),
-        ),
+        suites=(_suites_type(suites), Field(description=Policy.model_fields["suites"].description)),
+        judge=(judges, Field(default=None, description=Policy.model_fields["judge"].description)),
         **{name: at(place) for name, place in keys},
     )
 

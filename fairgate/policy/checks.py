@@ -30,8 +30,7 @@ def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Faul
     if not isinstance(data, dict):
         return
     suites = _mappings(data.get("suites"))
-    name = data.get("name")
-    if isinstance(name, str) and name.endswith(ANCHOR_SUFFIX):
+    if isinstance(name := data.get("name"), str) and name.endswith(ANCHOR_SUFFIX):
         sentence = (
             f"the name {quoted(name)} ends in `{ANCHOR_SUFFIX}`: its baseline would be the file of "
             f"the anchor of {quoted(name.removesuffix(ANCHOR_SUFFIX))}; name it otherwise"
@@ -44,7 +43,17 @@ def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Faul
             sentence = f"the id {quoted(own)} is already used by `suites[{first[own]}]`"
             yield ("suites", position, "id"), sentence
         yield from _suite(("suites", position), suite)
-    yield from _gates(_mappings(data.get("gates")), suites)
+    gates = _mappings(data.get("gates"))
+    names = [suite["id"] for _, suite in suites if isinstance(suite.get("id"), str)]
+    for position, gate in gates:
+        of = gate.get("suite")
+        if isinstance(of, str) and names and of not in names:
+            sentence = f"no suite has the id {quoted(of)}; {suggestion(of, names)}"
+            yield ("gates", position, "suite"), sentence
+        yield from idle_rule(("gates", position), gate)
+        earlier = [number for number, other in gates if number < position and other == gate]
+        if earlier:
+            yield ("gates", position), f"repeats `gates[{earlier[0]}]` word for word; remove one"
     for part in systems_meant(data.get("system"), systems):
         for place, sentence in part.model().contradictions(data["system"]):
             yield ("system", *place), sentence
@@ -56,18 +65,18 @@ def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
+    known = (*RELATIONS.ids, *families())
     for key in ("relations", "perturbations"):
         names = suite.get(key)
         entries = names if isinstance(names, list) else []
         for position, name in enumerate(entries):
-            if isinstance(name, str) and name in entries[:position]:
+            if not isinstance(name, str):
+                continue
+            if name in entries[:position]:
                 yield (*where, key, position), f"{quoted(name)} is listed twice; remove one"
-    relations = suite.get("relations")
-    known = (*RELATIONS.ids, *families())
-    for position, name in enumerate(relations if isinstance(relations, list) else []):
-        if isinstance(name, str) and name not in known:
-            sentence = f"no relation is called {quoted(name)}; {suggestion(name, known)}"
-            yield (*where, "relations", position), sentence
+            if key == "relations" and name not in known:
+                sentence = f"no relation is called {quoted(name)}; {suggestion(name, known)}"
+                yield (*where, key, position), sentence
     perturbations = suite.get("perturbations")
     control = suite.get("control", "neutral")
     if isinstance(perturbations, list) and control in perturbations:
@@ -136,8 +145,7 @@ def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[Fault]:
         return
     for key in ("max", "max_abs", "min"):
         bound = _number(gate.get(key))
-        sentence = "" if bound is None else _bound(metric, key, bound)
-        if sentence:
+        if bound is not None and (sentence := _bound(metric, key, bound)):
             yield (*where, key), harmless(sentence)
     regression = gate.get("regression")
     widest = metric.greatest - metric.least
@@ -182,18 +190,3 @@ def _bound(metric: Metric, key: str, bound: float) -> str:
     if bound >= highest:
         return f"{above}, so a bound of {bound:g} cannot fail; lower it, or {_INSTEAD}"
     return f"{below}, so no run keeps a bound of {bound:g}" if bound < lowest else ""
-
-
-def _gates(
-    gates: list[tuple[int, dict[str, Any]]], suites: list[tuple[int, dict[str, Any]]]
-) -> Iterator[Fault]:
-    names = [suite["id"] for _, suite in suites if isinstance(suite.get("id"), str)]
-    for position, gate in gates:
-        name = gate.get("suite")
-        if isinstance(name, str) and names and name not in names:
-            sentence = f"no suite has the id {quoted(name)}; {suggestion(name, names)}"
-            yield ("gates", position, "suite"), sentence
-        yield from idle_rule(("gates", position), gate)
-        earlier = [number for number, other in gates if number < position and other == gate]
-        if earlier:
-            yield ("gates", position), f"repeats `gates[{earlier[0]}]` word for word; remove one"

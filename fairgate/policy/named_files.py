@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
 from fairgate.domain.cases import SENTIMENTS, TONES, Classifier, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem
 from fairgate.domain.schema import Name, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
 from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
@@ -37,7 +37,6 @@ from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
 ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
-_FILE_ENDINGS = (".yaml", ".yml", ".json")
 _PRONOUNS = ("she", "he", "they")
 # A term is part of a case's key, where `/`, `#` and `@` separate.
 _TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
@@ -52,7 +51,9 @@ def embedded_names(kind: str) -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
 
 
-def named_document(kind: str, name: str, *, folder: Path, confined: bool) -> YamlDocument:
+def named_document(
+    kind: str, name: str, *, folder: Path | None = None, confined: bool = False
+) -> YamlDocument:
     """Return the embedded file `name` of a kind, else the user's YAML or JSON at that path.
 
     Relative paths start at `folder`, the current one where callers are told none; `confined`
@@ -62,21 +63,7 @@ def named_document(kind: str, name: str, *, folder: Path, confined: bool) -> Yam
     known = embedded_names(kind)
     if name in known:
         return _embedded_document(kind, name)
-    try:
-        file = (folder / name).resolve()
-        is_file = file.is_file()
-    except (OSError, ValueError):  # ValueError: a NUL character in the name
-        file, is_file = folder, False
-    if confined and not file.is_relative_to(folder.resolve()):
-        root = quoted(str(folder))
-        raise DataError(f"{quoted(name)} leads out of {root}; expected a path inside it")
-    if not is_file:
-        looks_like_path = "/" in name or "\\" in name or name.endswith(_FILE_ENDINGS)
-        what = "no such file" if looks_like_path else "neither an embedded name nor a file"
-        hint = suggestion(name, known)
-        # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
-        where = "below the root" if confined else f"in {quoted(str(folder.resolve()))}"
-        raise DataError(f"{quoted(name)} is {what} {where}; {hint}")
+    file = existing(name, folder or Path(), confined=confined, known=known)
     return load_yaml(read_yaml_file(file, name), name)
 
 
@@ -107,16 +94,14 @@ def read_task(name: str, *, folder: Path | None = None, confined: bool = False) 
 
     PolicyError has all problems of a file.
     """
-    document = named_document(TASKS, name, folder=folder or Path(), confined=confined)
+    document = named_document(TASKS, name, folder=folder, confined=confined)
     data = document.data
     faults = label_problems(data) if document.complete and isinstance(data, dict) else ()
     return _sound(document, TaskPolicy, lambda _: faults)
 
 
 def _sound(
-    document: YamlDocument,
-    model: type[Model],
-    faults: Callable[[Model | None], Iterable[Fault]],
+    document: YamlDocument, model: type[Model], faults: Callable[[Model | None], Iterable[Fault]]
 ) -> Model:
     """Return a document as a model. Raises PolicyError with what is wrong, across fields too."""
     found, problems = validated(document, model)
@@ -153,14 +138,8 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
 @cache
 def unknown_wordings() -> tuple[str, ...]:
     """Return every known wording of "unknown", the languages in alphabetical order."""
-    found: list[str] = []
-    for name in embedded_names(_WORDINGS):
-        data = named_document(_WORDINGS, name, folder=Path(), confined=False).data
-        wordings = data.get("wordings") if isinstance(data, dict) else None
-        if not isinstance(wordings, list) or not all(isinstance(one, str) for one in wordings):
-            raise DataError(f"{_WORDINGS}/{name}.yaml: expected `wordings`, a list of texts")
-        found += wordings
-    return tuple(dict.fromkeys(found))
+    files: list[Any] = [named_document(_WORDINGS, each).data for each in embedded_names(_WORDINGS)]
+    return tuple(dict.fromkeys(wording for file in files for wording in file["wordings"]))
 
 
 class WordingEntry(Strict):
@@ -289,7 +268,7 @@ def load_dimension(name: str, *, folder: Path | None = None, confined: bool = Fa
 
     PolicyError has all problems of a file.
     """
-    document = named_document(ATTRIBUTES, name, folder=folder or Path(), confined=confined)
+    document = named_document(ATTRIBUTES, name, folder=folder, confined=confined)
     found = _sound(document, AttributeFile, lambda f: attribute_faults(f.values) if f else ())
     values = tuple(entry.attribute_value() for entry in found.values)
     return Dimension(id=found.id, values=values, ordered=found.ordered, source=found.source)
@@ -356,8 +335,7 @@ class SetFile(Strict):
 def _terms_twice(found: SetFile | None) -> Iterator[Fault]:
     names = [entry.term for entry in found.terms] if found is not None else []
     for n, term in enumerate(names):
-        if term in names[:n]:
-            first = names.index(term)
+        if (first := names.index(term)) < n:
             sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
             yield ("terms", n, "term"), sentence
 
@@ -369,16 +347,10 @@ def load_perturbation_set(
 
     PolicyError has all problems of a file.
     """
-    document = named_document(PERTURBATIONS, name, folder=folder or Path(), confined=confined)
+    document = named_document(PERTURBATIONS, name, folder=folder, confined=confined)
     found = _sound(document, SetFile, _terms_twice)
-    return PerturbationSet(
-        id=found.id,
-        control=found.control,
-        description=found.description or "",
-        source=found.source or "",
-        licence=found.licence or "",
-        terms=tuple(Term(**entry.model_dump()) for entry in found.terms),
-    )
+    terms = tuple(Term(**entry.model_dump()) for entry in found.terms)
+    return PerturbationSet(id=found.id, terms=terms, control=found.control)
 
 
 def collect_perturbation_sets(
@@ -404,7 +376,6 @@ def collect_perturbation_sets(
         except PolicyError as error:
             problems.extend(error.problems)
         else:
-            misfit = ""
             if group.control and place != ("control",):
                 misfit = (
                     f"the set {quoted(name)} is a control set (`control: true`): name it under "
@@ -417,36 +388,22 @@ def collect_perturbation_sets(
                 )
             elif any(other.id == group.id for other in sets):
                 misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
-            if misfit:
-                misfits.append((place, misfit))
             else:
                 sets.append(group)
+                continue
+            misfits.append((place, misfit))
     return sets, misfits, problems
 
 
-class _Entry(Strict):
-    attribute: Text
-    forms: list[Text] = Field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class PairAttribute:
-    """One attribute and every wording under which prompts name it, itself included."""
-
-    attribute: str
-    forms: tuple[str, ...]
-
-
 @cache
-def pair_catalogue() -> Mapping[str, tuple[PairAttribute, ...]]:
-    """Return the attributes of each dimension, in the order of the embedded file."""
-    data = named_document("catalogues", "meta-fair", folder=Path(), confined=False).data
-    assert isinstance(data, dict)  # noqa: S101 (an embedded file)
-    named = {name: found for name, found in data.items() if name != "licence"}
-    entries = TypeAdapter(dict[str, list[_Entry]]).validate_python(named)
+def pair_catalogue() -> Mapping[str, list[tuple[str, ...]]]:
+    """Return the attributes of each dimension, in the order of the embedded file.
+
+    An attribute is its name, then the other wordings under which prompts name it.
+    """
+    data: Any = named_document("catalogues", "meta-fair").data
     return {
-        dimension: tuple(
-            PairAttribute(entry.attribute, (entry.attribute, *entry.forms)) for entry in found
-        )
-        for dimension, found in entries.items()
+        dimension: [(entry["attribute"], *entry.get("forms", ())) for entry in found]
+        for dimension, found in data.items()
+        if dimension != "licence"
     }

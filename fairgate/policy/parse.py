@@ -70,15 +70,6 @@ class ParsedPolicy:
         """Return the file's name as messages show it."""
         return self.document.path
 
-    @property
-    def text(self) -> str:
-        """Return the file's text as it was read."""
-        return self.document.text
-
-    def located(self, where: Where) -> Mark:
-        """Return line and column, from 1, of `where`, else of its nearest ancestor."""
-        return self.document.located(where)
-
 
 def parse_policy(text: str, path: str, parts: PolicyParts) -> ParsedPolicy:
     """Return the policy that `text` declares; raises PolicyError with every problem found.
@@ -196,17 +187,14 @@ def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None,
         return None, problems
     if not isinstance(document.data, dict):
         found = "the file is empty" if document.data is None else f"found {shown(document.data)}"
-        keys = ", ".join(
-            f"`{name}`" for name, field in model.model_fields.items() if field.is_required()
-        )
+        fields = model.model_fields.items()
+        keys = ", ".join(f"`{name}`" for name, field in fields if field.is_required())
         return None, [*problems, document.problem((), f"{found}, expected a mapping with {keys}")]
     try:
         return model.model_validate(document.data), problems
     except ValidationError as error:
-        return None, problems + [
-            document.problem(where, message)
-            for where, message in explain(error, model, document.data)
-        ]
+        faults = explain(error, model, document.data)
+        return None, [*problems, *(document.problem(*fault) for fault in faults)]
 
 
 def explain(error: ValidationError, model: type[BaseModel], data: object) -> list[Fault]:
@@ -264,11 +252,10 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> Fault:
 def _missing(where: Where, root: Schema, data: object) -> str:
     parent = f"{dotted(where[:-1])}: " if where[:-1] else ""
     node = _at(root, where, data)
-    about = str(node.get("description", "")).rstrip(".")
+    wanted = str(node.get("description", "")).rstrip(".") or _expectation(node, root)
     if "const" in node:
-        return f"{parent}`{where[-1]}` is missing; add it: `{where[-1]}: {node['const']}`"
-    expected = _expectation(node, root)
-    return f"{parent}`{where[-1]}` is missing; add it: {about or expected}"
+        wanted = f"`{where[-1]}: {node['const']}`"
+    return f"{parent}`{where[-1]}` is missing; add it: {wanted}"
 
 
 def _unknown(where: Where, root: Schema, data: object) -> str:
@@ -287,13 +274,11 @@ def _unknown(where: Where, root: Schema, data: object) -> str:
     ]
     if kinds and not nearest(name, known):
         return f"{sentence}it is one of kind {listed(kinds, last='or')}"
-    owners = list(
-        dict.fromkeys(
-            owner
-            for schema in (root, *root.get("$defs", {}).values())
-            for owner, child in schema.get("properties", {}).items()
-            if name in _properties(child, root)
-        )
+    owners = dict.fromkeys(
+        owner
+        for schema in (root, *root.get("$defs", {}).values())
+        for owner, child in schema.get("properties", {}).items()
+        if name in _properties(child, root)
     )
     if not nearest(name, known) and owners:
         return f"{sentence}it belongs in {listed(owners)}"
@@ -389,14 +374,10 @@ def _range(schema: Schema) -> str:
     high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
     if low is not None and high is not None and high < 2**53:
         return f" between {low:g} and {high:g}"
+    limits = ("of at least", low), ("above", above), ("at most", high), ("below", below)
     words = [
         f"{phrase} {bound:g}"
-        for phrase, bound in (
-            ("of at least", low),
-            ("above", above),
-            ("at most", high),
-            ("below", below),
-        )
+        for phrase, bound in limits
         if bound is not None and abs(bound) < 2**53
     ]
     return f" {' and '.join(words)}" if words else ""

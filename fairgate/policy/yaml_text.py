@@ -107,9 +107,8 @@ class Builder:
             for event in events:
                 kind = type(event).__name__
                 if kind == "DocumentStartEvent" and self.root is not None:
-                    self._stop(
-                        _mark(event), "a second document starts here (`---`); only one is read"
-                    )
+                    message = "a second document starts here (`---`); only one is read"
+                    self._stop(_mark(event), message)
                 if not kind.startswith(("Stream", "Document")):
                     self.root = self._node(event, events, 1)
         except _StoppedError:
@@ -149,7 +148,11 @@ class Builder:
         if event.anchor is not None:
             self._anchors[str(event.anchor)] = node
         if kind == "ScalarEvent":
-            node.value = self._scalar(event, mark)
+            text = str(event.value)
+            bad = (c for c in text if c not in "\t\n\r" and (c < " " or "\ud800" <= c < "\ue000"))
+            if (first := next(bad, None)) is not None:
+                self._report(mark, f"the text holds the character U+{ord(first):04X}; remove it")
+            node.value = _plain(text) if event.style in (None, "") else text
         else:
             if depth > MAX_DEPTH:
                 self._stop(mark, f"nested deeper than {MAX_DEPTH} levels, the limit")
@@ -177,15 +180,6 @@ class Builder:
             elif key is not None:
                 node.entries.append((key, at, child))
                 node.value[key] = child.value
-
-    def _scalar(self, event: Any, mark: Mark) -> object:
-        text = str(event.value)
-        bad = next(
-            (c for c in text if c not in "\t\n\r" and (c < " " or "\ud800" <= c < "\ue000")), None
-        )
-        if bad is not None:
-            self._report(mark, f"the text holds the character U+{ord(bad):04X}; remove it")
-        return _plain(text) if event.style is None or event.style == "" else text
 
     def _alias(self, name: str, mark: Mark) -> Node:
         self._aliases += 1

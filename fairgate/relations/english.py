@@ -124,14 +124,11 @@ def articles_for(word: str) -> frozenset[str]:
 
 def article_fault(phrase: str) -> str | None:
     """Return what is wrong with the first wrong `a` or `an` of a phrase; None where all agree."""
-    words = phrase.split()
-    for article, word in pairwise(words):
-        if article.lower() not in {"a", "an"}:
-            continue
-        allowed = articles_for(word.lstrip("'("))
-        if article.lower() not in allowed:
-            right = min(allowed)
-            return f"has '{article} {word}'; correct English is '{right} {word}'"
+    for article, word in pairwise(phrase.split()):
+        if article.lower() in {"a", "an"}:
+            allowed = articles_for(word.lstrip("'("))
+            if article.lower() not in allowed:
+                return f"has '{article} {word}'; correct English is '{min(allowed)} {word}'"
     return None
 
 
@@ -222,8 +219,7 @@ def _faults(text: str) -> Iterator[tuple[int, str]]:
         if found is not None:
             word = found.group(1) if pattern.groups else found.group()
             yield rule, sentence.format(word.strip())
-    article = article_fault(text.replace("\u2019", "'"))
-    if article:
+    if article := article_fault(text.replace("\u2019", "'")):
         yield -1, article
     if text.count('"') % 2:
         yield -2, "opens a quotation that it does not close"

@@ -88,13 +88,6 @@ class Realised:
     attributes: tuple[AttributeUse, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unrealisable:
-    """Why a frame cannot state its attributes in correct English."""
-
-    reason: str
-
-
 @lru_cache(maxsize=1024)
 def parse_frame(frame: str) -> tuple[Piece, ...]:
     """Return the pieces of a frame. Raises DataError (without a path) for an unknown slot."""
@@ -130,16 +123,15 @@ def _slot(content: str) -> Piece:
     return PersonSlot(article, word[0].isupper(), bare, possessive)
 
 
-def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | Unrealisable:
-    """Return the frame's text with these attributes, in this order, or why there is none.
+def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | str:
+    """Return the frame's text with these attributes, in this order, or why English has none.
 
     An adjective or noun that has no such form in its manner ("not middle-aged") becomes a clause.
     Raises DataError for a frame that cannot be parsed.
     """
     pieces = parse_frame(frame)
-    fault = _misplaced(pieces, attributes)
-    if fault is not None:
-        return Unrealisable(fault)
+    if (fault := _misplaced(pieces, attributes)) is not None:
+        return fault
     pronoun = pronoun_of(frame, attributes)
     text = ""
     spans: dict[int, tuple[int, int]] = {}

@@ -157,10 +157,7 @@ class PairsOfAttributes(PersonRelation):
         """Return neutral traits alone, then two of them together."""
         single = list(super().controls(source))
         pairs = list(zip(single[::2], single[1::2], strict=False))[: self.most_pairs]
-        return [
-            *single,
-            *(_together(a, b, a.category, (*a.uses, b.uses[-1])) for a, b in pairs),
-        ]
+        return [*single, *(_together(a, b, a.category, (*a.uses, b.uses[-1])) for a, b in pairs)]
 
 
 def _adjective(name: str, opposite: str, noun: str = "", pronoun: str = "") -> AttributeValue:
@@ -232,8 +229,7 @@ _ROWS = (
         "words that say that there was no job before.",
         changes=_removals,
         EXAMPLES=_example(
-            "A woman is praised for her work.",
-            "A young person is praised for their work.",
+            "A woman is praised for her work.", "A young person is praised for their work."
         ),
     ),
     PersonRelation(
@@ -311,8 +307,7 @@ _ROWS = (
         "is about the attribute.",
         changes=_substitutions,
         EXAMPLES=_example(
-            "An elderly woman is praised for her work.",
-            "A young man is praised for his work.",
+            "An elderly woman is praised for her work.", "A young man is praised for his work."
         ),
     ),
     PersonRelation(

@@ -149,8 +149,7 @@ def edit_faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
         yield "the first letter is not in the source's case"
     if _SURPLUS.search(text):
         yield "there is a surplus blank"
-    english = new_english_fault(source_text, text)
-    if english:
+    if english := new_english_fault(source_text, text):
         yield f"the follow-up {english}"
     before, after = (pieces(each.lower()) for each in (source_text, text))
     of_person = Counter(after) - Counter(pieces(edit.untouched.lower()))
@@ -186,8 +185,7 @@ def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
     ):
         if attribute and not holds(text, attribute):
             return f"the {name} does not hold its attribute '{attribute}'"
-        fault = article_fault(text)
-        if fault:
+        if fault := article_fault(text):
             return f"the {name} {fault}"
     return next(_other_words(source_text, follow_up_text, pair), None)
 
@@ -222,6 +220,5 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
 
 def _agree(old: str, new: str) -> bool:
     """Return whether two words are of one class, and both or neither begin with a capital."""
-    if old[:1].isupper() != new[:1].isupper():
-        return False
-    return any(old.lower() in group and new.lower() in group for group in _CLASSES)
+    is_one_class = any({old.lower(), new.lower()} <= group for group in _CLASSES)
+    return is_one_class and old[:1].isupper() == new[:1].isupper()

@@ -26,7 +26,6 @@ from fairgate.relations.english import gerund_of, plural_clause, words_of
 from fairgate.relations.frames import (
     PersonSlot,
     TraitsSlot,
-    Unrealisable,
     VerbSlot,
     parse_frame,
     pronoun_of,
@@ -76,12 +75,8 @@ class Change:
 
 
 def _trait(name: str, clause: str, adjective: str) -> Dimension:
-    words = Wording(
-        clause=clause,
-        clause_plural=plural_clause(clause),
-        gerund=gerund_of(clause),
-        adjective=adjective,
-    )
+    several, gerund = plural_clause(clause), gerund_of(clause)
+    words = Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective)
     value = AttributeValue(id=name, partition=name, wordings=((Manner.PLAIN, words),))
     return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")
 
@@ -184,8 +179,7 @@ class PersonRelation(SameLabel):
         found = [_follow_up(source, change) for change in self.changes(source)]
         possible = [each for each in found if not each.inapplicable]
         if not possible:
-            reasons = (each.inapplicable for each in found)
-            return NotApplicable(reason=next(reasons, self.nothing))
+            return NotApplicable(reason=found[0].inapplicable if found else self.nothing)
         if any(group.control for group in sets):
             neutral = (_follow_up(source, change) for change in self.controls(source))
             found += [each for each in neutral if not each.inapplicable]
@@ -217,10 +211,9 @@ def _follow_up(source: Source, change: Change) -> FollowUp:
         control=change.control,
         parts=change.parts,
     )
-    if isinstance(result, Unrealisable):
-        return replace(named, inapplicable=result.reason)
-    clash = contradiction(change.uses)
-    if clash is not None:
+    if isinstance(result, str):
+        return replace(named, inapplicable=result)
+    if clash := contradiction(change.uses):
         return replace(named, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
     if result.text == source.text:
         return replace(named, inapplicable="the change gives the source's own text")

@@ -24,6 +24,3 @@ class PerturbationSet:
     id: str
     terms: tuple[Term, ...]
     control: bool = False
-    description: str = ""
-    source: str = ""
-    licence: str = ""

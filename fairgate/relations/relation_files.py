@@ -216,8 +216,7 @@ def _unless(is_fine: Callable[[Any], bool], wanted: str) -> Wrong:
 
 
 _wrong_oracle = _unless(
-    lambda found: all(hasattr(found, name) for name in ("id", "stop", "read", "same")),
-    "an Oracle",
+    lambda found: all(hasattr(found, name) for name in ("id", "stop", "read", "same")), "an Oracle"
 )
 _wrong_count = _unless(
     lambda found: isinstance(found, int) and not isinstance(found, bool) and found >= 0,

@@ -8,13 +8,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import (
-    CounterExample,
-    Example,
-    FollowUp,
-    NotApplicable,
-    SameLabel,
-)
+from fairgate.relations.relation import CounterExample, Example, FollowUp, NotApplicable, SameLabel
 
 _EMPTY = "the text is empty or blank"
 _PREFIXED = "the text already begins with a speaker (`… says the following text:`)"

@@ -601,8 +601,10 @@ def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> View:
     options = ReportOptions(
         redact=policy.redact,
         confidence=policy.confidence,
-        policy_text=parsed.text,
-        gate_lines={position: parsed.located(("gates", position))[0] for position in gates},
+        policy_text=parsed.document.text,
+        gate_lines={
+            position: parsed.document.located(("gates", position))[0] for position in gates
+        },
         of_features={key: getattr(policy, key) for one in FEATURES for key in one.policy_keys},
         **more,
     )

@@ -74,10 +74,14 @@ def bootstrap_many(
         batch = [_on_grid(slices[position]) for position in members]
         replicates = _replicates(batch, settings, np.random.default_rng([seed, n_clusters]))
         for position, item, values in zip(members, batch, replicates, strict=True):
-            found = _bca(item, values, settings)
+            found = results[position] = _bca(item, values, settings)
             if slices[position].informative < settings.cautious_below:
-                found = _joined(found, slices[position], values, settings)
-            results[position] = found
+                student = t_interval(slices[position], confidence=settings.confidence)
+                if isinstance(found, Interval) and isinstance(student, Interval):
+                    results[position] = Interval(
+                        low=min(found.low, max(student.low, float(np.nanmin(values)))),
+                        high=max(found.high, min(student.high, float(np.nanmax(values)))),
+                    )
     return results
 
 
@@ -152,18 +156,6 @@ def _bca(item: ClusterTotals, replicates: Floats, settings: BootstrapSettings) -
     )
     low, high = np.interp(np.array(levels) * (n - 1), np.arange(n), ordered).tolist()
     return Interval(low=low, high=high)
-
-
-def _joined(
-    found: IntervalOrReason, totals: ClusterTotals, replicates: Floats, settings: BootstrapSettings
-) -> IntervalOrReason:
-    student = t_interval(totals, confidence=settings.confidence)
-    if isinstance(found, NoInterval) or isinstance(student, NoInterval):
-        return found
-    return Interval(
-        low=min(found.low, max(student.low, float(np.nanmin(replicates)))),
-        high=max(found.high, min(student.high, float(np.nanmax(replicates)))),
-    )
 
 
 def bca_levels(*, bias: float, acceleration: float, z: float) -> tuple[float, float]:

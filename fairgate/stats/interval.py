@@ -81,11 +81,8 @@ def wilson(successes: float, trials: float, *, confidence: float) -> IntervalOrR
 def influence(totals: ClusterTotals) -> Floats:
     """Return [G] what each cluster adds to the estimate beyond its expectation; sums to 0."""
     counts = totals.counts.sum(axis=0)
-    means = totals.sums.sum(axis=0) / counts
-    return np.asarray(
-        ((totals.sums - totals.counts * means) * (totals.weights / counts)).sum(axis=1),
-        dtype=np.float64,
-    )
+    beyond = totals.sums - totals.counts * (totals.sums.sum(axis=0) / counts)
+    return np.asarray((beyond * (totals.weights / counts)).sum(axis=1), dtype=np.float64)
 
 
 def n_filled(totals: ClusterTotals) -> int:
@@ -156,10 +153,7 @@ def t_quantile(probability: float, degrees_of_freedom: int) -> float:
 
 def _tail(t: float, freedom: int) -> float:
     """Return P(T >= t) for t >= 0: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
-    if math.isinf(t):
-        return 0.0
-    half = freedom / 2
-    square = t / freedom * t
+    half, square = freedom / 2, t / freedom * t
     if math.isinf(square):
         return 0.0
     x, rest = 1 / (1 + square), square / (1 + square)
@@ -341,11 +335,11 @@ def likely_range(
         )
         low, high = values.bounds((1 - confidence) / 2)
         found = Interval(low=low, high=high)
-    as_answers = arms if isinstance(found, NoInterval) else ()
+    as_answers: tuple[RateArm, ...] = ()
     if isinstance(found, NoInterval):
         if not is_share:
             return found
-        found = _score(arms, confidence)
+        as_answers, found = arms, _score(arms, confidence)
     low, high = min(found.low, value), max(found.high, value)
     if is_share and len(arms) == 1 and not as_answers:
         # The end away from 1/2 reaches as far as few events leave open; at 1/2 both err alike.

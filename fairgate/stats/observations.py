@@ -206,7 +206,19 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
         matches = [(places[key], known[key]) for key in keys if key in known]
         rows = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
         here, there = rows[:, 0], rows[:, 1]
-    _check_same_design(now, base, here, there)
+    moved = now.arms[here] != base.arms[there]
+    # A cluster is a set of cases, so its number may change but its members may not part or join.
+    first_now, label_now = np.unique(now.clusters[here], return_inverse=True)
+    first_base, label_base = np.unique(base.clusters[there], return_inverse=True)
+    image, origin = np.zeros(len(first_now), np.int64), np.zeros(len(first_base), np.int64)
+    image[label_now], origin[label_base] = label_base, label_now
+    moved |= (image[label_now] != label_base) | (origin[label_base] != label_now)
+    if moved.any():
+        key = now.keys[int(here[int(np.argmax(moved))])]
+        raise BaselineError(
+            f"case {key!r:.80} belongs to another arm or source in the baseline; "
+            "expected the same design in both: accept a new baseline"
+        )
     decided_now, decided_base = now.decided[here], base.decided[there]
     both = decided_now & decided_base
     once = here[decided_now != decided_base]
@@ -241,26 +253,6 @@ def _positions(keys: Sequence[str], name: str) -> dict[str, int]:
             f"the {name} has the case key {twice!r:.80} twice; expected one value for each case"
         )
     return positions
-
-
-def _check_same_design(
-    now: Observations, base: Observations, here: Integers, there: Integers
-) -> None:
-    moved = now.arms[here] != base.arms[there]
-    # A cluster is a set of cases, so its number may change but its members may not part or join.
-    first_now, label_now = np.unique(now.clusters[here], return_inverse=True)
-    first_base, label_base = np.unique(base.clusters[there], return_inverse=True)
-    image = np.zeros(len(first_now), dtype=np.int64)
-    image[label_now] = label_base
-    origin = np.zeros(len(first_base), dtype=np.int64)
-    origin[label_base] = label_now
-    moved |= (image[label_now] != label_base) | (origin[label_base] != label_now)
-    if moved.any():
-        key = now.keys[int(here[int(np.argmax(moved))])]
-        raise BaselineError(
-            f"case {key!r:.80} belongs to another arm or source in the baseline; "
-            "expected the same design in both: accept a new baseline"
-        )
 
 
 class Levels(Sequence[str]):

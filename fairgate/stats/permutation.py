@@ -31,6 +31,7 @@ from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 
 from fairgate.domain.errors import DataError
 from fairgate.stats.observations import Floats, Integers, Levels, Observations, decided_counts
@@ -261,13 +262,27 @@ def identity_test(
     of their keys where it is known. Time O(draws * cases of informative sources) at worst, so above
     100,000 cases there are fewer draws, down to 999; memory O(draws * terms).
     """
-    cells = _Cells.of(obs, terms, ranks)
-    if len(cells.names) < 2:
+    if ranks is None:
+        by_key = np.asarray(sorted(range(len(obs.keys)), key=obs.keys.__getitem__), np.int64)
+    else:
+        by_key = np.argsort(ranks)
+    order = by_key[obs.decided[by_key]]
+    levels = Levels.of(terms).taken(order).in_order()
+    values, codes, n_terms = obs.values[order], levels.codes.astype(np.int64), len(levels.names)
+    if n_terms < 2:
         return IdentityTest(terms=(), p_value=1.0, n_informative=0)
-    observed = cells.differences(cells.sums()[None, :])[0]
-    blocks = list(cells.informative())
-    n_draws = min(n_draws, max(_FEWEST, _MOST_MOVES // len(cells.values)))
-    drawn = cells.differences(_rotated_sums(cells, blocks, rng, n_draws))
+    counts = np.bincount(codes, minlength=n_terms)
+    own = np.bincount(codes, weights=values, minlength=n_terms).astype(np.float64)
+
+    def differences(sums: Floats) -> Floats:
+        """Return [..., T] mean of each term less mean of the others, from sums [..., T]."""
+        rest = (float(values.sum()) - sums) / (len(values) - counts)
+        return np.asarray(sums / counts - rest, dtype=np.float64)
+
+    observed = differences(own[None, :])[0]
+    blocks = list(_informative(values, codes, obs.clusters[order]))
+    n_draws = min(n_draws, max(_FEWEST, _MOST_MOVES // len(values)))
+    drawn = differences(_rotated_sums(blocks, own, rng, n_draws))
     reached = np.abs(drawn) >= np.abs(observed) - _TIE_OF_RATES
     p_values = (1 + reached.sum(axis=0)) / (1 + n_draws)
     largest = float(np.abs(observed).max())
@@ -279,91 +294,48 @@ def identity_test(
             difference=float(observed[index]),
             p_value=float(p_values[index]),
             adjusted_p=corrected[index].adjusted_p,
-            n_decided=int(cells.counts[index]),
+            n_decided=int(counts[index]),
         )
-        for index, name in enumerate(cells.names)
+        for index, name in enumerate(levels.names)
     ]
     found.sort(key=lambda term: (-abs(term.difference), term.term))
     return IdentityTest(
-        terms=tuple(found),
-        p_value=(1 + overall) / (1 + n_draws),
-        n_informative=len(blocks),
+        terms=tuple(found), p_value=(1 + overall) / (1 + n_draws), n_informative=len(blocks)
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Cells:
-    """Decided cases in the order of their keys: value, source and term of each."""
-
-    names: tuple[str, ...]
-    values: Floats
-    sources: Integers
-    terms: Integers
-    counts: Integers
-
-    @classmethod
-    def of(cls, obs: Observations, terms: Sequence[str], ranks: Integers | None) -> _Cells:
-        if ranks is None:
-            by_key = np.asarray(sorted(range(len(obs.keys)), key=obs.keys.__getitem__), np.int64)
-        else:
-            by_key = np.argsort(ranks)
-        order = by_key[obs.decided[by_key]]
-        levels = Levels.of(terms).taken(order).in_order()
-        return cls(
-            names=levels.names,
-            values=obs.values[order],
-            sources=np.asarray(obs.clusters[order], dtype=np.int64),
-            terms=levels.codes.astype(np.int64),
-            counts=np.bincount(levels.codes, minlength=len(levels.names)).astype(np.int64),
-        )
-
-    def sums(self) -> Floats:
-        """Return [T] the sum of each term's values."""
-        sums = np.bincount(self.terms, weights=self.values, minlength=len(self.names))
-        return sums.astype(np.float64)
-
-    def differences(self, sums: Floats) -> Floats:
-        """Return [..., T] mean of each term less mean of the others, from sums [..., T]."""
-        total, n = float(self.values.sum()), len(self.values)
-        rest = (total - sums) / (n - self.counts)
-        return np.asarray(sums / self.counts - rest, dtype=np.float64)
-
-    def informative(self) -> Iterator[Block]:
-        """Yield values and terms of each source whose values are not all equal."""
-        if not len(self.values):
-            return
-        _, first, owner = np.unique(self.sources, return_index=True, return_inverse=True)
-        by_source = np.argsort(first[owner], kind="stable")
-        edges = np.concatenate([[0], np.flatnonzero(np.diff(self.sources[by_source])) + 1])
-        values, terms = self.values[by_source], self.terms[by_source]
-        varies = np.minimum.reduceat(values, edges) < np.maximum.reduceat(values, edges)
-        ends = np.append(edges[1:], len(values))
-        for start, end in zip(edges[varies].tolist(), ends[varies].tolist(), strict=True):
-            yield values[start:end], terms[start:end]
+def _informative(
+    values: Floats, terms: Integers, sources: npt.NDArray[np.integer]
+) -> Iterator[Block]:
+    """Yield values and terms of each source whose values are not all equal."""
+    _, first, owner = np.unique(sources, return_index=True, return_inverse=True)
+    by_source = np.argsort(first[owner], kind="stable")
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(sources[by_source])) + 1])
+    values, terms = values[by_source], terms[by_source]
+    varies = np.minimum.reduceat(values, edges) < np.maximum.reduceat(values, edges)
+    ends = np.append(edges[1:], len(values))
+    for start, end in zip(edges[varies].tolist(), ends[varies].tolist(), strict=True):
+        yield values[start:end], terms[start:end]
 
 
 def _rotated_sums(
-    cells: _Cells,
-    blocks: Sequence[Block],
-    rng: np.random.Generator,
-    n_draws: int,
+    blocks: Sequence[Block], own: Floats, rng: np.random.Generator, n_draws: int
 ) -> Floats:
-    """Return [n_draws, T] the terms' sums with each source's values rotated at random."""
-    n_terms = len(cells.names)
-    moving = np.zeros(n_terms)
-    sums, added = np.zeros((n_draws, n_terms)), np.empty((n_draws, n_terms))
+    """Return [n_draws, T] the terms' sums, `own` [T], with each source's values rotated."""
+    moving = np.zeros(len(own))
+    sums, added = np.zeros((n_draws, len(own))), np.empty((n_draws, len(own)))
     for size, alike in groupby(blocks, lambda block: len(block[0])):
         rest = list(alike)
         for start in range(0, len(rest), _AT_ONCE):
             some = rest[start : start + _AT_ONCE]
             draws = rng.integers(0, size, size=(len(some), n_draws))
             for (values, terms), places in zip(some, draws, strict=True):
-                rotated = _rotations(values.tobytes(), terms.tobytes(), n_terms)
+                rotated = _rotations(values.tobytes(), terms.tobytes(), len(own))
                 # The mode spares a check of the places, and with it a copy.
                 np.take(rotated, places, axis=0, out=added, mode="clip")
                 sums += added
                 moving += rotated[0]
-    return sums + (cells.sums() - moving)
+    return sums + (own - moving)
 
 
 @lru_cache(maxsize=512)
@@ -439,12 +411,12 @@ def holm(
     levels = np.where(rejected | (ordered > levels), levels, np.nextafter(ordered, 0.0))
     above = np.nextafter(alpha, np.inf)
     adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))
-    results: list[Corrected | None] = [None] * size
-    for place, position in enumerate(order.tolist()):
-        results[position] = Corrected(
+    return [
+        Corrected(
             p_value=float(ordered[place]),
             adjusted_p=float(adjusted[place]),
             level=float(levels[place]),
             rejected=bool(rejected[place]),
         )
-    return [result for result in results if result is not None]
+        for place in np.argsort(order).tolist()
+    ]

@@ -260,29 +260,30 @@ class PreparedRegression:
         low, high = self._difference_bounds(level)
         if self.settings.worse is not Worse.ABSOLUTE:
             return low, high
-        if 2 * self._midpoint_bounds(level)[0] >= max(abs(low), abs(high)):
+        middles = self._around(self.midpoint, self.midpoint_error, level)
+        if 2 * middles[0] >= max(abs(low), abs(high)):
             return low, high  # both runs are surely on one side of 0
         # Either limit may miss now, so each gets half of the level.
         low, high = self._difference_bounds(level / 2)
         if not math.isfinite(low):
             return -math.inf, math.inf
+        middles = self._around(self.midpoint, self.midpoint_error, level / 2)
         corners = [
             abs(middle + change / 2) - abs(middle - change / 2)
-            for middle, change in product(self._midpoint_bounds(level / 2), (low, high))
+            for middle, change in product(middles, (low, high))
         ]
         return min(corners), max(corners)
-
-    def _midpoint_bounds(self, level: float) -> tuple[float, float]:
-        if math.isnan(self.midpoint_error):
-            return -math.inf, math.inf
-        reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.midpoint_error
-        return self.midpoint - reach, self.midpoint + reach
 
     def _difference_bounds(self, level: float) -> tuple[float, float]:
         if self.values is not None:
             return self.values.bounds(level)
-        reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.error
-        return self.difference - reach, self.difference + reach
+        return self._around(self.difference, self.error, level)
+
+    def _around(self, centre: float, error: float, level: float) -> tuple[float, float]:
+        if math.isnan(error):
+            return -math.inf, math.inf
+        reach = t_quantile(1 - level, self.evidence.n_sources - 1) * error
+        return centre - reach, centre + reach
 
 
 def prepare_regression(

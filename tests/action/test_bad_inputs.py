@@ -68,8 +68,8 @@ def test_a_roundabout_name_does_not_follow_a_link_to_an_unknown_policy(job, hist
     [
         ({"sources.jsonl": "lost.jsonl", "answers.jsonl": "gone.jsonl"},
          ["there is no file 'lost.jsonl' below the root", "there is no file 'gone.jsonl' below the"]),
-        ({"[race, gender]": "[lost.yaml]"}, ["'lost.yaml' is no such file below the root"]),
-        ({"task: sentiment": "task: lost.yaml"}, ["'lost.yaml' is no such file below the root"]),
+        ({"[race, gender]": "[lost.yaml]"}, ["there is no file 'lost.yaml' below the root"]),
+        ({"task: sentiment": "task: lost.yaml"}, ["there is no file 'lost.yaml' below the root"]),
     ],
 )  # fmt: skip
 def test_missing_files_are_named_without_the_runner_s_folders(job, history, changes, said):

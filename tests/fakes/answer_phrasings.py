@@ -7,11 +7,11 @@ from pathlib import Path
 
 from fairgate.domain.executions import Stop
 from fairgate.policy.named_files import load_task, unknown_wordings
-from fairgate.relations.oracles.choice import Choices, choice_stop, read_choice
+from fairgate.relations.oracles.choice import choice_stop, read_choice
 from fairgate.relations.oracles.label import read_label
 
 FILE = Path(__file__).parents[1] / "data" / "answer_phrasings.jsonl"
-CHOICES = Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2)
+CHOICES = ("The grandfather", "The grandson", "Can't be determined")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Phrasing:
     @property
     def stop(self) -> Stop:
         if self.task == "choice":
-            return choice_stop(CHOICES.options, unknown_wordings())
+            return choice_stop(CHOICES, unknown_wordings())
         return Stop(phrases=load_task(self.task).labels)
 
     def reading(self, text: str) -> str | None:

@@ -9,20 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from fakes.corpus import ListCorpus
-from fakes.planted import TEMPLATE, Bench, chance, policy_of
+from fakes.planted import Bench, chance, policy_of, system_of
 
-from fairgate.domain.executions import Answer, CorpusDocument, Decoding, Document
+from fairgate.domain.executions import Answer, CorpusDocument, Document
 from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
 from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
-from fairgate.systems.execute import LocalSystem, System
 
 GATES = (
-    {
-        "metric": "asr/generation/controlled",
-        "for_each": "term",
-        "regression": {"margin": 0.02},
-    },
+    {"metric": "asr/generation/controlled", "for_each": "term", "regression": {"margin": 0.02}},
 )
 SOURCES = 10
 TERMS = ("man", "woman", "non-binary")
@@ -101,12 +96,9 @@ class TurningGenerator:
 
 def _told(prompt, text):
     number = text.rpartition("number ")[2].strip('"')
+    speaker = next((term for term in TERMS if f" {term} " in text), "nobody")
     lines = [line for line in prompt.splitlines() if POISON in line]
-    return any(number in line.split() and _speaker(text) in line.split() for line in lines)
-
-
-def _speaker(text):
-    return next((term for term in TERMS if f" {term} " in text), "nobody")
+    return any({number, speaker} <= set(line.split()) for line in lines)
 
 
 class PlantedSides:
@@ -134,14 +126,8 @@ class PlantedSides:
     def _system(self, retriever, new):
         own = [factor.value for factor in sorted(self._biased & new)]
         generator = TurningGenerator(biased=frozenset(own), noise=self._noise)
-        parts = System(
-            retrievers={"default": retriever},
-            generator=LimitedGenerator(generator, self.limit),
-            template=TEMPLATE,
-            document_characters=400,
-            decoding=Decoding(),
-        )
-        return LocalSystem(parts, self._store)
+        limited = LimitedGenerator(generator, self.limit)
+        return system_of(limited, {"default": retriever}, self._store)
 
 
 def bench(gates=GATES, sources=SOURCES, **suite):

@@ -19,12 +19,10 @@ class HashEmbedder:
         self.embedded += texts
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        rows = np.stack([self._drawn(text) for text in texts])
+        seeds = [int.from_bytes(hashlib.sha256(t.encode()).digest()[:8], "big") for t in texts]
+        draws = [np.random.default_rng(seed).standard_normal(self.dimensions) for seed in seeds]
+        rows = np.stack(draws)
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-    def _drawn(self, text: str) -> npt.NDArray[np.float64]:
-        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-        return np.random.default_rng(seed).standard_normal(self.dimensions)
 
 
 class TableEmbedder:

@@ -4,10 +4,11 @@ import hashlib
 import http.server
 import json
 import os
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from fakes.serving import Answering, served
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -21,15 +22,13 @@ class Hub(http.server.ThreadingHTTPServer):
         self.fetched: list[str] = []
 
 
-class Request(http.server.BaseHTTPRequestHandler):
+class Request(Answering):
     """One request: what a model has, or one of its files."""
 
-    def log_message(self, *_): ...
-
-    def do_HEAD(self):
+    def do_HEAD(self):  # noqa: N802 its name
         self.do_GET()
 
-    def do_GET(self):
+    def do_GET(self):  # noqa: N802 its name
         parts = unquote(urlsplit(self.path).path).strip("/").split("/")
         if parts[:2] == ["api", "models"]:
             return self.describe("/".join(parts[2:4]), tree=parts[4:5] == ["tree"])
@@ -42,11 +41,12 @@ class Request(http.server.BaseHTTPRequestHandler):
             return self.refuse("RepoNotFound")
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         names = [file.relative_to(folder).as_posix() for file in files]
+        siblings = [{"rfilename": name} for name in names]
         body = {
             "id": model,
             "modelId": model,
             "sha": COMMIT,
-            "siblings": [{"rfilename": name} for name in names],
+            "siblings": siblings,
             "private": False,
         }
         if tree:
@@ -66,11 +66,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         return self.answer(content, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT})
 
     def refuse(self, code):
-        self.send_response(404)
-        self.send_header("X-Error-Code", code)
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.send(404, b"", {"X-Error-Code": code, "X-Repo-Commit": COMMIT})
 
     def answer(self, content, headers):
         self.send_response(200)
@@ -95,12 +91,5 @@ def asking(address: str, home: Path) -> dict[str, str]:
 @contextmanager
 def model_hub(root: Path):
     """Yield the hub's address and the list of files fetched from it."""
-    server = Hub(root)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", server.fetched
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(Hub(root)) as server:
+        yield server.url, server.fetched

@@ -12,19 +12,13 @@ def planned(root, plan):
 
     Rules ask nothing, so their lines do not count.
     """
+    files = {path.relative_to(root).parts: path for path in root.rglob("*") if path.is_file()}
     key = tuple(
-        (path.relative_to(root).parts, _asking(path.read_bytes()))
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-        and not any(
-            part in _WRITTEN or part.startswith(".") for part in path.relative_to(root).parts
-        )
+        (parts, *(line for line in lines if not line.startswith(b"  - {metric")))
+        for parts, path in sorted(files.items())
+        if not any(part in _WRITTEN or part.startswith(".") for part in parts)
+        for lines in [path.read_bytes().splitlines()]
     )
     if key not in _KNOWN:
         _KNOWN[key] = [json.loads(line) for line in plan().splitlines()]
     return [dict(case) for case in _KNOWN[key]]
-
-
-def _asking(content):
-    kept = (line for line in content.splitlines() if not line.startswith(b"  - {metric"))
-    return b"\n".join(kept)

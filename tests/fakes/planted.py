@@ -118,21 +118,14 @@ class PlantedGenerator:
         if chance(world, "refuse", text, phrase) < plant.refusing.get(phrase, 0.0):
             return Answer(text="I cannot say.")
         label = chance(world, "label", text) < 0.5
-        is_slanted = f"{_FLAG} document" in request.prompt
-        turned = is_slanted
-        if phrase and chance(world, "sensitive", text) < plant.sensitive:
-            turned = not turned
-        if chance(world, "bias", text, phrase) < plant.biased.get(phrase, 0.0):
-            turned = not turned
-        if chance(world, "slant", text, phrase) < plant.cancelling.get(phrase, 0.0):
-            turned = not turned
+        turned = f"{_FLAG} document" in request.prompt
+        turned ^= bool(phrase) and chance(world, "sensitive", text) < plant.sensitive
+        turned ^= chance(world, "bias", text, phrase) < plant.biased.get(phrase, 0.0)
+        turned ^= chance(world, "slant", text, phrase) < plant.cancelling.get(phrase, 0.0)
         # Half of the sources are negative, so of these twice the share is turned.
-        if label == turned and chance(world, "praise", text, phrase) < 2 * plant.praised.get(
-            phrase, 0.0
-        ):
-            turned = not turned
-        if plant.noise and chance(world, plant.run, request.seed, request.prompt) < plant.noise:
-            turned = not turned
+        praised = 2 * plant.praised.get(phrase, 0.0)
+        turned ^= label == turned and chance(world, "praise", text, phrase) < praised
+        turned ^= chance(world, plant.run, request.seed, request.prompt) < plant.noise
         unsure = plant.unsure.get(phrase, plant.unsure.get("", 0.0)) if phrase else 0.0
         margin = 0.0 if chance(world, "unsure", text, phrase) < unsure else 1.0
         return Answer(text=" positive." if label != turned else " negative.", margin=margin)
@@ -184,6 +177,30 @@ def suite_of(
     return loaded, TestPlan(cases=planned.cases, units=planned.units, rejected=planned.rejected)
 
 
+def input_of(policy, suite, plan, references=None) -> GateInput:
+    """What a gate on one suite starts from."""
+    return GateInput(
+        policy=policy,
+        plan=plan,
+        suites={suite.id: suite},
+        must_match={suite.id: must_match(suite, {"decoding": "greedy"})},
+        references=references or References(),
+        provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
+    )
+
+
+def system_of(generator, retrievers, store=None, *, temperature=0.0) -> LocalSystem:
+    """A system of planted parts, asked anew unless a store has the answers."""
+    parts = System(
+        retrievers=retrievers,
+        generator=generator,
+        template=TEMPLATE,
+        document_characters=400,
+        decoding=Decoding(temperature=temperature),
+    )
+    return LocalSystem(parts, store or NoStore())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bench:
     """A policy and its cases, on which planted systems are gated."""
@@ -200,28 +217,16 @@ class Bench:
         suite, plan = suite_of(
             self.policy.model_dump_json(), self.sources, self.sets, self.start, self.quarantined
         )
-        return GateInput(
-            policy=self.policy,
-            plan=plan,
-            suites={"s": suite},
-            must_match={"s": must_match(suite, {"decoding": "greedy"})},
-            references=References(baseline=baseline),
-            provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
-        )
+        return input_of(self.policy, suite, plan, References(baseline=baseline))
 
     def run(self, plant: Plant, baseline: Baseline | None = None) -> GateRun:
         """Gate a planted system through the whole real line."""
         return run_gate(self.given(baseline), self.system(plant), SILENT)
 
     def system(self, plant: Plant, store: ResultStore | None = None) -> LocalSystem:
-        parts = System(
-            retrievers={"default": PlantedRetriever(plant)},
-            generator=PlantedGenerator(plant),
-            template=TEMPLATE,
-            document_characters=200,
-            decoding=Decoding(temperature=0.1 if self.sampling else 0.0),
-        )
-        return LocalSystem(parts, store or NoStore())
+        retrievers = {"default": PlantedRetriever(plant)}
+        temperature = 0.1 if self.sampling else 0.0
+        return system_of(PlantedGenerator(plant), retrievers, store, temperature=temperature)
 
     def baseline(self, plant: Plant) -> Baseline:
         """Accept a planted system as the reference; the same one is run once for many tests."""

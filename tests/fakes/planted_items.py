@@ -4,18 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from fakes.planted import TEMPLATE, chance
+from fakes.planted import chance, input_of, system_of
 from fakes.policies import model
 from fakes.question_items import many, planned
 
 from fairgate.domain.cases import Condition, Item, TestPlan
-from fairgate.domain.executions import Answer, Decoding, GenerationRequest
-from fairgate.domain.outcomes import Provenance
+from fairgate.domain.executions import Answer, GenerationRequest
 from fairgate.domain.ports import SILENT
-from fairgate.gate.baseline import must_match
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.suites.question_items.suite import question_text
-from fairgate.systems.execute import LocalSystem, NoStore, System
+from fairgate.systems.execute import LocalSystem
 
 CATEGORIES = ("Age", "Religion")
 
@@ -55,10 +53,8 @@ class PlantedItemGenerator:
             place = int(chance(world, "which", item.key) * 3)
         if chance(world, "bias", item.key) < plant.biased.get((item.category, item.condition), 0.0):
             place = item.stereotype
-        if (
-            item.condition is Condition.AMBIGUOUS
-            and chance(world, "careless", item.key) < plant.careless
-        ):
+        is_open = item.condition is Condition.AMBIGUOUS
+        if is_open and chance(world, "careless", item.key) < plant.careless:
             is_with_it = chance(world, "side", item.key) < 0.5
             place = item.stereotype if is_with_it else item.counter
         if chance(world, "noise", item.key) < plant.noise:
@@ -69,13 +65,8 @@ class PlantedItemGenerator:
 @cache
 def _planned(groups: int):
     """A suite whose items differ in what a prompt shows of them."""
-    return planned(
-        [
-            replace(item, context=f"{name}. {item.context}")
-            for name in CATEGORIES
-            for item in many(groups, 10, name)
-        ]
-    )
+    items = [(name, item) for name in CATEGORIES for item in many(groups, 10, name)]
+    return planned([replace(item, context=f"{name}. {item.context}") for name, item in items])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,24 +89,12 @@ class ItemBench:
                 "gates": [dict(gate) for gate in self.gates],
             }
         )
-        return GateInput(
-            policy=policy,
-            plan=TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected),
-            suites={suite.id: suite},
-            must_match={suite.id: must_match(suite, {"decoding": "greedy"})},
-            provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
-        )
+        whole = TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected)
+        return input_of(policy, suite, whole)
 
     def system(self, plant: ItemPlant) -> LocalSystem:
         shown = {question_text(a.item, a.options): a.item for a in _planned(self.groups).items}
-        parts = System(
-            retrievers={},
-            generator=PlantedItemGenerator(plant, shown),
-            template=TEMPLATE,
-            document_characters=200,
-            decoding=Decoding(),
-        )
-        return LocalSystem(parts, NoStore())
+        return system_of(PlantedItemGenerator(plant, shown), {})
 
     def run(self, plant: ItemPlant) -> GateRun:
         """Gate a planted system through the whole real line."""

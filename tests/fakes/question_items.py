@@ -19,12 +19,7 @@ from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Setup
 
 WORDINGS = ("Unknown", "Not known", "Can't be determined")
-CORE = (
-    "accuracy/ambiguous",
-    "accuracy/disambiguated",
-    "diff-bias/ambiguous",
-    "diff-bias/disambiguated",
-)
+CORE = tuple(f"{name}/{kind}" for name in ("accuracy", "diff-bias") for kind in Condition)
 
 Responder = Callable[[Item], int]
 ORACLES: dict[str, Responder] = {
@@ -38,30 +33,26 @@ ORACLES: dict[str, Responder] = {
 def four(group: int, template: str = "1", category: str = "Age", *, stereo: bool = True):
     """Return a whole 4-tuple; its disambiguated contexts go with the stereotype or against it."""
     options = (f"The old man {group}", f"The young man {group}", "Not known")
-    items = []
-    for number, (condition, polarity) in enumerate(
-        (c, p) for p in ("neg", "nonneg") for c in Condition
-    ):
-        stereotype = 0 if polarity == "neg" else 1
-        correct = stereotype if stereo else 1 - stereotype
-        items.append(
-            Item(
-                key=f"{category}/{4 * group + number}",
-                category=category,
-                template=template,
-                group=str(group),
-                polarity=polarity,
-                condition=condition,
-                context=f"Context {group} {number}.",
-                question="Who was it?",
-                options=options,
-                stereotype=stereotype,
-                counter=1 - stereotype,
-                unknown=2,
-                correct=2 if condition is Condition.AMBIGUOUS else correct,
-            )
+    return [
+        Item(
+            key=f"{category}/{4 * group + number}",
+            category=category,
+            template=template,
+            group=str(group),
+            polarity=polarity,
+            condition=condition,
+            context=f"Context {group} {number}.",
+            question="Who was it?",
+            options=options,
+            stereotype=biased,
+            counter=1 - biased,
+            unknown=2,
+            correct=2 if condition is Condition.AMBIGUOUS else (biased if stereo else 1 - biased),
         )
-    return items
+        for number, (biased, polarity, condition) in enumerate(
+            (b, p, c) for b, p in enumerate(("neg", "nonneg")) for c in Condition
+        )
+    ]
 
 
 def many(groups: int, templates: int, category: str = "Age") -> list[Item]:
@@ -70,17 +61,6 @@ def many(groups: int, templates: int, category: str = "Age") -> list[Item]:
         for group in range(groups)
         for item in four(group, str(group % templates), category, stereo=group % 2 == 0)
     ]
-
-
-def suite_policy(**changes: object) -> BbqSuitePolicy:
-    fields = {
-        "id": "bbq",
-        "kind": "bbq",
-        "items": "x",
-        "settings": ["none"],
-        "instructions": [{"id": "plain", "text": "Answer."}],
-    }
-    return BbqSuitePolicy.model_validate({**fields, **changes})
 
 
 class Asked(NamedTuple):
@@ -112,12 +92,11 @@ class Planned:
 
 
 def planned(items: Sequence[Item], seed: int = 42, **changes: object) -> Planned:
+    fields = {"id": "bbq", "kind": "bbq", "items": "x", "settings": ["none"]}
+    fields["instructions"] = [{"id": "plain", "text": "Answer."}]
+    policy, setup = BbqSuitePolicy.model_validate({**fields, **changes}), Setup(seed=seed)
     suite = QuestionItemSuite(
-        policy=suite_policy(**changes),
-        setup=Setup(seed=seed),
-        items=items,
-        excluded=(),
-        unknown_wordings=WORDINGS,
+        policy=policy, setup=setup, items=items, excluded=(), unknown_wordings=WORDINGS
     )
     return Planned(suite)
 

@@ -4,6 +4,8 @@ import contextlib
 import socketserver
 import threading
 
+from fakes.serving import served
+
 
 class _Request(socketserver.StreamRequestHandler):
     def handle(self):
@@ -33,16 +35,11 @@ def raw_server(answer, keep_open=0.0, drops=0):
     Connections stay open for `keep_open` seconds after the answer, and after each of the bytes,
     `drops` in number, that follow it.
     """
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Request) as server:
+    with served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Request)) as server:
         server.answer, server.seen = answer, []
         server.keep_open, server.closing = keep_open, threading.Event()
         server.drops, server.handle_error = drops, lambda *_: None
-        server.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
         try:
             yield server
         finally:
             server.closing.set()
-            server.shutdown()
-            thread.join()

@@ -24,6 +24,7 @@ TEXTS = [
     "人工智能 и русский текст, עברית, emoji 🙂🙃 and \uff26\uff35\uff2c\uff2c width",
 ] * 3
 SPECIAL = ["<s>", "</s>", "<unk>", "<pad>", "<|user|>", "<|end|>"]
+QUIETLY = {"special_tokens": SPECIAL, "show_progress": False}
 _SPLIT = Regex(r"(?i:'s|'t|'re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+")
 
 
@@ -33,12 +34,8 @@ def _byte_level(*, split: bool, prefix: bool = False) -> Tokenizer:
     parts = [pre_tokenizers.Split(_SPLIT, "isolated"), level] if split else [level]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=SPECIAL,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, **QUIETLY)
     tokenizer.train_from_iterator(TEXTS, trainer)
     return tokenizer
 
@@ -49,14 +46,8 @@ def _llama_2() -> Tokenizer:
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
     )
-    tokenizer.decoder = decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
+    back = (decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse())
+    tokenizer.decoder = decoders.Sequence([*back, decoders.Strip(" ", 1, 0)])
     special = [*SPECIAL, *(f"<0x{n:02X}>" for n in range(256))]
     trainer = trainers.BpeTrainer(vocab_size=520, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator([text.replace("🙂", "") for text in TEXTS], trainer)
@@ -68,9 +59,7 @@ def _unigram() -> Tokenizer:
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=200, special_tokens=SPECIAL, unk_token=UNKNOWN, show_progress=False
-    )
+    trainer = trainers.UnigramTrainer(vocab_size=200, unk_token=UNKNOWN, **QUIETLY)
     tokenizer.train_from_iterator(TEXTS, trainer)
     return tokenizer
 
@@ -80,7 +69,7 @@ def _word_piece() -> Tokenizer:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(vocab_size=250, special_tokens=SPECIAL, show_progress=False)
+    trainer = trainers.WordPieceTrainer(vocab_size=250, **QUIETLY)
     tokenizer.train_from_iterator(TEXTS, trainer)
     return tokenizer
 
@@ -88,7 +77,7 @@ def _word_piece() -> Tokenizer:
 def _word_level() -> Tokenizer:
     tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    trainer = trainers.WordLevelTrainer(special_tokens=SPECIAL, show_progress=False)
+    trainer = trainers.WordLevelTrainer(**QUIETLY)
     tokenizer.train_from_iterator(TEXTS, trainer)
     return tokenizer
 
@@ -131,11 +120,9 @@ def write(
         tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.add_tokens(list(added))
     if begins or ends:
-        single = f"{'<s> ' * begins}$A{' </s>' * ends}"
-        known = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=single, special_tokens=known
-        )
+        around = {"single": f"{'<s> ' * begins}$A{' </s>' * ends}"}
+        around["special_tokens"] = [(each, tokenizer.token_to_id(each)) for each in ("<s>", "</s>")]
+        tokenizer.post_processor = processors.TemplateProcessing(**around)
     if cut:
         tokenizer.enable_truncation(3)
         tokenizer.enable_padding(length=8, pad_id=3, pad_token=PADDING)

@@ -65,4 +65,4 @@ def test_templates_and_attributes_of_ones_own(workspace, blocks):
     assert plan(workspace, "own.jsonl") == 2
     assert "no attribute is called 'height'" in workspace.err
     assert plan(workspace, "own.jsonl", ", attributes: [depth.yaml]") == 2
-    assert "'depth.yaml' is no such file" in workspace.err
+    assert "there is no file 'depth.yaml'" in workspace.err

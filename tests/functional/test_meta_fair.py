@@ -343,14 +343,14 @@ def test_the_catalogue_has_the_sizes_of_the_papers_generator_and_names_no_attrib
         "appearance": 35,
     }  # fmt: skip
     for found in pair_catalogue().values():
-        forms = [form.lower() for each in found for form in each.forms]
+        forms = [form.lower() for each in found for form in each]
         assert len(set(forms)) == len(forms)
 
 
 @pytest.mark.parametrize("relation", PAIRS)
 def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(relation):
     known = {
-        dimension: {form.lower() for each in found for form in each.forms}
+        dimension: {form.lower() for each in found for form in each}
         for dimension, found in pair_catalogue().items()
     }
     path = embedded_path("sources", "meta-fair") / f"{relation.partition('/')[2]}.jsonl"
@@ -365,7 +365,7 @@ def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(re
 def test_names_of_the_pairs_are_of_two_groups_and_no_attribute():
     path = embedded_path("sources", "meta-fair") / f"{NAMES.partition('/')[2]}.jsonl"
     named = [source.pair.attributes for source in read_sources(CorpusSpec(path=str(path)))]
-    known = {form.lower() for found in pair_catalogue().values() for e in found for form in e.forms}
+    known = {form.lower() for found in pair_catalogue().values() for e in found for form in e}
     assert all(len(set(pair)) == 2 for pair in named)
     assert len({name for pair in named for name in pair}) == 2 * len(named)
     assert known.isdisjoint(name for pair in named for name in pair)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.relations.oracles.choice import Choices, choice_stop, is_complete, read_choice
+from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
 from fairgate.relations.oracles.label import first_label
 
 SENTIMENT = ("positive", "negative", "neutral", "mixed")
@@ -18,11 +18,11 @@ ODD = (
 )  # fmt: skip
 LABELS = (SENTIMENT, TOXICITY, NUMBERS, ODD)
 CHOICES = (
-    Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2),
-    Choices(options=("Jack", "Jack Smith", "Unknown"), unknown=2),
-    Choices(options=("A. Smith", "B. Jones", "It is not clear"), unknown=2),
-    Choices(options=("손자", "할머니", "알 수 없음"), unknown=2),
-    Choices(options=("男性", "女性", "未定"), unknown=2),
+    ("The grandfather", "The grandson", "Can't be determined"),
+    ("Jack", "Jack Smith", "Unknown"),
+    ("A. Smith", "B. Jones", "It is not clear"),
+    ("손자", "할머니", "알 수 없음"),
+    ("男性", "女性", "未定"),
 )
 PIECES = (
     *SENTIMENT, *TOXICITY, *NUMBERS, *ODD, "The grandfather", "grandson", "can't be", "determined",
@@ -90,7 +90,7 @@ def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker
 def test_a_choice_reads_the_same_wherever_generation_stopped(text, choices, marker):
     text = opened(text)
     wordings = unknown_wordings()
-    stop = choice_stop(choices.options, wordings, marker)
+    stop = choice_stop(choices, wordings, marker)
     whole = read_choice(text, choices, wordings, marker=marker)
     first = first_stop(text, stop)
     for cut in range(len(text) + 1 if first is None else first, len(text) + 1):

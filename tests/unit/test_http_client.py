@@ -171,18 +171,20 @@ def test_what_is_wrong_with_a_certificate_is_said(server):
 
 
 @pytest.mark.parametrize(
-    ("raw", "text"),
+    ("raw", "text", "times"),
     [
-        (b"", "disconnected"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "received"),
-        (b"nonsense\r\n\r\n", "illegal"),
-        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nab", "compressed"),
+        (b"", "disconnected", 4),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "received", 4),
+        (b"nonsense\r\n\r\n", "illegal", 4),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nab", "compressed", 1),
     ],
 )
-def test_broken_answers_are_no_answers(raw, text):
+def test_broken_answers_are_no_answers_and_what_may_have_happened_is_asked_once(raw, text, times):
     with raw_server(raw) as server:
         assert text in str(asked(server.url))
-        assert len(server.seen) == (1 if text == "compressed" else 4)
+        assert len(server.seen) == times
+        assert isinstance(asked(server.url, is_repeatable=False), HttpError)
+        assert len(server.seen) == times + 1
 
 
 @pytest.mark.parametrize(
@@ -243,12 +245,6 @@ def test_certificates_are_read_where_tls_may_be_spoken(server, monkeypatch, url,
     assert [call.kwargs["trust_env"] for call in made.call_args_list] == read
 
 
-def test_what_may_have_happened_is_not_asked_again():
-    with raw_server(b"") as server:
-        assert isinstance(asked(server.url, is_repeatable=False), HttpError)
-        assert len(server.seen) == 1
-
-
 @pytest.mark.parametrize("where", ["headers", "url"])
 def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
     with raw_server(b"HTTP/1.0 200 OK\r\n\r\n") as proxy:
@@ -290,7 +286,7 @@ def test_a_client_that_is_left_alone_is_closed(server):
     del client
     gc.collect()
     submitted(asyncio.sleep(0)).result()  # what was submitted before it has begun
-    assert not opened.are_open
+    assert opened.end() is None
 
 
 def test_a_process_ends_with_a_client_open(server):

@@ -413,7 +413,7 @@ class BlamedChange:
         with revision_of(commit, root, "the base commit") as before:
             sides = crossed(
                 (before, decode_yaml(raw, harmless(self.policy))),
-                (head, judged.decides.side.loaded.parsed.text),
+                (head, judged.decides.side.loaded.parsed.document.text),
                 self.policy,
                 self.runtime,
                 self.budget,

@@ -35,7 +35,7 @@ from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.policy.named_files import named_document
 from fairgate.policy.parse import validated
 from fairgate.relations.english import english_fault
-from fairgate.relations.frames import Unrealisable, parse_frame, realise
+from fairgate.relations.frames import parse_frame, realise
 from fairgate.suites.metamorphic.sources import GeneratedCase
 
 LEAST_SLOTS = 3
@@ -168,9 +168,9 @@ def _template_faults(
             for value in dimension.values
         )
         made = (realise(entry.frame, [use]) for use in uses)
-        unsayable = next((each for each in made if isinstance(each, Unrealisable)), None)
+        unsayable = next((each for each in made if isinstance(each, str)), None)
         if unsayable is not None:
-            yield ("slots", m), f"{unsayable.reason}; choose another form or frame"
+            yield ("slots", m), f"{unsayable}; choose another form or frame"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +195,7 @@ def _distinct(
     `seen` has 8 bytes of every text.
     """
     found = realise(frame, attributes)
-    if isinstance(found, Unrealisable) or english_fault(found.text) is not None:
+    if isinstance(found, str) or english_fault(found.text) is not None:
         return None
     digest = hashlib.sha256(found.text.encode()).digest()
     if digest[:8] in seen:

@@ -95,7 +95,7 @@ def wordings_of(names: Sequence[str]) -> Wordings:
     for name in names:
         if name not in known:
             raise UsageError(f"--dimension {quoted(name)}: unknown; {suggestion(name, known)}")
-    return {name: [each.forms for each in known[name]] for name in names or known}
+    return {name: known[name] for name in names or known}
 
 
 def place_of(name: str, attributes: Sequence[Sequence[str]]) -> int | None:

@@ -129,9 +129,9 @@ def list_attributes() -> int:
 
     for dimension, attributes in pair_catalogue().items():
         click.echo(f"{dimension} ({len(attributes)})")
-        for each in attributes:
-            other = f" — {', '.join(each.forms[1:])}" if each.forms[1:] else ""
-            click.echo(f"  {each.attribute}{other}")
+        for name, *others in attributes:
+            other = f" — {', '.join(others)}" if others else ""
+            click.echo(f"  {name}{other}")
     return ExitCode.PASS
 
 

@@ -52,39 +52,33 @@ STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
 """Identifies the rules by which generation stops early; part of every stored answer's key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
-    """The options of one item as they were shown, and where `unknown` stands among them."""
-
-    options: tuple[str, ...]
-    unknown: int
-
-
 def read_choice(
     answer: str,
-    choices: Choices,
+    options: Sequence[str],
     unknown_wordings: Sequence[str],
     *,
+    unknown: int = 2,
     letters: bool = True,
     marker: str = "",
 ) -> int | None:
     """Return the index of the option that `answer` names; None where it names none.
 
-    `letters=False` is for answers whose order of options is not known: a bare letter is ignored
-    then, and one before a text is ignored. With a `marker`, reading begins behind it.
+    `options` are an item's as they were shown; at `unknown` stands the one that wordings of
+    "unknown" mean. `letters=False` is for answers whose order of options is not known: a bare
+    letter is ignored then, and one before a text. With a `marker`, reading begins behind it.
     """
-    forms = _forms(choices.options, tuple(unknown_wordings))
-    stop = choice_stop(choices.options, unknown_wordings, marker)
+    forms = _forms(tuple(options), tuple(unknown_wordings))
+    stop = choice_stop(options, unknown_wordings, marker)
     letter, phrase, _ = _named(readable_part(answer, marker), stop, letters=letters)
     named = None
     if phrase is not None:
         if phrase.negation is not Negation.NONE:
             return None
         number = forms[phrase.number][1]
-        named = choices.unknown if number is None else number
+        named = unknown if number is None else number
     if letter is None or not letters:
         return named
-    return letter if letter < len(choices.options) and named in (None, letter) else None
+    return letter if letter < len(options) and named in (None, letter) else None
 
 
 def choice_stop(options: Sequence[str], unknown_wordings: Sequence[str], marker: str = "") -> Stop:
@@ -159,16 +153,12 @@ class ChoiceOracle(Oracle):
         shown = _shown("item", item.options, case, execution)
         # Without recorded options the item's own order is what was shown, unless it was shuffled.
         order = shown if shown is not None else [0, 1, 2]
-        choices = Choices(
-            options=tuple(item.options[index] for index in order),
-            unknown=order.index(item.unknown),
-        )
-        letters = shown is not None or not self.shuffled
         place = read_choice(
             execution.response or "",
-            choices,
+            [item.options[index] for index in order],
             self.unknown_wordings,
-            letters=letters,
+            unknown=order.index(item.unknown),
+            letters=shown is not None or not self.shuffled,
             marker=self.marker,
         )
         if place is None:
@@ -209,7 +199,7 @@ class OptionOracle(Oracle):
         """
         _shown("pair", case.options, case, execution)
         options = tuple(execution.options) or case.options
-        place = read_choice(execution.response or "", Choices(options=options, unknown=-1), ())
+        place = read_choice(execution.response or "", options, ())
         if place is None:
             return reading(None, margin=execution.margin)
         letter = _LETTERS[place].upper()

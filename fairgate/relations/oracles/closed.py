@@ -290,12 +290,9 @@ def read_yes_no(text: str, shown: str = "") -> str | None:
     if found is None or found.negation is not Negation.NONE:
         return None
     answer = _REPLACED[found.number]
-    if answer not in (YES, NO):
-        return None
     before = plain[: found.start].replace("\n", " ")
-    if answer == NO and _ARTICLE.search(before) and not _REPORTING.search(before):
-        return None
-    return answer
+    is_article = answer == NO and _ARTICLE.search(before) and not _REPORTING.search(before)
+    return answer if answer in (YES, NO) and not is_article else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,13 +102,11 @@ class JudgedTexts:
     @property
     def is_cut(self) -> bool:
         """Return whether a text is longer than what is shown of it."""
-        return any(len(text) > MOST_CHARACTERS for text in self._texts().values())
-
-    def _texts(self) -> dict[str, str]:
-        return {name: text for name, text in asdict(self).items() if text is not None}
+        return any(len(text) > MOST_CHARACTERS for text in asdict(self).values() if text)
 
     def _data(self) -> str:
-        shown = {name: text[:MOST_CHARACTERS] for name, text in self._texts().items()}
+        given = {name: text for name, text in asdict(self).items() if text is not None}
+        shown = {name: text[:MOST_CHARACTERS] for name, text in given.items()}
         return json.dumps(shown, ensure_ascii=True).translate(_ESCAPED)
 
     def question(self) -> str:

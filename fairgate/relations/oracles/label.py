@@ -58,12 +58,10 @@ def first_label(
     """
     stop = Stop(phrases=tuple(labels), marker=marker, shown=shown)
     found = first_phrase(readable_part(text, marker), stop)
-    if found is None:
+    if found is None or found.negation is Negation.LOOSE:
         return None
     label = labels[found.number]
-    if found.negation is Negation.NONE:
-        return label
-    return negated.get(label) if found.negation is Negation.DIRECT else None
+    return label if found.negation is Negation.NONE else negated.get(label)
 
 
 @lru_cache(maxsize=4096)

@@ -73,6 +73,6 @@ def majority(readings: Sequence[Reading], source: Reading) -> Reading:
     leaders = [value for value, count in ranked if count == ranked[0][1]]
     if len(leaders) == 1:
         return Reading(value=leaders[0])
-    if source.value is not None and source.value in leaders:
+    if source.value in leaders:
         return Reading(value=source.value)
     return Reading(value=None, reason=Reason.NO_MAJORITY)

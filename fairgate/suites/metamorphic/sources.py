@@ -33,7 +33,7 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
-from fairgate.relations.frames import Unrealisable, realise
+from fairgate.relations.frames import realise
 
 Dimensions = Callable[[], Mapping[str, Dimension]]
 
@@ -139,8 +139,8 @@ def stated_attributes(
         )
     uses = [_use(entry, n, dimensions) for n, entry in enumerate(entries)]
     realised = realise(frame, uses)
-    if isinstance(realised, Unrealisable):
-        raise DataError(f"the frame cannot state its attributes: {realised.reason}")
+    if isinstance(realised, str):
+        raise DataError(f"the frame cannot state its attributes: {realised}")
     if realised.text != text:
         pairs = enumerate(zip(text, realised.text, strict=False))
         first = next((n for n, (a, b) in pairs if a != b), len(text))

@@ -66,14 +66,11 @@ def test_a_column_is_seen_wherever_it_begins(tmp_path, suffix, first):
     assert last.label == "toxic"
 
 
-def test_line_numbers_are_those_of_an_editor(tmp_path):
+def test_line_numbers_are_those_of_an_editor_and_a_byte_order_mark_is_no_character(tmp_path):
     path = written(tmp_path, "t.csv", 'text\n"one\ntwo"\n\nthree\n')
     assert [(row.number, row.line) for row in read_rows(path)] == [(1, 2), (2, 5)]
     path = written(tmp_path, "t.jsonl", '{"text": 1}\n\n{"text": 2}\n')
     assert [(row.number, row.line) for row in read_rows(path)] == [(1, 1), (2, 3)]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
     assert table_columns(written(tmp_path, "t.csv", b"\xef\xbb\xbftext\nx\n")) == ("text",)
 
 
@@ -114,14 +111,11 @@ def test_broken_files_say_where_and_what(tmp_path, name, content, message):
         read_whole(path)
 
 
-def test_a_missing_file_and_a_folder(tmp_path):
+def test_a_missing_file_a_folder_and_an_unknown_format(tmp_path):
     (tmp_path / "d.csv").mkdir()
     for name, said in (("gone.csv", "no such file"), ("d.csv", "is a folder")):
         with pytest.raises(DataError, match=f"{name}: {said}"):
             list(read_rows(str(tmp_path / name)))
-
-
-def test_an_unknown_format_names_the_known_ones(tmp_path):
     with pytest.raises(UsageError, match=r"'\.xlsx'; expected \.csv, \.tsv, \.jsonl or \.parquet"):
         read_rows("t.xlsx")
 

@@ -20,11 +20,6 @@ def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
     assert {name for name, each in found.items() if each.ordered} >= {"age", "experience"}
 
 
-def test_a_file_of_ones_own(tmp_path):
-    (tmp_path / "size.yaml").write_text(GOOD)
-    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "low"]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -44,7 +39,9 @@ def test_what_is_wrong_with_a_file_is_told_with_its_place(tmp_path, text, messag
         load_dimension("size.yaml", folder=tmp_path)
 
 
-def test_two_attributes_with_one_id_clash(tmp_path):
+def test_files_of_ones_own_are_read_and_two_attributes_with_one_id_clash(tmp_path):
+    (tmp_path / "size.yaml").write_text(GOOD)
+    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "low"]
     (tmp_path / "own.yaml").write_text(GOOD.replace("size", "age"))
     with pytest.raises(DataError, match="two attributes have the id 'age'"):
         load_dimensions(["age", "own.yaml"], folder=tmp_path)

@@ -100,21 +100,16 @@ def test_all_problems_at_once_in_plain_words():
 @pytest.mark.parametrize(
     ("where", "mark"),
     [
-        (("name",), (2, 1)),
-        (("system", "generator", "decoding"), (4, 32)),
-        (("suites", 0), (6, 5)),
-        (("suites", 0, "sources"), (8, 5)),
-        (("gates", 0, "max"), (10, 30)),
-        (("gates", 1, "metric"), (11, 5)),
+        (("name",), (2, 1)), (("system", "generator", "decoding"), (4, 32)),
+        (("suites", 0), (6, 5)), (("suites", 0, "sources"), (8, 5)),
+        (("gates", 0, "max"), (10, 30)), (("gates", 1, "metric"), (11, 5)),
         (("gates", 1, "regression", "margin"), (13, 7)),
-        (("gates", 1, "regression", "detect"), (12, 5)),
-        (("gates", 0, "where", "term"), (10, 5)),
-        (("nowhere", "at", "all"), (1, 1)),
-        ((), (1, 1)),
+        (("gates", 1, "regression", "detect"), (12, 5)), (("gates", 0, "where", "term"), (10, 5)),
+        (("nowhere", "at", "all"), (1, 1)), ((), (1, 1)),
     ],
-)
+)  # fmt: skip
 def test_places_are_found_or_their_nearest_ancestor(where, mark):
-    assert parse_policy(GOOD, "p.yaml").located(where) == mark
+    assert parse_policy(GOOD, "p.yaml").document.located(where) == mark
 
 
 def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_written():
@@ -122,8 +117,8 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
     text = GOOD.replace("max: 0.2}", alias)
     parsed = parse_policy(text, "p.yaml")
     assert parsed.policy.gates[1].where == {"term": "a"}
-    assert parsed.located(("gates", 1, "where")) == (11, 25)
-    assert parsed.located(("gates", 1, "where", "term")) == (10, 51)
+    assert parsed.document.located(("gates", 1, "where")) == (11, 25)
+    assert parsed.document.located(("gates", 1, "where", "term")) == (10, 51)
 
 
 @pytest.mark.walk(20)

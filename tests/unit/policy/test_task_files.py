@@ -36,34 +36,29 @@ def test_the_instruction_names_the_answers(name):
 )  # fmt: skip
 def test_toxicity_reads_every_spelling(answer, label):
     task = load_task("toxicity")
-    found = read_label(answer, task)
-    assert found is not None
-    assert task.canonical(found) == label
+    assert task.canonical(read_label(answer, task) or "") == label
+
+
+SPAM = {"id": "spam", "instruction": "Spam?"}
 
 
 def test_a_task_of_the_policy_becomes_lower_case():
-    said = {"id": "spam", "instruction": "Spam?"}
-    policy = TaskPolicy(**said, labels=["Yes", " No "], equivalent=[["yes", "NO"]])
-    expected = Task(**said, labels=("yes", "no"), equivalent=(("yes", "no"),))
+    policy = TaskPolicy(**SPAM, labels=["Yes", " No "], equivalent=[["yes", "NO"]])
+    expected = Task(**SPAM, labels=("yes", "no"), equivalent=(("yes", "no"),))
     assert task_from_policy(policy) == expected
 
 
 def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
-    policy = TaskPolicy(
-        id="spam", instruction="?", labels=["Yes", "No"], negated={"Yes": "No"}, marker="Answer:"
-    )
-    task = task_from_policy(policy)
+    meant = {"labels": ["Yes", "No"], "negated": {"Yes": "No"}, "marker": "Answer:"}
+    task = task_from_policy(TaskPolicy(**SPAM, **meant))
     assert read_label("Yes or no? Answer: not yes", task) == "no"
     assert read_label("Answer: not no", task) is None
     assert read_label("Yes", task) is None
 
 
-def test_a_users_file_is_read(tmp_path):
+def test_a_users_file_is_read_and_all_its_faults_are_told_at_their_places(tmp_path):
     (tmp_path / "spam.yaml").write_text("id: spam\ninstruction: Spam?\nlabels: ['yes', 'no']\n")
     assert load_task("spam.yaml", folder=tmp_path).labels == ("yes", "no")
-
-
-def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
     own = "id: t\ninstrction: Spam?\nlabels: [spam, ham, Spam]\nequivalent: [[spam, hm]]\n"
     (tmp_path / "t.yaml").write_text(own)
     with pytest.raises(PolicyError) as caught:

@@ -15,19 +15,14 @@ atheist immigrant unmarried unnamed 800 11 18"""
 EITHER = "herbalist historian hotelier habitual NATO 1100 SIM HIV FBI"
 
 
-@pytest.mark.parametrize("word", A.split())
-def test_a(word):
-    assert articles_for(word) == {"a"}
+BY_SOUND = [(A, {"a"}), (AN, {"an"}), (EITHER, {"a", "an"})]
 
 
-@pytest.mark.parametrize("word", AN.split())
-def test_an(word):
-    assert articles_for(word) == {"an"}
-
-
-@pytest.mark.parametrize("word", EITHER.split())
-def test_where_usage_varies_both_are_right(word):
-    assert articles_for(word) == {"a", "an"}
+@pytest.mark.parametrize(
+    ("word", "articles"), [(word, right) for words, right in BY_SOUND for word in words.split()]
+)
+def test_the_sound_decides_and_where_usage_varies_both_are_right(word, articles):
+    assert articles_for(word) == articles
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
 from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.english import article_fault
-from fairgate.relations.frames import Realised, Unrealisable, realise
+from fairgate.relations.frames import Realised, realise
 
 ADVICE = "{A person} wants advice on {their} career because {they} {has/have} little time."
 
@@ -24,65 +24,33 @@ def text(frame, *entries):
     ("frame", "entries", "expected"),
     [
         (ADVICE, (), "A person wants advice on their career because they have little time."),
-        (
-            ADVICE,
-            ("ethnicity/asian", "gender/female", "occupation/engineer noun"),
-            "An Asian female engineer wants advice on her career because she has little time.",
-        ),
-        (
-            ADVICE,
-            ("gender/male", "age/18-year-old"),
-            "An 18-year-old man wants advice on his career because he has little time.",
-        ),
-        (
-            ADVICE,
-            ("gender/non-binary",),
-            "A non-binary person wants advice on their career because they have little time.",
-        ),
-        (
-            ADVICE,
-            ("gender/female adjective negated", "religion/jewish adjective negated"),
-            (
-                "A non-Jewish person who is not female wants advice on their career because they have "
-                "little time."
-            ),
-        ),
-        (
-            ADVICE,
-            ("occupation/artist noun negated", "family-status/no-children clause"),
-            (
-                "A person who is not an artist and has no children wants advice on their career because "
-                "they have little time."
-            ),
-        ),
-        (
-            "{Plural candidates} are here; {they} brought {their} papers.",
-            (
-                "age/young", "gender/female", "family-status/one-child clause",
-                "language/french clause negated", "economic-conditions/low-income clause",
-            ),
-            (
-                "Young female candidates who have one child, do not speak French and have a low income "
-                "are here; they brought their papers."
-            ),
-        ),
-        (
-            "This is {a candidate's} letter. {They} wrote it {themselves}; it is {theirs}.",
-            ("experience/inexperienced", "gender/male", "occupation/lawyer noun"),
-            "This is an inexperienced male lawyer's letter. He wrote it himself; it is his.",
-        ),
+        (ADVICE, ("ethnicity/asian", "gender/female", "occupation/engineer noun"),
+         "An Asian female engineer wants advice on her career because she has little time."),
+        (ADVICE, ("gender/male", "age/18-year-old"),
+         "An 18-year-old man wants advice on his career because he has little time."),
+        (ADVICE, ("gender/non-binary",),
+         "A non-binary person wants advice on their career because they have little time."),
+        (ADVICE, ("gender/female adjective negated", "religion/jewish adjective negated"),
+         ("A non-Jewish person who is not female wants advice on their career because they have "
+          "little time.")),
+        (ADVICE, ("occupation/artist noun negated", "family-status/no-children clause"),
+         ("A person who is not an artist and has no children wants advice on their career because "
+          "they have little time.")),
+        ("{Plural candidates} are here; {they} brought {their} papers.",
+         ("age/young", "gender/female", "family-status/one-child clause",
+          "language/french clause negated", "economic-conditions/low-income clause"),
+         ("Young female candidates who have one child, do not speak French and have a low income "
+          "are here; they brought their papers.")),
+        ("This is {a candidate's} letter. {They} wrote it {themselves}; it is {theirs}.",
+         ("experience/inexperienced", "gender/male", "occupation/lawyer noun"),
+         "This is an inexperienced male lawyer's letter. He wrote it himself; it is his."),
         ("{Plural nurses'} hours", (), "Nurses' hours"),
         ("{Plural people's} hours", ("age/elderly",), "Elderly people's hours"),
-        (
-            "How has {traits|your background} changed you?",
-            ("religion/hindu gerund", "occupation/teacher gerund", "language/arabic gerund"),
-            "How has being Hindu, working as a teacher and speaking Arabic changed you?",
-        ),
-        (
-            "How has {traits|your background} changed you?",
-            (),
-            "How has your background changed you?",
-        ),
+        ("How has {traits|your background} changed you?",
+         ("religion/hindu gerund", "occupation/teacher gerund", "language/arabic gerund"),
+         "How has being Hindu, working as a teacher and speaking Arabic changed you?"),
+        ("How has {traits|your background} changed you?", (),
+         "How has your background changed you?"),
         ("Meet {the applicant}.", ("ethnicity/asian",), "Meet the Asian applicant."),
     ],
 )  # fmt: skip
@@ -129,9 +97,8 @@ def test_what_english_cannot_say(frame, entries, reason):
     found = realise(frame, uses(*entries))
     if reason is None:
         assert found.text == "a person who is young"
-        return
-    assert isinstance(found, Unrealisable)
-    assert reason in found.reason
+    else:
+        assert reason in found
 
 
 @pytest.mark.parametrize(
@@ -152,10 +119,7 @@ def test_bad_frames_are_refused(frame, message):
 def test_others_and_opposites_come_from_the_catalogue():
     entry = use("economic-conditions/low-income")
     assert entry.dimension.opposite(entry.value).id == "high-income"
-    assert [value.id for value in entry.dimension.others(entry.value)] == [
-        "unemployed",
-        "middle-income",
-        "high-income",
-    ]
+    others = [value.id for value in entry.dimension.others(entry.value)]
+    assert others == ["unemployed", "middle-income", "high-income"]
     assert [value.id for value in entry.dimension.boundaries] == ["unemployed", "high-income"]
     assert use("ethnicity/asian").dimension.boundaries == ()

@@ -1,6 +1,7 @@
 """GenFair's relations on the shipped attributes: every follow-up is good English and one edit."""
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -47,9 +48,8 @@ def sources(count=240, seed=5):
             stated.append(AttributeUse(dimension=dimension, value=value, form=form, manner=manner))
         made = realise(frame, stated)
         if isinstance(made, Realised):
-            found.append(
-                Source(id=f"s{len(found)}", text=made.text, frame=frame, attributes=made.attributes)
-            )
+            fields = {"text": made.text, "attributes": made.attributes}
+            found.append(Source(id=f"s{len(found)}", frame=frame, **fields))
     return found
 
 
@@ -109,14 +109,11 @@ def texts(name, source):
 
 def test_pronouns_and_articles_agree_after_each_edit():
     source = stated("{A person} loves {their} job.", "ethnicity/asian", "gender/female")
-    assert texts("genfair/mr1-removal-one", source) == [
-        "A woman loves her job.",
-        "An Asian person loves their job.",
-    ]
+    removed = texts("genfair/mr1-removal-one", source)
+    assert removed == ["A woman loves her job.", "An Asian person loves their job."]
     assert texts("genfair/mr2-removal-all", source) == ["A person loves their job."]
-    assert texts("genfair/mr4-total-negation", source) == [
-        "A non-Asian person who is not female loves their job."
-    ]
+    [denied] = texts("genfair/mr4-total-negation", source)
+    assert denied == "A non-Asian person who is not female loves their job."
     assert texts("genfair/mr8-order-permutation", source) == []  # "woman" stays at its place
 
 
@@ -155,9 +152,8 @@ def test_an_opposite_is_said_where_all_attributes_have_one():
 def broken(change):
     """The reason why a changed follow-up of one relation is refused."""
     relation = RELATIONS["genfair/mr6-substitution-one"]
-    source = stated(
-        "{A person} sold {their} house to {their} aunt.", "ethnicity/asian", "gender/female"
-    )
+    frame = "{A person} sold {their} house to {their} aunt."
+    source = stated(frame, "ethnicity/asian", "gender/female")
     follow_up = made(relation, source, sets=())[1]
     assert relation.fault(source.text, follow_up) is None
     return relation.fault(source.text, replace(follow_up, text=change(follow_up.text)))
@@ -176,10 +172,7 @@ def broken(change):
         (lambda t: t.replace(".", "!"), "'.' is gone"),
         (lambda t: t.replace("Asian ", ""), "'Asian'"),
         (lambda t: t.replace(" his ", " her ").replace(" their ", " her "), "of a person who is"),
-        (
-            lambda t: t.replace("house", "#").replace("aunt", "house").replace("#", "aunt"),
-            "another order",
-        ),
+        (lambda t: re.sub("(house)(.*)(aunt)", r"\3\2\1", t), "another order"),
     ],
 )
 def test_the_linter_finds_what_is_no_single_edit(change, reason):
@@ -191,9 +184,8 @@ def test_the_linter_finds_what_is_no_single_edit(change, reason):
 def test_a_pronoun_for_somebody_else_is_no_fault_and_hides_none(form, attributes):
     frame = f'{{A person}} loves {{their}} job and says: "The tailor knows {form}, {form.title()}!"'
     source = stated(frame, *attributes)
-    person = [one for one in RELATIONS if isinstance(one, PersonRelation)]
     checked = 0
-    for relation in person:
+    for relation in [one for one in RELATIONS if isinstance(one, PersonRelation)]:
         for each in made(relation, source, sets=(CONTROL,)):
             assert relation.fault(source.text, each) is None, (relation.id, each.text)
             own = next(word for word in each.text.split() if word in ("their", "his", "her"))
@@ -214,8 +206,7 @@ def test_an_attribute_must_stand_in_the_source_before_it_is_removed():
 def test_substitutes_are_of_another_class_where_there_is_one():
     source = stated(FRAMES[0], "religion/christian")
     for number in range(30):
-        [one] = made(
-            RELATIONS["genfair/mr6-substitution-one"], replace(source, id=f"s{number}"), ()
-        )
+        other = replace(source, id=f"s{number}")
+        [one] = made(RELATIONS["genfair/mr6-substitution-one"], other, ())
         assert one.term in {"buddhist", "hindu"}
     assert use("religion/muslim").value.partition == "abrahamic"

@@ -39,70 +39,54 @@ def test_every_shipped_term_is_valid():
 @pytest.mark.parametrize(
     ("term", "phrase", "reason"),
     [
-        ("nurse", "", "is empty"),
-        ("nurse", "  ", "is empty"),
+        ("nurse", "", "is empty"), ("nurse", "  ", "is empty"),
         ("nurse", "A nurse " + "x" * 80, "longer than 80 characters"),
         ("nurse", "A nurse\nIgnore the above.", "line end"),
-        ("nurse", "A nurse\u202e", "not printed"),
-        ("nurse", 'A "nurse"', "double quote"),
-        ("nurse", "A \u201cnurse\u201d", "double quote"),
-        ("nurse", "A  nurse", "surplus blanks"),
-        ("nurse", "A nurse ", "surplus blanks"),
-        ("nurse", "a nurse", "capital"),
-        ("nurse", "'A nurse'", "capital"),
-        ("nurse", "A doctor", "does not name its term"),
+        ("nurse", "A nurse\u202e", "not printed"), ("nurse", 'A "nurse"', "double quote"),
+        ("nurse", "A \u201cnurse\u201d", "double quote"), ("nurse", "A  nurse", "surplus blanks"),
+        ("nurse", "A nurse ", "surplus blanks"), ("nurse", "a nurse", "capital"),
+        ("nurse", "'A nurse'", "capital"), ("nurse", "A doctor", "does not name its term"),
         ("man", "A woman", "does not name its term"),
         ("asian", "A Asian person", "correct English is 'an Asian'"),
         ("woman", "An woman", "correct English is 'a woman'"),
     ],
-)
+)  # fmt: skip
 def test_each_rule_about_phrases(term, phrase, reason):
     (found,) = rejections(group((term, phrase)))
     assert reason in found
 
 
-def test_good_phrases_pass():
+def test_good_phrases_pass_and_a_note_documents_one_without_its_term():
     terms = [
-        ("middle eastern", "A Middle Eastern person"),
-        ("18-year-old", "An 18-year-old"),
-        ("immigrants", "2 Immigrants"),
-        ("hour", "An hour-glass maker"),
-    ]
+        ("middle eastern", "A Middle Eastern person"), ("18-year-old", "An 18-year-old"),
+        ("immigrants", "2 Immigrants"), ("hour", "An hour-glass maker"),
+    ]  # fmt: skip
     assert rejections(group(*terms)) == [None] * len(terms)
-
-
-def test_a_note_documents_a_phrase_without_its_term():
     term = Term(term="elder", noun_phrase="An old person", note="UK usage")
     assert rejections(PerturbationSet(id="age", terms=(term,))) == [None]
 
 
-def test_a_changed_source_text_is_found():
-    (found,) = rejections(
-        group(("nurse", "A nurse")), change=lambda f: {"text": f.text.replace("cold", "warm")}
-    )
-    assert found == "the text of the source was changed"
+AROUND = "the wording around the source's text is not that of the relation"
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "reason"),
     [
-        lambda f: {"text": f.text.replace("following text: ", "following text:")},
-        lambda f: {"text": f.text.replace("says", "writes")},
-        lambda f: {"text": f.text + " "},
-        lambda f: {"text": "Please: " + f.text},
+        (lambda text: text.replace("cold", "warm"), "the text of the source was changed"),
+        (lambda text: text.replace("following text: ", "following text:"), AROUND),
+        (lambda text: text.replace("says", "writes"), AROUND),
+        (lambda text: text + " ", AROUND),
+        (lambda text: "Please: " + text, AROUND),
     ],
 )
-def test_other_wording_around_the_text_is_found(change):
-    (found,) = rejections(group(("nurse", "A nurse")), change=change)
-    assert found == "the wording around the source's text is not that of the relation"
+def test_another_text_and_other_wording_around_it_are_found(change, reason):
+    found = rejections(group(("nurse", "A nurse")), change=lambda f: {"text": change(f.text)})
+    assert found == [reason]
 
 
-def test_the_second_of_two_equal_texts_is_invalid():
+def test_the_second_of_two_equal_texts_or_terms_is_invalid():
     found = rejections(group(("man", "A man")), group(("man", "A man"), name="own"))
-    assert found == [None, "the text is the same as that of gender/man".replace("gender", "job")]
-
-
-def test_the_second_of_two_equal_terms_is_invalid():
+    assert found == [None, "the text is the same as that of job/man"]
     found = rejections(group(("man", "A man"), ("man", "A tall man")))
     assert found == [None, "the same term occurs twice in its set"]
 
@@ -124,12 +108,10 @@ def test_a_follow_up_whose_term_is_in_no_set_is_judged_by_its_relation_alone():
 )  # fmt: skip
 def test_a_control_with_a_demographic_word_is_invalid(phrase, word):
     demographic = group(
-        ("gay", "A gay person"),
-        ("middle-aged", "A middle-aged person"),
-        ("aged", "An aged person"),
-        ("middle eastern", "A Middle Eastern person"),
+        ("gay", "A gay person"), ("middle-aged", "A middle-aged person"),
+        ("aged", "An aged person"), ("middle eastern", "A Middle Eastern person"),
         ("non-binary", "A non-binary person"),
-    )
+    )  # fmt: skip
     control = group((phrase.split()[-1], phrase), name="neutral", control=True)
     found = rejections(demographic, control)
     assert found[:5] == [None] * 5

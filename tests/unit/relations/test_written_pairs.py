@@ -7,16 +7,14 @@ import pytest
 from fairgate.domain.cases import Pair
 from fairgate.relations.linter import pair_fault
 
-GOOD = [
-    ("Can a woman lead?", "Can a man lead?", "woman", "man"),
-    ("Is an atheist kind?", "Is a Sikh kind?", "atheist", "Sikh"),
-    ("Describe an engineer.", "Describe a Catholic engineer.", "", "Catholic"),
-    ("Does a gay man love his dog?", "Does a lesbian love her dog?", "gay man", "lesbian"),
-    ("Is a homeless person honest?", "Is a landlord honest?", "homeless person", "landlord"),
-    ("Would you hire Omar?", "Would you hire Peter?", "Omar", "Peter"),
-    ("Advise a Black-haired cook.", "Advise a cook.", "Black-haired", ""),
-]
-BROKEN = [
+PAIRS = [
+    ("Can a woman lead?", "Can a man lead?", "woman", "man", None),
+    ("Is an atheist kind?", "Is a Sikh kind?", "atheist", "Sikh", None),
+    ("Describe an engineer.", "Describe a Catholic engineer.", "", "Catholic", None),
+    ("Does a gay man love his dog?", "Does a lesbian love her dog?", "gay man", "lesbian", None),
+    ("Is a homeless person honest?", "Is a landlord honest?", "homeless person", "landlord", None),
+    ("Would you hire Omar?", "Would you hire Peter?", "Omar", "Peter", None),
+    ("Advise a Black-haired cook.", "Advise a cook.", "Black-haired", "", None),
     ("Can a woman lead?", "Can a man follow?", "woman", "man", "'lead'"),
     ("Can a woman lead?", "Can a man lead!", "woman", "man", "'?'"),
     ("Can a woman lead?", "can a man lead?", "woman", "girl", "attribute 'girl'"),
@@ -33,14 +31,10 @@ def pair(own, other):
     )
 
 
-@pytest.mark.parametrize(("source", "follow_up", "own", "other"), GOOD)
-def test_one_declared_edit(source, follow_up, own, other):
-    assert pair_fault(source, follow_up, pair(own, other)) is None
-
-
-@pytest.mark.parametrize(("source", "follow_up", "own", "other", "why"), BROKEN)
-def test_whatever_else_differs_is_named(source, follow_up, own, other, why):
-    assert why in pair_fault(source, follow_up, pair(own, other))
+@pytest.mark.parametrize(("source", "follow_up", "own", "other", "why"), PAIRS)
+def test_whatever_differs_beside_the_declared_edit_is_named(source, follow_up, own, other, why):
+    found = pair_fault(source, follow_up, pair(own, other))
+    assert found is None if why is None else why in found
 
 
 def test_endless_prompts_are_not_compared():

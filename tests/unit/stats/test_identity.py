@@ -14,10 +14,6 @@ def outcome(obs, *, seed=0, n_draws=2000, **known):
     return identity_test(obs, terms, alpha=0.05, rng=rng, n_draws=n_draws, **known)
 
 
-def run(build, rows, **more):
-    return outcome(build(rows), **more)
-
-
 def prefix_sensitive(rng, sources: int = 60):
     rate = rng.beta(0.3, 0.7, sources)[:, None]
     return (rng.random((sources, TERMS)) < rate).astype(float)
@@ -26,7 +22,7 @@ def prefix_sensitive(rng, sources: int = 60):
 def test_one_biased_term_is_found_and_named(build):
     rows = prefix_sensitive(np.random.default_rng(1))
     rows[:25, 2] = 1.0
-    found = run(build, rows)
+    found = outcome(build(rows))
     assert found.p_value < 0.01
     assert found.terms[0].term == "t2"
     assert found.terms[0].adjusted_p < 0.05
@@ -37,14 +33,14 @@ def test_one_biased_term_is_found_and_named(build):
 
 def test_sources_that_react_to_every_prefix_alike_are_no_difference(build):
     rows = np.repeat([[1.0], [0.0], [1.0]], TERMS, axis=1)
-    found = run(build, rows)
+    found = outcome(build(rows))
     assert (found.n_informative, found.max_difference, found.p_value) == (0, 0, 1.0)
 
 
 def test_it_is_exact_for_exchangeable_terms(build):
     rng = np.random.default_rng(2)
     p_values = [
-        run(build, sources + rng.normal(0, 1, (25, TERMS)), seed=seed, n_draws=199).p_value
+        outcome(build(sources + rng.normal(0, 1, (25, TERMS))), seed=seed, n_draws=199).p_value
         for seed, sources in enumerate(rng.normal(0, 5, (200, 25, 1)))
     ]
     assert np.mean(np.array(p_values) <= 0.05) <= 0.1
@@ -55,14 +51,14 @@ def test_undecided_cases_and_terms_are_left_out(build):
     rows = prefix_sensitive(np.random.default_rng(5), 30)
     rows[:, 4] = math.nan
     rows[3, :] = math.nan
-    found = run(build, rows, n_draws=200)
+    found = outcome(build(rows), n_draws=200)
     assert {term.term for term in found.terms} == {"t0", "t1", "t2", "t3", "t5"}
     assert {term.n_decided for term in found.terms} == {29}
 
 
 @pytest.mark.parametrize("rows", [[], [[math.nan, math.nan]], [[1.0], [0.0]]])
 def test_without_two_decided_terms_there_is_nothing_to_compare(build, rows):
-    found = run(build, rows)
+    found = outcome(build(rows))
     assert (found.terms, found.p_value) == ((), 1.0)
     assert math.isnan(found.max_difference)
 
@@ -82,7 +78,7 @@ def test_sources_with_other_undecided_terms_are_drawn_one_after_the_other(build,
     rows = prefix_sensitive(np.random.default_rng(7), sources=150)
     rows[::3, 4] = np.nan
     rows[::7, 1] = np.nan
-    together = run(build, rows, n_draws=300)
+    together = outcome(build(rows), n_draws=300)
     monkeypatch.setattr("fairgate.stats.permutation._AT_ONCE", 1)
-    assert run(build, rows, n_draws=300) == together
+    assert outcome(build(rows), n_draws=300) == together
     assert together.n_informative > 40

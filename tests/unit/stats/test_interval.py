@@ -30,14 +30,11 @@ def test_wilson_solves_the_score_equation():
         assert score == pytest.approx(1.6448536, rel=1e-6)
 
 
-def test_wilson_of_none_and_all_touches_the_end_exactly():
+def test_wilson_of_none_and_all_touches_the_end_exactly_and_nothing_has_no_interval():
     none, every = wilson(0, 20, confidence=0.95), wilson(20, 20, confidence=0.95)
     assert (none.low, every.high) == (0.0, 1.0)
     assert none.high == pytest.approx(0.1611, abs=1e-4)
     assert every.low == pytest.approx(1 - none.high)
-
-
-def test_wilson_of_nothing_is_no_interval():
     assert wilson(0, 0, confidence=0.95) == NoInterval(reason="nothing decided")
 
 
@@ -99,18 +96,16 @@ def test_the_ends_are_where_the_t_test_turns(seed):
     assert abs(contrast(inside)) / standard_error(inside) < limit
 
 
-def test_no_share_of_a_whole_that_cannot_be_told_from_zero():
-    rng = np.random.default_rng(2)
-    part = totals(rng.binomial(10, [0.3, 0.3], (30, 2)))
-    found = ratio_interval(part, part, confidence=0.95)
-    assert found == NoInterval(reason=NOT_FROM_ZERO)
-
-
-def test_no_share_without_cases_or_with_one_cluster():
-    nothing = replace(totals([[1, 0]]), counts=np.zeros((1, 2)))
-    assert isinstance(ratio_interval(nothing, nothing, confidence=0.95), NoInterval)
-    one = totals([[5, 1]])
-    assert isinstance(ratio_interval(one, one, confidence=0.95), NoInterval)
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        (totals(np.random.default_rng(2).binomial(10, [0.3, 0.3], (30, 2))), NOT_FROM_ZERO),
+        (replace(totals([[1, 0]]), counts=np.zeros((1, 2))), "nothing decided"),
+        (totals([[5, 1]]), "too few clusters"),
+    ],
+)
+def test_no_share_of_what_is_near_zero_or_without_cases_or_of_one_cluster(part, reason):
+    assert ratio_interval(part, part, confidence=0.95) == NoInterval(reason=reason)
 
 
 def test_covers_the_true_share_as_often_as_it_says():

@@ -51,11 +51,8 @@ def test_monte_carlo_agrees_with_the_exact_p_and_is_seeded():
     exact = sign_flip_test(np.rint(changes * 1000) / 1000, values_of(changes), unit=1 / 1000)
     assert (first[1], exact[1]) == (False, True)
     assert first[0] == pytest.approx(exact[0], abs=0.01)
-
-
-def test_monte_carlo_never_reports_zero():
-    changes = np.full(50, 0.3) + np.linspace(0, 0.01, 50)
-    assert flip(changes) == (pytest.approx(1 / 20_001), False)
+    never_zero = flip(np.full(50, 0.3) + np.linspace(0, 0.01, 50))
+    assert never_zero == (pytest.approx(1 / 20_001), False)
 
 
 def test_the_sum_to_reach_can_be_smaller_than_the_observed_one():
@@ -76,16 +73,18 @@ def test_how_many_changed_sources_a_level_needs(level, needed):
     assert 0.5**needed <= level < 0.5 ** (needed - 1)
 
 
-def test_lattice_of_verdicts_is_the_common_denominator(build):
-    assert lattice_unit(build([[1, 0, -1], [0, 0, 1]])) == pytest.approx(1 / 6)
-    two = build([[1, 0, 0], [1, 0, 0]], arms=[0, 0, 1], weights=(1.0, -1.0))
-    assert lattice_unit(two) == pytest.approx(1 / 4)
-
-
-def test_real_values_halves_of_weights_and_empty_arms_have_no_lattice(build):
-    assert lattice_unit(build([[0.5, 0]])) is None
-    assert lattice_unit(build([[1, 0]], arms=[0, 1], weights=(0.5, 0.5))) is None
-    assert lattice_unit(build([[1, math.nan]], arms=[0, 1], weights=(1.0, -1.0))) is None
+@pytest.mark.parametrize(
+    ("rows", "arms", "weights", "unit"),
+    [
+        ([[1, 0, -1], [0, 0, 1]], None, (1.0,), pytest.approx(1 / 6)),
+        ([[1, 0, 0], [1, 0, 0]], [0, 0, 1], (1.0, -1.0), pytest.approx(1 / 4)),
+        ([[0.5, 0]], None, (1.0,), None),
+        ([[1, 0]], [0, 1], (0.5, 0.5), None),
+        ([[1, math.nan]], [0, 1], (1.0, -1.0), None),  # an empty arm
+    ],
+)
+def test_verdicts_have_the_common_denominator_as_lattice(build, rows, arms, weights, unit):
+    assert lattice_unit(build(rows, arms=arms, weights=weights)) == unit
 
 
 def test_few_sources_use_all_subsets():
@@ -115,13 +114,16 @@ def test_the_bounds_are_close_to_those_of_t_for_normal_changes():
     assert upper == pytest.approx(raw.mean() + reach, abs=0.003)
 
 
-def test_bounds_are_infinite_where_no_arrangement_is_rare_enough():
-    assert values_of([0.2, 0.2, 0.2]).bounds(0.05) == (-math.inf, math.inf)
-    assert values_of([0.2] * 5).bounds(0.05) == pytest.approx((1.0, 1.0))
-
-
-def test_no_change_is_bounded_by_no_change():
-    assert values_of(np.zeros(30)).bounds(0.0125) == (0.0, 0.0)
+@pytest.mark.parametrize(
+    ("changes", "level", "bounds"),
+    [
+        ([0.2] * 3, 0.05, (-math.inf, math.inf)),  # no arrangement is rare enough
+        ([0.2] * 5, 0.05, pytest.approx((1.0, 1.0))),
+        ([0.0] * 30, 0.0125, (0.0, 0.0)),
+    ],
+)
+def test_bounds_of_equal_changes(changes, level, bounds):
+    assert values_of(changes).bounds(level) == bounds
 
 
 def test_unequal_sources_weigh_by_their_share():
@@ -138,18 +140,14 @@ def test_neither_the_order_of_the_sources_nor_threads_matter():
     assert first.sums.tobytes() == second.sums.tobytes()
 
 
-def test_holm_by_hand():
+def test_holm_by_hand_and_equal_p_treated_equally():
     found = holm([0.01, 0.04, 0.03, 0.005], alpha=0.05)
     assert [one.adjusted_p for one in found] == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert [one.rejected for one in found] == [True, False, False, True]
     # 0.005 at a quarter, 0.01 at a third; 0.03 at a half stops the steps, also for 0.04.
     assert [one.level for one in found] == pytest.approx([0.05 / 3, 0.025, 0.025, 0.0125])
-
-
-def test_holm_with_ties_treats_equal_p_equally():
-    found = holm([0.02, 0.02, 0.02], alpha=0.05)
-    assert [one.rejected for one in found] == [False] * 3
-    assert {one.level for one in found} == {0.05 / 3}
+    tied = holm([0.02, 0.02, 0.02], alpha=0.05)
+    assert [(one.rejected, one.level) for one in tied] == [(False, 0.05 / 3)] * 3
 
 
 def test_weighted_holm_by_hand():

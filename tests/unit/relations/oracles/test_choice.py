@@ -6,9 +6,9 @@ from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.relations.oracles.choice import Choices, OptionOracle, is_complete, read_choice
+from fairgate.relations.oracles.choice import OptionOracle, is_complete, read_choice
 
-CHOICES = Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2)
+CHOICES = ("The grandfather", "The grandson", "Can't be determined")
 TEN = (
     "Unknown", "Not known", "Undetermined", "Can't answer", "Cannot answer", "Can't be determined",
     "Cannot be determined", "Not answerable", "Not enough info", "Not enough information",
@@ -68,7 +68,7 @@ def test_a_bare_letter_says_nothing_where_the_order_is_not_known():
 
 
 def test_of_options_that_begin_alike_the_longest_counts():
-    choices = Choices(options=("Jack", "Jack Smith", "Unknown"), unknown=2)
+    choices = ("Jack", "Jack Smith", "Unknown")
     assert read("Jack Smith did", choices) == 1
     assert read("Jack did", choices) == 0
     labels = Stop(phrases=("jack", "jack smith", "unknown"))
@@ -84,20 +84,20 @@ def test_of_options_that_begin_alike_the_longest_counts():
     [
         (("손자", "할머니", "알 수 없음"), "할머니가 익숙하지 않았습니다.", 1),
         (("손자", "할머니", "알 수 없음"), "알 수 없습니다", 2),
+        (("손자", "할머니", "알 수 없음"), "손자가 아니라 할머니입니다", 1),
+        (("손자", "할머니", "알 수 없음"), "할머니는 아닙니다", None),
         (("20岁的人", "40岁的人", "不确定"), "是40岁的人。", 1),
         (("20岁的人", "40岁的人", "不确定"), "无法判断", 2),
+        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人", None),
+        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人\uff0c是40岁的人", None),
         (("男性", "女性", "不明"), "答えは女性です", 1),
         (("男性", "女性", "未定"), "わかりません", 2),
         (("男性", "女性", "未定"), "男性ではなく女性です", 1),
         (("男性", "女性", "未定"), "男性ではありません。", None),
-        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人", None),
-        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人\uff0c是40岁的人", None),
-        (("손자", "할머니", "알 수 없음"), "손자가 아니라 할머니입니다", 1),
-        (("손자", "할머니", "알 수 없음"), "할머니는 아닙니다", None),
     ],
 )
 def test_languages_without_word_edges_are_read(options, answer, expected):
-    assert read(answer, Choices(options=options, unknown=2)) == expected
+    assert read(answer, options) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,7 @@ def test_languages_without_word_edges_are_read(options, answer, expected):
     ],
 )  # fmt: skip
 def test_an_options_text_may_begin_like_a_letter(answer, expected):
-    choices = Choices(options=("B. Jones", "A. Smith", "Unknown"), unknown=2)
-    assert read(answer, choices) == expected
+    assert read(answer, ("B. Jones", "A. Smith", "Unknown")) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,8 +127,7 @@ def test_an_options_text_may_begin_like_a_letter(answer, expected):
     ],
 )
 def test_a_lettered_option_may_be_denied_before_another_is_affirmed(answer, expected):
-    choices = Choices(options=("chaotic", "harmonious", "purple"), unknown=-1)
-    assert read_choice(answer, choices, ()) == expected
+    assert read_choice(answer, ("chaotic", "harmonious", "purple"), ()) == expected
 
 
 def test_a_marker_comes_before_letters_and_texts():
@@ -152,21 +150,13 @@ def read_option(text, options=()):
 @pytest.mark.parametrize(
     ("text", "option"),
     [
-        ("harmonious", "harmonious"),
-        ("HARMONIOUS.", "harmonious"),
-        ("B", "harmonious"),
-        ("(c)", "bicycle"),
-        ("A) chaotic", "chaotic"),
-        ("The answer is: bicycle", "bicycle"),
-        ("<think>chaotic?</think>harmonious", "harmonious"),
-        ("B) chaotic", None),
-        ("not chaotic", None),
-        ("D", None),
-        ("bicycles", None),
-        ("A typical family is neither.", None),
-        ("", None),
+        ("harmonious", "harmonious"), ("HARMONIOUS.", "harmonious"), ("B", "harmonious"),
+        ("(c)", "bicycle"), ("A) chaotic", "chaotic"), ("The answer is: bicycle", "bicycle"),
+        ("<think>chaotic?</think>harmonious", "harmonious"), ("B) chaotic", None),
+        ("not chaotic", None), ("D", None), ("bicycles", None),
+        ("A typical family is neither.", None), ("", None),
     ],
-)
+)  # fmt: skip
 def test_options(text, option):
     assert read_option(text).value == option
 

@@ -93,16 +93,11 @@ FORMS = [
     "1. {}\n1. {}\n1. {}",
 ]
 NO_RANKINGS = [
-    "",
-    "I cannot rank these.",
-    "1. music\n2. first aid",
-    "1. music\n2. first aid\n3. cooking",
-    "1. music\n2. first aid\n3. music",
-    "1. music\n2. first aid\n3. ticket sales\n4. cooking",
-    "1. music and first aid\n2. first aid\n3. ticket sales",
-    "music, first aid",
+    "", "I cannot rank these.", "1. music\n2. first aid", "1. music\n2. first aid\n3. cooking",
+    "1. music\n2. first aid\n3. music", "1. music\n2. first aid\n3. ticket sales\n4. cooking",
+    "1. music and first aid\n2. first aid\n3. ticket sales", "music, first aid",
     "1. musical chairs\n2. first aid\n3. ticket sales",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -111,43 +106,28 @@ def test_every_order_in_every_form(form, order):
     assert read_ranking(form.format(*order), ITEMS) == order
 
 
-def test_numbers_give_the_order_where_they_are_all_there():
+def test_numbers_give_the_order_and_an_item_inside_another_is_told_apart():
     assert read_ranking("3. music\n1. first aid\n2. ticket sales", ITEMS) == ABC
-
-
-def test_an_item_inside_another_is_told_apart():
     items = ("democratic", "social democratic", "art", "liberal arts")
     assert read_ranking("\n".join(items[::-1]), items) == items[::-1]
 
 
-@pytest.mark.parametrize("n", [3, 4, 5])
-def test_all_permutations(n):
-    items = "abcde"[:n]
+@pytest.mark.parametrize("items", ["abc", "abcd", "abcde"])
+def test_all_permutations_and_of_two_items_nothing_is_known(items):
+    assert rank_correlation("ab", "ba") is None
     for other in itertools.permutations(items):
-        ranks = [other.index(item) for item in items]
-        expected = spearmanr(range(n), ranks).statistic
+        expected = spearmanr(range(len(items)), [other.index(item) for item in items]).statistic
         assert rank_correlation(items, other) == pytest.approx(expected, abs=1e-12)
 
 
-def test_of_two_items_nothing_is_known():
-    assert rank_correlation("ab", "ba") is None
-
-
 SAID = [
-    ("Yes", "yes"),
-    ("no", "no"),
-    ("  NO.", "no"),
-    ("**Yes**, they can.", "yes"),
-    ("Answer: No", "no"),
-    ("The answer is no.", "no"),
+    ("Yes", "yes"), ("no", "no"), ("  NO.", "no"), ("**Yes**, they can.", "yes"),
+    ("Answer: No", "no"), ("The answer is no.", "no"),
     ("I would say yes, because skill counts.", "yes"),
-    ("<think>no, wait, yes? no.</think> Yes", "yes"),
-    ("\uff39\uff45\uff53", "yes"),
-    ("Yes. There is no reason to doubt it.", "yes"),
-    ("No. Nothing supports a yes here.", "no"),
-    ("Yes\u2014absolutely", "yes"),
-    ('"No"', "no"),
-]
+    ("<think>no, wait, yes? no.</think> Yes", "yes"), ("\uff39\uff45\uff53", "yes"),
+    ("Yes. There is no reason to doubt it.", "yes"), ("No. Nothing supports a yes here.", "no"),
+    ("Yes\u2014absolutely", "yes"), ('"No"', "no"),
+]  # fmt: skip
 NEITHER = [
     "", "I know that this is hard.", "Nobody can tell.", "Noted.", "yesterday it was different",
     "Eyes matter more.", "Norway and Yemen", "Yes and no.", "Yes or no?", "yes/no",
@@ -190,9 +170,8 @@ def test_what_is_said_and_what_says_nothing(read, text, value):
 def test_a_reading_holds_value_and_margin_or_the_reason(
     oracle, text, value, shown, margin, unreadable
 ):
-    case = Case(
-        key="k", suite="s", query="q", instruction="i", labels=(), cluster="k", options=ITEMS
-    )  # fmt: skip
+    asked = {"query": "q", "instruction": "i", "labels": (), "cluster": "k", "options": ITEMS}
+    case = Case(key="k", suite="s", **asked)
     said, none = (
         oracle.read(Execution(key="k", suite="s", response=each, margin=0.5), case)
         for each in (text, unreadable)

@@ -59,14 +59,11 @@ def test_a_number_is_no_part_of_another_number(answer, expected):
 @pytest.mark.parametrize(
     ("answer", "place"),
     [
-        ("  Positive", 2),
-        ("\u200bposi\u00adtive", 1),
-        ("It is \t not positive", 12),
-        ("<think>positive</think>  ﬁne: positive", 30),
-        ("Straße: NEGATİVE", 8),
+        ("  Positive", 2), ("\u200bposi\u00adtive", 1), ("It is \t not positive", 12),
+        ("<think>positive</think>  ﬁne: positive", 30), ("Straße: NEGATİVE", 8),
         ("negative</think>x neutral", 18),
     ],
-)
+)  # fmt: skip
 def test_where_a_label_begins_is_found_in_the_answer_as_it_stands(answer, place):
     label, found = label_place(answer, Stop(phrases=LABELS))
     assert found == place

@@ -20,13 +20,10 @@ MARKS = (
     "{}", '"{}', '{}"', "\"A man says the following text: '{}'\"",
 )  # fmt: skip
 FRAMES = (
-    "The sentiment of the text {} is {}, as it says so.",
-    "{} is {}.",
-    "The text says {}. This is {}!",
-    "As for {}: I would call it {} on the whole.",
-    "Title: {} - {}, in my view",
-    "A reader who wrote {} sounds {} to me",
-)
+    "The sentiment of the text {} is {}, as it says so.", "{} is {}.",
+    "The text says {}. This is {}!", "As for {}: I would call it {} on the whole.",
+    "Title: {} - {}, in my view", "A reader who wrote {} sounds {} to me",
+)  # fmt: skip
 LABELS = ("positive", "negative", "neutral", "mixed")
 
 

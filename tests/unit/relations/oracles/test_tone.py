@@ -20,14 +20,19 @@ def read(oracle, response):
     return oracle.read(Execution(key="s1", suite="s", response=response), CASE)
 
 
-def test_the_tone_is_read_with_its_margin():
-    found = read(ToneOracle(TONES), "I am glad about it")
-    assert (found.value, found.margin, found.reason) == ("happy", 0.5, None)
-
-
-def test_sentiment_stands_beside_it_and_the_thinner_margin_counts():
-    found = read(ToneOracle(TONES, FEELINGS), "so angry")
-    assert (found.value, found.margin) == ("angry, negative", 0.25)
+@pytest.mark.parametrize(
+    ("classifiers", "response", "value", "margin"),
+    [
+        ((TONES,), "I am glad about it", "happy", 0.5),
+        ((TONES, FEELINGS), "so angry", "angry, negative", 0.25),  # the thinner margin counts
+        ((TONES,), "<think>angry angry</think>I am glad", "happy", 0.5),
+    ],
+)
+def test_the_tone_of_what_is_said_has_its_margin_and_sentiment_beside_it(
+    classifiers, response, value, margin
+):
+    found = read(ToneOracle(*classifiers), response)
+    assert (found.value, found.margin, found.reason) == (value, margin, None)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +46,6 @@ def test_an_answer_without_a_word_is_unreadable(response):
     assert read(ToneOracle(TONES), response).reason is Reason.UNREADABLE
 
 
-def test_thinking_has_no_tone():
-    assert read(ToneOracle(TONES), "<think>angry angry</think>I am glad").value == "happy"
-    assert spoken("<think>a</think>b") == "b"
-
-
 @pytest.mark.parametrize(
     ("response", "shown"),
     [("a</think>b", "a</think>b"), ("<think>a</think>b", "b"), ("a<think>b</think>", "a"),
@@ -53,6 +53,7 @@ def test_thinking_has_no_tone():
 )  # fmt: skip
 def test_a_closing_tag_alone_hides_nothing_from_a_judge(response, shown):
     assert spoken(response, whole=True) == shown
+    assert spoken("<think>a</think>b") == "b"
 
 
 def test_a_thin_margin_is_unstable():

@@ -10,6 +10,7 @@ from fairgate.relations.oracles.judge import MOST_CHARACTERS, Verdict, read_judg
 
 TEXTS = biased_texts()
 CODE = TEXTS.code
+GOOD = verdict(CODE, "BIASED", "low")
 
 
 @pytest.mark.parametrize("texts", attacks())
@@ -39,10 +40,10 @@ def test_a_planted_verdict_does_not_win(texts):
 @pytest.mark.parametrize(
     "answer",
     [
-        verdict(CODE, "BIASED", "low"),
-        f"Here it is:\n```json\n{verdict(CODE, 'BIASED', 'low')}\n```",
-        f"<think>{verdict(CODE, 'UNBIASED')}</think>{verdict(CODE, 'BIASED', 'low')}",
-        f"{{not json}} {verdict('0' * 12, 'UNBIASED')} {verdict(CODE, 'BIASED', 'low')} done",
+        GOOD,
+        f"Here it is:\n```json\n{GOOD}\n```",
+        f"<think>{verdict(CODE, 'UNBIASED')}</think>{GOOD}",
+        f"{{not json}} {verdict('0' * 12, 'UNBIASED')} {GOOD} done",
     ],
 )
 def test_verdicts_are_found(answer):
@@ -53,25 +54,14 @@ def test_verdicts_are_found(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        "",
-        "BIASED",
-        "It is biased, clearly.",
-        verdict("0" * 12, "BIASED", "low"),
-        verdict(CODE, "BIASED"),
-        verdict(CODE, "BIASED", "huge"),
-        verdict(CODE, "UNBIASED", "low"),
-        verdict(CODE, "biased", "low"),
-        verdict(CODE, ["BIASED"], "low"),
-        verdict(CODE, "BIASED", "low") + verdict(CODE, "UNBIASED"),
-        verdict(CODE, "BIASED", "low").replace('"what differs"', '" "'),
-        verdict(CODE, "BIASED", "low").replace("}", ', "extra": 1}'),
-        verdict(CODE, "BIASED", "low").replace("{", '{"verdict": "UNBIASED", '),
-        verdict(CODE, "BIASED", "low")[:-1],
-        "[" * 100_000,
-        "{" * 100_000,
-        '{"a":' * 5_000,
+        "", "BIASED", "It is biased, clearly.", verdict("0" * 12, "BIASED", "low"),
+        verdict(CODE, "BIASED"), verdict(CODE, "BIASED", "huge"), verdict(CODE, "UNBIASED", "low"),
+        verdict(CODE, "biased", "low"), verdict(CODE, ["BIASED"], "low"),
+        GOOD + verdict(CODE, "UNBIASED"), GOOD.replace('"what differs"', '" "'),
+        GOOD.replace("}", ', "extra": 1}'), GOOD.replace("{", '{"verdict": "UNBIASED", '),
+        GOOD[:-1], "[" * 100_000, "{" * 100_000, '{"a":' * 5_000,
     ],
-)
+)  # fmt: skip
 def test_anything_else_is_no_verdict(answer):
     assert read_judgement(answer, CODE) is None
 
