@@ -118,7 +118,10 @@ class Scale:
     def ticks(self) -> list[tuple[float, str]]:
         """Return (position, label) of round values, from left to right."""
         span = 100 * self.full
-        step = _round_step(span if self.both_sides else span / 2)
+        most = span if self.both_sides else span / 2
+        power = 10.0 ** math.floor(math.log10(most))
+        # The largest of …, 0.5, 1, 2, 5, 10, … that is not above it.
+        step = max(power * factor for factor in (1, 2, 5) if power * factor <= most)
         steps = int(span / step + 1e-9)
         marks = [
             (self.at(step * n / 100), f"{step * n:.6g}".replace("-", MINUS))
@@ -143,12 +146,6 @@ def scale(values: Iterable[float | None], *, both_sides: bool = False, unit: str
     """Return a scale on which all the values fit."""
     known = [abs(value) for value in values if value is not None and math.isfinite(value)]
     return Scale(full=max([*known, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
-
-
-def _round_step(most: float) -> float:
-    """Return the largest of …, 0.5, 1, 2, 5, 10, … that is not above `most`."""
-    power = 10.0 ** math.floor(math.log10(most))
-    return max(power * factor for factor in (1, 2, 5) if power * factor <= most)
 
 
 def ranges(chart: RangeChart) -> tuple[list[tuple[Range, dict[str, Any]]], Scale]:

@@ -51,15 +51,13 @@ def render_console(view: View, *, colour: bool = False) -> str:
         [f"{_INDENT}{plain(name):<10}  {plain(path)}" for name, path in view.options.files.items()],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
-    return "\n".join(_finished(line, colour=colour) for line in lines[:-1]) + "\n"
-
-
-def _finished(line: str, *, colour: bool) -> str:
-    """Make the line harmless, then put colours where our own code marked them."""
-    # The marks are control characters, which `plain` would show; hold them back meanwhile.
-    parts = re.split(r"(\x00[0-9]+\x01|\x02)", line.replace(_KEPT, " "))
-    clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in parts).rstrip()
-    return _MARKUP.sub(r"\033[\1m\2\033[0m" if colour else r"\2", clean)
+    finished = []
+    for one in lines[:-1]:
+        # Our marks of colours are control characters, which `plain` would show.
+        marked = re.split(r"(\x00[0-9]+\x01|\x02)", one.replace(_KEPT, " "))
+        clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in marked).rstrip()
+        finished.append(_MARKUP.sub(r"\033[\1m\2\033[0m" if colour else r"\2", clean))
+    return "\n".join(finished) + "\n"
 
 
 def _painted(text: str, code: str | None) -> str:
@@ -83,8 +81,11 @@ def _block(block: Block) -> Iterator[str]:
     if block.depth > Depth.SHORT:
         return
     match block:
-        case Text():
-            yield from _text(block)
+        case Text() if block.form is not Form.SMALL:
+            head = {Form.NOTE: "note: ", Form.LIST: "- "}.get(block.form, "")
+            colour = _COLOURS[Tone.BAD] if block.form is Form.WARNING else None
+            for words in block.lines:
+                yield from (_painted(line, colour) for line in _wrapped([head, *spans(words)]))
         case KeyValues():
             for key, value in block.rows:
                 yield from _wrapped([*spans(key), ": ", *spans(value)])
@@ -96,17 +97,6 @@ def _block(block: Block) -> Iterator[str]:
             for case in block.cases:
                 yield from _wrapped(case.title)
                 yield from _wrapped(case.text, _INDENT * 3)
-
-
-def _text(block: Text) -> Iterator[str]:
-    if block.form is Form.SMALL:
-        return
-    head = {Form.NOTE: "note: ", Form.LIST: "- "}.get(block.form, "")
-    for words in block.lines:
-        if block.form is Form.WARNING:
-            yield from (_painted(line, _COLOURS[Tone.BAD]) for line in _wrapped(words))
-        else:
-            yield from _wrapped([head, *spans(words)])
 
 
 def _captioned(caption: Inline, chart: str) -> Iterator[str]:
@@ -123,7 +113,10 @@ def _table(block: Table) -> Iterator[str]:
     yield from _captioned(block.caption, "")
     texts = [[_cell(cell) for cell in row.cells] for row in rows]
     heads = [_words(column.head) for column in block.columns]
-    widths = _widths([heads, *texts])
+    widths = [max(map(len, column)) for column in zip(heads, *texts, strict=True)]
+    # The widest is cut where a line would be too long.
+    while sum(widths) + len(_INDENT) * len(widths) > _WIDTH and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
     yield _painted(_line(heads, widths, block.columns), _BOLD)
     for row, cells in zip(rows, texts, strict=True):
         shown = [_cut(row, at, widths[at]) for at in range(len(cells))]
@@ -136,15 +129,6 @@ def _table(block: Table) -> Iterator[str]:
 
 def _cell(cell: Inline) -> str:
     return "".join(_span(span) for span in spans(cell) if span.tone is not Tone.MUTED).strip()
-
-
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column; the widest is cut where a line would be too long."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    gaps = len(_INDENT) * len(widths)
-    while sum(widths) + gaps > _WIDTH and max(widths) > _LEAST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
 
 
 def _cut(row: Row, at: int, width: int) -> str:

@@ -13,7 +13,6 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.reports import charts, escaping
 from fairgate.reports.blocks import (
     Block,
-    CaseItem,
     CaseList,
     Depth,
     Form,
@@ -43,7 +42,6 @@ MARKS = {
     Outcome.NOT_EVALUATED: "➖",
 }
 _STANDING_OUT = (Tone.STRONG, Tone.CHANGED, Tone.BAD, Tone.UNSURE)
-_FOLD = "All rules, identities, cases and figures"
 
 
 def line(words: Inline, *, is_short: bool = False) -> str:
@@ -174,12 +172,12 @@ class MarkdownBlocks:
         return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
 
     def _cases(self, block: CaseList) -> str:
-        return "\n".join(self._case(case, at) for at, case in enumerate(block.cases, start=1))
-
-    def _case(self, case: CaseItem, number: int) -> str:
-        lines = map(self.line, (case.title, case.text, *case.facts, case.command))
-        indent = " " * (len(str(number)) + 2)
-        return f"{number}. " + f"<br>\n{indent}".join(words for words in lines if words)
+        found = []
+        for number, case in enumerate(block.cases, start=1):
+            lines = map(self.line, (case.title, case.text, *case.facts, case.command))
+            indent = " " * (len(str(number)) + 2)
+            found.append(f"{number}. " + f"<br>\n{indent}".join(filter(None, lines)))
+        return "\n".join(found)
 
 
 _SHORT, _FULL = MarkdownBlocks(Depth.SHORT), MarkdownBlocks(Depth.FULL)
@@ -200,9 +198,8 @@ def render_report(view: View, *, limit: int = SUMMARY_LIMIT) -> str:
 
 def render_comment(view: View, *, limit: int = COMMENT_LIMIT, report_url: str = "") -> str:
     """Return the pull-request comment: three lines where all is well, else details to unfold."""
-    link = (
-        f"[full report]({report_url})" if report_url else escaping.markdown_code(view.run_command)
-    )
+    run = escaping.markdown_code(view.run_command)
+    link = f"[full report]({report_url})" if report_url else run
     title, standing = f"### {_title(view)}", f"{line(view.standing)} · {link}"
     remarks = _SHORT.written(view.remarks)
     if view.outcome is Outcome.PASS:
@@ -211,7 +208,12 @@ def render_comment(view: View, *, limit: int = COMMENT_LIMIT, report_url: str = 
     below = _SHORT.written((*view.warnings, *view.summary))
     sections = [(s, _section(s, _SHORT, "####")) for s in view.sections if s.in_comment]
     top = [title, line(view.lead), *below, line(view.next_step), standing]
-    return _within(top, sections, limit, lambda parts: _folded([*remarks, *parts]))
+    fold = "<details><summary>All rules, identities, cases and figures</summary>"
+
+    def folded(parts: list[str]) -> list[str]:
+        return [fold, *remarks, *parts, "</details>"] if remarks or parts else []
+
+    return _within(top, sections, limit, folded)
 
 
 def render_blocks(blocks: Sequence[Block]) -> str:
@@ -229,10 +231,6 @@ def _title(view: View) -> str:
     return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}"
 
 
-def _folded(parts: list[str]) -> list[str]:
-    return [f"<details><summary>{_FOLD}</summary>", *parts, "</details>"] if parts else []
-
-
 def _within(
     top: Sequence[str],
     sections: Sequence[tuple[Section, str]],
@@ -243,19 +241,14 @@ def _within(
     kept = [(section, text) for section, text in sections if text]
     left_out: list[Section] = []
     while True:
-        text = _joined([*top, *around([text for _, text in kept]), *_left_out(left_out)])
+        names = line(joined([section.title for section in left_out]))
+        last = f"Left out because this text has a limit: {names}. See the full report."
+        text = _joined([*top, *around([text for _, text in kept]), last if left_out else ""])
         if length(text) <= limit or not kept:
             return text
         least = min(kept, key=lambda item: item[0].worth)
         kept.remove(least)
         left_out.append(least[0])
-
-
-def _left_out(sections: Sequence[Section]) -> list[str]:
-    if not sections:
-        return []
-    names = line(joined([section.title for section in sections]))
-    return [f"Left out because this text has a limit: {names}. See the full report."]
 
 
 def _joined(parts: Iterable[str]) -> str:

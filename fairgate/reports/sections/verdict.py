@@ -52,12 +52,7 @@ from fairgate.reports.material import Material, PairRow, pair_suites, question_s
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
-_URGENCY = {
-    outcome: rank
-    for rank, outcome in enumerate(
-        (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
-    )
-}
+_URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
 _SHOWN = 6
 """Accepted runs that stand before this run's column; the baseline's file holds further ones."""
 _MISSING = 10
@@ -71,26 +66,25 @@ _REASONS = 3
 
 def rules(material: Material) -> Iterator[Section]:
     """Yield the table of rules, what failed first; it is also kept where there is little room."""
-    rows = sorted(material.rules, key=_urgency)
+
+    def urgency(row: RuleRow) -> tuple[bool, int, str]:
+        """Order what needs attention first, and keep together what is counted together."""
+        group = group_of(row)
+        return bool(group), _URGENCY.index(row.rule.outcome), group
+
+    rows = sorted(material.rules, key=urgency)
     if not rows:
         return
-    likely = material.likely_range
     compared = any(row.rule.change is not None for row in rows)
-    moved = [
-        Column(head="base", is_number=True, is_wide=True),
-        Column(head="change", is_number=True),
-    ]
+    heads = columns("outcome", "rule", numbers=["now"])
+    if compared:
+        heads.append(Column(head="base", is_number=True, is_wide=True))
+        heads += columns(numbers=["change"])
+    named = zip(rows, rule_names(rows), strict=True)
     table = Table(
         label="Table of rules",
-        columns=[
-            *columns("outcome", "rule", numbers=["now"]),
-            *(moved if compared else []),
-            Column(head=likely, is_number=True, is_wide=True),
-        ],
-        rows=[
-            _row(row, words, compared=compared)
-            for row, words in zip(rows, rule_names(rows), strict=True)
-        ],
+        columns=[*heads, Column(head=material.likely_range, is_number=True, is_wide=True)],
+        rows=[_row(row, words, compared=compared) for row, words in named],
         most=_SHORT,
     )
     yield Section(
@@ -106,10 +100,8 @@ def rules(material: Material) -> Iterator[Section]:
 
 
 def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
-    group = group_of(row)
-    is_open = not group
-    tone = TONES[row.rule.outcome]
-    changed = figure(row.change, Tone.STRONG if row.rule.change and is_open else Tone.NORMAL)
+    group, tone = group_of(row), TONES[row.rule.outcome]
+    changed = figure(row.change, Tone.NORMAL if group or not row.rule.change else Tone.STRONG)
     outcome = [Span(row.rule.outcome.value, Kind.MARK), Span(" "), Span(row.word, tone=tone)]
     return Row(
         cells=[
@@ -120,7 +112,7 @@ def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
             figure(row.interval),
         ],
         note="; ".join(row.reasons),
-        tone=tone if is_open else Tone.NORMAL,
+        tone=Tone.NORMAL if group else tone,
         group=group,
     )
 
@@ -132,12 +124,6 @@ def group_of(row: RuleRow) -> str:
     if row.rule.is_first_run and row.rule.outcome is Outcome.NOT_EVALUATED:
         return "not evaluated: nothing to compare with"
     return "passed" if row.rule.outcome is Outcome.PASS else ""
-
-
-def _urgency(row: RuleRow) -> tuple[bool, int, str]:
-    """Order what needs attention first, and keep together what is counted together."""
-    group = group_of(row)
-    return bool(group), _URGENCY[row.rule.outcome], group
 
 
 def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
@@ -170,9 +156,9 @@ def trend(material: Material) -> Iterator[Section]:
     for run in baseline.history:
         commit = code(run.commit[:12]) if run.commit else "accepted"
         points.append((Span(run.date, Kind.DATE) if run.date else commit, run))
-    points = [*points, (["baseline", *_of(baseline.date)], baseline)][-_SHOWN:]
+    points = [*points, (_dated("baseline", baseline), baseline)][-_SHOWN:]
     if anchor is not None:
-        points.insert(0, (["anchor", *_of(anchor.date)], anchor))
+        points.insert(0, (_dated("anchor", anchor), anchor))
     rows = _measured(material)
     if len(points) < 2 or not rows:
         return
@@ -211,8 +197,8 @@ def _measured(material: Material) -> list[tuple[str, str, Mapping[str, str]]]:
     return [(one.metric, one.suite, one.where) for one in found.values()]
 
 
-def _of(date: str) -> Words:
-    return [" ", Span(date, Kind.DATE)] if date else []
+def _dated(word: str, run: Baseline) -> Words:
+    return [word, " ", Span(run.date, Kind.DATE)] if run.date else [word]
 
 
 def _named(metric: str, suite: str, where: Mapping[str, str]) -> Inline:
@@ -396,8 +382,7 @@ def accept_command(material: Material) -> str:
 def reproduce(material: Material) -> Iterator[Section]:
     """Yield the commands that make this run again, and that accept it."""
     blocks = [Text(lines=[run_command(material)], form=Form.COMMAND)]
-    accept = accept_command(material)
-    if accept:
+    if accept := accept_command(material):
         first = material.result.overlap is None
         words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
         blocks += [Text(lines=[words]), Text(lines=[accept], form=Form.COMMAND)]
