@@ -140,13 +140,8 @@ def run(shard: str, **options: str) -> int:
             return int(step("shard")(inputs, shard, environment))
         from fairgate.github.change import evaluated
 
-        progress = progress_for(quiet=False)
-        return gate_change(
-            inputs,
-            subject_of(inputs, environment),
-            environment,
-            lambda side: evaluated(side, progress),
-        )
+        evaluate = partial(evaluated, progress=progress_for(quiet=False))
+        return gate_change(inputs, subject_of(inputs, environment), environment, evaluate)
 
 
 def subject_of(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
@@ -186,6 +181,9 @@ def gate_change(
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.github.report import SeveralReports, report_change
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import formats
+    from fairgate.reports.present import local_view
 
     explains = step("blame") if inputs.blame else None
     place = place_of(inputs)
@@ -199,16 +197,21 @@ def gate_change(
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
         name = judged.decides.run.given.policy.name
-        folder = inputs.report_dir or inputs.scratch / "reports" / name
-        if several and inputs.report_dir:
-            folder = inputs.report_dir / name
+        folder = inputs.report_dir or inputs.scratch / "reports"
+        if several or not inputs.report_dir:
+            folder /= name
         written_folder(folder, inputs)
         reports.append(
             report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
         )
         if explained is not None:
             explained.write(folder)
-        _say(judged, folder, report_only=inputs.report_only)
+        decides = judged.decides
+        for notice in decides.notices:
+            click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+        shown = {"report_only": inputs.report_only}
+        view = local_view(decides.run, decides.side.loaded, folder, formats(), **shown)
+        click.echo(render_console(view))
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
     finish()
     write_outputs(environment.get("GITHUB_OUTPUT", ""), answers())
@@ -236,19 +239,6 @@ def _answers(
     }
 
 
-def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
-    from fairgate.reports.console import render_console
-    from fairgate.reports.formats import formats
-    from fairgate.reports.present import local_view
-
-    decides = judged.decides
-    for notice in decides.notices:
-        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    loaded = decides.side.loaded
-    view = local_view(decides.run, loaded, folder, formats(), report_only=report_only)
-    click.echo(render_console(view))
-
-
 def judge_policy(
     inputs: Inputs,
     policy: str,
@@ -265,15 +255,11 @@ def judge_policy(
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
         return judge.checkout(), [], None
-    remarks = []
-    allow = inputs.allows_change
-    if allow:
-        objection = objection_to_allow(event, base, environment)
-        allow = not objection
-        remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
-    judged = judge.change(
-        base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
-    )
+    allow, remarks = inputs.allows_change, []
+    if allow and (objection := objection_to_allow(event, base, environment)):
+        allow, remarks = False, [f"`baseline-change: allow` does not count: {objection}"]
+    no_introduction = objection_to_introduce(event)
+    judged = judge.change(base, base.commit, allow=allow, no_introduction=no_introduction)
     return judged, remarks, base
 
 
@@ -292,9 +278,8 @@ def _publish(
         failed = report.exit_code != 0
         create = mode == "always" or (failed if mode == "on-failure" else report.needs_attention)
         key = inputs.comment_key or report.key
-        url, warning = comment(
-            event, posting.api, posting.roots, key, report.comment, create=create
-        )
+        put = partial(comment, event, posting.api, posting.roots, key, report.comment)
+        url, warning = put(create=create)
     annotations = list(report.annotations)
     if inputs.report_only and report.exit_code != 0:
         text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"

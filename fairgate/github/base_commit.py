@@ -27,7 +27,6 @@ from fairgate.domain.errors import (
     BaselineError,
     FairGateError,
     PolicyError,
-    Problem,
     StoreError,
     UsageError,
 )
@@ -303,7 +302,9 @@ class BaseVersion:
     def __init__(self, base: BaseCommit, head: Runtime, scratch: Path) -> None:
         """Take the commit, how to read the head, and where a folder may be made."""
         self._base = base
-        self._head = head.root.resolve()
+        inner, root = PurePosixPath(base.prefix).parts, head.root.resolve()
+        self._repository = root.parents[len(inner) - 1] if inner else root
+        """The top of the checkout."""
         scratch.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"base-{base.commit[:12]}-", dir=scratch)).resolve()
         self._top = folder
@@ -357,7 +358,15 @@ class BaseVersion:
         try:
             yield
         except PolicyError as error:
-            raise PolicyError([self._known(each, policy) for each in error.problems]) from error
+            problems = [
+                replace(
+                    one,
+                    path=self._relative(one.path),
+                    message=self._in_base(one.message, is_there=policy not in ("", one.path)),
+                )
+                for one in error.problems
+            ]
+            raise PolicyError(problems) from error
         except FairGateError as error:
             read_there = bool(policy) and isinstance(error, BaselineError)
             error.args = tuple(
@@ -365,10 +374,6 @@ class BaseVersion:
                 for text in error.args
             )
             raise
-
-    def _known(self, problem: Problem, policy: str) -> Problem:
-        message = self._in_base(problem.message, is_there=policy not in ("", problem.path))
-        return replace(problem, path=self._relative(problem.path), message=message)
 
     def _in_base(self, text: str, *, is_there: bool) -> str:
         """Return a text that says so where it is about a file of the base."""
@@ -387,12 +392,6 @@ class BaseVersion:
             yield path, place
         for file in files_below(place, self._repository) if place.is_dir() else ():
             yield posixpath.normpath(f"{path}/{file.relative_to(place).as_posix()}"), file
-
-    @cached_property
-    def _repository(self) -> Path:
-        """Return the top of the checkout."""
-        inner = PurePosixPath(self._base.prefix).parts
-        return self._head.parents[len(inner) - 1] if inner else self._head
 
     @cached_property
     def _tracked(self) -> frozenset[str]:

@@ -113,7 +113,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     """Return the inputs. Raises UsageError that names everything wrong with them."""
     workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
     problems = [
-        f"{_shown(name)} is {quoted(options[name])}, expected {listed(known)}"
+        f"{name.replace('_', '-')} is {quoted(options[name])}, expected {listed(known)}"
         for name, known in _CHOICES.items()
         if options[name] not in known
     ]
@@ -124,7 +124,14 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
     if reports is not None and reports.is_relative_to(workspace):
         problems += _leads_elsewhere(reports, workspace, "report-dir")
-    problems += _stores_in(workspace, options["cache_dir"], environment)
+    # Answers, indexes, models and git's own settings: a change could bring them along.
+    stores = {"cache-dir": options["cache_dir"], **{k: environment.get(k, "") for k in _BELIEVED}}
+    problems += [
+        f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
+        "trusted there; expected a folder outside of it"
+        for name, value in stores.items()
+        if value and _lies_in(workspace, Path(value))
+    ]
     artifact = options["answers_artifact"]
     if artifact and not re.fullmatch(r"[\w.-]{1,100}", artifact, re.ASCII):
         problems.append(
@@ -207,20 +214,6 @@ def _unclear_policies(text: str) -> Iterator[str]:
         yield f"policy names {listed(twice, last='and')} twice"
 
 
-def _stores_in(workspace: Path, cache_dir: str, environment: Mapping[str, str]) -> list[str]:
-    """Return a problem for each folder inside the checkout whose content a run believes.
-
-    Answers, indexes, models and git's own settings: a change could bring them along.
-    """
-    named = {"cache-dir": cache_dir, **{name: environment.get(name, "") for name in _BELIEVED}}
-    return [
-        f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
-        "trusted there; expected a folder outside of it"
-        for name, value in named.items()
-        if value and _lies_in(workspace, Path(value))
-    ]
-
-
 def _lies_in(workspace: Path, path: Path) -> bool:
     """Return whether a path, or a part of the way to it, is inside a folder."""
     try:
@@ -290,10 +283,6 @@ def _leads_elsewhere(folder: Path, within: Path, option: str) -> Iterator[str]:
         yield f"{option} leads to {named}, which is a link; files are written through none"
 
 
-def _shown(name: str) -> str:
-    return name.replace("_", "-")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
     """A message at a line of a file of the repository, or at none."""
@@ -307,9 +296,11 @@ class Annotation:
     def __str__(self) -> str:
         """Return the workflow command."""
         place = {"file": self.file, "line": str(self.line)} if self.file else {}
-        properties = ",".join(
-            f"{name}={_property(value)}" for name, value in {**place, "title": self.title}.items()
+        named = {**place, "title": self.title}.items()
+        written = (
+            (name, _data(text).replace(":", "%3A").replace(",", "%2C")) for name, text in named
         )
+        properties = ",".join(f"{name}={text}" for name, text in written)
         return f"::{self.level} {properties}::{_data(self.message)}"
 
 
@@ -334,10 +325,6 @@ def _short(text: str) -> str:
 
 def _data(text: str) -> str:
     return _short(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def write_outputs(path: str, outputs: Mapping[str, str]) -> None:
@@ -365,6 +352,5 @@ def _append(path: str, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise StoreError.of_os_error(
-            error, path=path, option="the runner's own settings"
-        ) from error
+        told = "the runner's own settings"
+        raise StoreError.of_os_error(error, path=path, option=told) from error
