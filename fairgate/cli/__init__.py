@@ -39,8 +39,7 @@ _OF_THE_CORE = {
         answers=True,
     ),
     "plan": Command(
-        "fairgate.cli.gate:plan",
-        "Write one JSON line for each question that a run would ask.",
+        "fairgate.cli.gate:plan", "Write one JSON line for each question that a run would ask."
     ),
     "rescore": Command(
         "fairgate.cli.gate:rescore",

@@ -23,14 +23,7 @@ from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event
-from fairgate.github.sides import (
-    Checkout,
-    Side,
-    differences,
-    edited,
-    edited_references,
-    weakened,
-)
+from fairgate.github.sides import Checkout, Side, differences, edited, edited_references, weakened
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml, load_yaml

@@ -180,7 +180,7 @@ def comment(
     """
     if api is None:
         return "", "there is no comment: the step has no `github-token`"
-    marker = Marker(key=key, head=event.head_sha, run=event.run)
+    marker = Marker(key=key, head=event.head_sha, run=(event.run_id, event.run_attempt))
     sticky = StickyComment(
         api, repository=event.repository, number=event.number or 0, graphql=roots.graphql
     )

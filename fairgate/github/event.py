@@ -92,11 +92,6 @@ class Event:
         """Return whether the pull request's head lies in another repository."""
         return self.head_repository.lower() != self.repository.lower()
 
-    @property
-    def run(self) -> tuple[int, int]:
-        """Return the workflow run and its attempt, which order runs in time."""
-        return self.run_id, self.run_attempt
-
 
 def read_roots(environment: Mapping[str, str]) -> Roots:
     """Return the addresses that the runner names, else those of github.com."""

@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fairgate.domain.outcomes import (
-    IdentityFinding,
-    Measurement,
-    Outcome,
-    RuleResult,
-    TermFinding,
-)
+from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, RuleResult, TermFinding
 from fairgate.domain.units import Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
@@ -366,7 +360,18 @@ def affected_table(material: Material) -> Iterator[Block]:
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
         rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
-    cells = [_cells(material, measured) for _, measured, _ in rows]
+    cells = []
+    for _, one, _ in rows:
+        counted = BY_ID[one.metric].violations and one.violated is not None
+        before = material.beside.values.value(one.metric, one.suite, one.where)
+        cells.append(
+            {
+                "changed": f"{one.violated:,} of {one.decided:,}" if counted else figures.NONE,
+                "now": figures.value(one.value, one.metric),
+                "before": figures.value(before, one.metric),
+                SAME_DOCUMENTS: same_documents(material, one),
+            }
+        )
     order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
     heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
     yield Table(
@@ -383,17 +388,6 @@ def same_documents(material: Material, measured: Measurement) -> str:
     """Return the share of documents in common for whom a measurement is about."""
     metric = OVERLAP.id if measured.where else OVERLAP.neutral
     return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
-
-
-def _cells(material: Material, measured: Measurement) -> dict[str, str]:
-    metric, suite, where = measured.metric, measured.suite, measured.where
-    counted = BY_ID[metric].violations and measured.violated is not None
-    return {
-        "changed": f"{measured.violated:,} of {measured.decided:,}" if counted else figures.NONE,
-        "now": figures.value(measured.value, metric),
-        "before": figures.value(material.beside.values.value(metric, suite, where), metric),
-        SAME_DOCUMENTS: same_documents(material, measured),
-    }
 
 
 def terms(material: Material) -> Iterator[Section]:

@@ -36,14 +36,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
-from fairgate.reports.sections.affected import (
-    Subject,
-    affected,
-    failed_rules,
-    failed_terms,
-    subject,
-    subject_of,
-)
+from fairgate.reports.sections import affected
 from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
@@ -119,8 +112,14 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def _moved_most(material: Material) -> PairRow | None:
     """Return the pair that lost most documents, of those that a rule about them failed for."""
-    failed = [r for r in failed_rules(material.result) if subject_of(r) is Subject.DOCUMENTS]
-    named = ((rule.suite, term) for rule in failed for term, _ in failed_terms(material, rule))
+    failed = [
+        r
+        for r in affected.failed_rules(material.result)
+        if affected.subject_of(r) is affected.Subject.DOCUMENTS
+    ]
+    named = (
+        (rule.suite, term) for rule in failed for term, _ in affected.failed_terms(material, rule)
+    )
     who = {each: place for place, each in enumerate(dict.fromkeys(named))}
     lost = [
         (who.get((row.suite, row.term), len(who)), overlap, number, row)
@@ -167,12 +166,12 @@ def explain_command(material: Material) -> str:
 
 def _case_of_the_rule(material: Material) -> PairRow | None:
     """Return the clearest case of what the leading rule is about, of whom it affects most."""
-    about = subject(material)
-    if about is Subject.ANSWERS:
+    about = affected.subject(material)
+    if about is affected.Subject.ANSWERS:
         return next(iter(clearest_cases(material)), None)
-    places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
+    places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
     named = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
-    if about is Subject.REFUSALS:
+    if about is affected.Subject.REFUSALS:
         return next((row for row in named if row.answer.reason is Reason.UNREADABLE), None)
     moved = [row for row in named if (overlap := row.score("overlap")) is not None and overlap < 1]
     worst = places and moved and moved[0].term
@@ -197,7 +196,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
     known = material.clearest.get(material.beside.id)
     if known is not None:
         return known
-    places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
+    places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
 
     def clearness(row: PairRow) -> tuple[bool, int, bool, float]:
         margin = row.answer.margin

@@ -6,17 +6,10 @@ And how to run it again.
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from fairgate.domain.outcomes import (
-    Measurement,
-    Measurements,
-    Outcome,
-    RuleResult,
-    Slice,
-    slice_of,
-)
+from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
@@ -215,7 +208,7 @@ def evidence(material: Material) -> Iterator[Section]:
         title="Evidence and provenance",
         blocks=[
             KeyValues(rows=[*_decided(material), *_references(material)]),
-            KeyValues(rows=[*_suites(material), *_under_test(material), *_environment(material)]),
+            KeyValues(rows=[*_suites(material), *_under_test(material)]),
         ],
         worth=20,
     )
@@ -255,7 +248,9 @@ def _references(material: Material) -> Iterator[Fact]:
         words += _cases(overlap.new, "new") + _cases(overlap.removed, "removed")
         changes = [(rule.suite, rule.change) for rule in result.rules if rule.change]
         apart = len({(suite, key) for suite, change in changes for key in change.decided_once})
-        words += [f"; {not_compared(apart)}"] if apart else []
+        if apart:
+            once, are = figures.count(apart, "case"), "is" if apart == 1 else "are"
+            words.append(f"; {once} decided in only one of the runs {are} not compared")
         yield "baseline", words
     if path and result.anchor_overlap is None:
         yield "anchor", "none: budgets are not evaluated"
@@ -293,12 +288,6 @@ def _cases(keys: Sequence[str], word: str) -> Words:
     return [f", {len(keys):,} {word} (", *named, ", …)" if len(keys) > _NAMED else ")"]
 
 
-def not_compared(cases: int) -> str:
-    """Return `19 cases decided in only one of the runs are not compared`."""
-    verb = "is" if cases == 1 else "are"
-    return f"{figures.count(cases, 'case')} decided in only one of the runs {verb} not compared"
-
-
 def _suites(material: Material) -> Iterator[Fact]:
     result = material.result
     for suite in pair_suites(result):
@@ -324,7 +313,8 @@ def changed_parts(material: Material) -> list[str]:
 
 
 def _under_test(material: Material) -> Iterator[Fact]:
-    now = material.result.given.provenance.under_test
+    found = material.result.given.provenance
+    now = found.under_test
     then = material.baseline.provenance.under_test if material.baseline else None
     for part in dict.fromkeys((*now, *(then or ()))):
         shown = code(now[part]) if part in now else Span("nothing")
@@ -337,13 +327,10 @@ def _under_test(material: Material) -> Iterator[Fact]:
             since = [" (", Span("changed", tone=Tone.STRONG), ", was ", code(then[part]), ")"]
         yield name(part), [shown, *since]
 
-
-def _environment(material: Material) -> Iterator[Fact]:
-    found = material.result.given.provenance
     commit: Words = [", commit ", code(found.commit[:12])] if found.commit else []
     yield "FairGate", [code(found.fairgate), *commit]
-    for part, now in found.environment.items():
-        yield name(part), spans(code(now))
+    for part, where in found.environment.items():
+        yield name(part), spans(code(where))
 
 
 def breaks_a_limit(rule: RuleResult) -> bool:
@@ -395,22 +382,30 @@ def relations(material: Material) -> Iterator[Section]:
     for row in material.named_pairs:
         rows.setdefault((row.suite, row.relation), []).append(row)
     suites = pair_suites(material.result)
-    left_out: dict[tuple[str, str], Counter[str]] = {}
+    left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in material.result.given.plan.rejected:
         if one.suite in suites:
-            left_out.setdefault((one.suite, one.relation), Counter())[one.reason] += 1
+            left_out[one.suite, one.relation][one.reason] += 1
     found = list(dict.fromkeys((*rows, *left_out)))
     if not found:
         return
     several = len({suite for suite, _ in found}) > 1
     heads = ("pairs", "decided", "changed", "share", "left out")
+    shown = []
+    for suite, relation in found:
+        pairs, reasons = rows.get((suite, relation), ()), left_out[suite, relation]
+        claims = [row.claim for row in pairs if not isinstance(row.claim, Reason)]
+        changed = sum(claims)
+        share = f"{100 * changed / len(claims):.1f} %" if claims else figures.NONE
+        counts = [f"{many:,}" for many in (len(pairs), len(claims), changed)]
+        why = [f"{many:,} left out: {reason}" for reason, many in reasons.most_common(_REASONS)]
+        called = [code(relation), *([name(suite)] if several else [])]
+        numbers = map(figure, (*counts, share, f"{reasons.total():,}"))
+        shown.append(Row(cells=[*called, *numbers], note=joined(why, "; ")))
     table = Table(
         label="Table of relations",
         columns=columns("relation", *(["suite"] if several else []), numbers=heads),
-        rows=[
-            _relation(where, rows.get(where, ()), left_out.get(where, Counter()), several=several)
-            for where in found
-        ],
+        rows=shown,
         depth=Depth.FULL,
     )
     yield Section(
@@ -421,23 +416,4 @@ def relations(material: Material) -> Iterator[Section]:
         chapter=Chapter.RELATIONS,
         count=len(found),
         worth=15,
-    )
-
-
-def _relation(
-    where: tuple[str, str], rows: Sequence[PairRow], left_out: Counter[str], *, several: bool
-) -> Row:
-    suite, relation = where
-    claims = [row.claim for row in rows if not isinstance(row.claim, Reason)]
-    changed = sum(claims)
-    share = f"{100 * changed / len(claims):.1f} %" if claims else figures.NONE
-    numbers = (f"{n:,}" for n in (len(rows), len(claims), changed))
-    reasons = [f"{many:,} left out: {why}" for why, many in left_out.most_common(_REASONS)]
-    return Row(
-        cells=[
-            code(relation),
-            *([name(suite)] if several else []),
-            *map(figure, (*numbers, share, f"{left_out.total():,}")),
-        ],
-        note=joined(reasons, "; "),
     )
