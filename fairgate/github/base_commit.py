@@ -59,10 +59,9 @@ class Clone:
         """
         self._root = root.resolve()
         found = repository_of(root)
-        is_ours = found is not None and (
-            workspace is None or found.top.is_relative_to(workspace.resolve())
-        )
-        self._repository = found if is_ours else None
+        if found and workspace and not found.top.is_relative_to(workspace.resolve()):
+            found = None
+        self._repository = found
 
     @cached_property
     def prefix(self) -> str:
@@ -179,17 +178,14 @@ class BaseCommit:
             if self._tree.get(folder, ("", ""))[0] in _DETOUR_MODES:
                 raise _detour(folder, self.commit)
         mode, name = self._tree.get(path, ("", ""))
+        file = f"{quoted(path)} in commit {self.commit[:12]}"
         if mode not in _BLOB_MODES:
-            if mode or any(file.startswith(f"{path}/") for file in self._tree):
-                raise BaselineError(
-                    f"{quoted(path)} in commit {self.commit[:12]} is a link or a folder"
-                )
+            if mode or any(one.startswith(f"{path}/") for one in self._tree):
+                raise BaselineError(f"{file} is a link or a folder")
             return None
         content = self._blob(path, name)
         if len(content) > MAX_FILE_BYTES:
-            raise BaselineError(
-                f"{quoted(path)} in commit {self.commit[:12]} is larger than 256 MiB"
-            )
+            raise BaselineError(f"{file} is larger than 256 MiB")
         return content
 
     def below(self, path: str, hops: int = 8) -> Iterator[tuple[str, BaseFile]]:

@@ -99,14 +99,12 @@ def refuse_introduced_accesses(introduced: Policy) -> None:
     the network that the runner stands in, or start any program, whoever decides.
     """
     for access in accesses(introduced):
-        refused = (
-            "nothing is sent from this job to an address"
-            if access.verb == "asks"
-            else "nothing is started or imported in this job"
-        )
+        sent = "sent from this job to an address"
+        refused = sent if access.verb == "asks" else "started or imported in this job"
         raise UsageError(
-            f"this change introduces the policy, and it {_sentence(access)}: {refused} that no "
-            "merged policy names. Merge the policy first, or run it locally with `fairgate run`"
+            f"this change introduces the policy, and it {_sentence(access)}: nothing is {refused} "
+            "that no merged policy names. Merge the policy first, or run it locally with "
+            "`fairgate run`"
         )
 
 
@@ -151,8 +149,7 @@ class Judge(Generic[E]):
         Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
         a link: once merged, they would break every build.
         """
-        proposed = self._proposed()
-        raw = base.read(self._policy)
+        proposed, raw, named = self._proposed(), base.read(self._policy), quoted(self._policy)
         # A proposed file that no base commit could give.
         paths = [self._policy]
         if proposed is not None:
@@ -166,14 +163,12 @@ class Judge(Generic[E]):
         if raw is None:
             if no_introduction:
                 raise UsageError(
-                    f"the base commit has no policy {quoted(self._policy)}, so the change's own "
-                    f"rules would decide, and {no_introduction}"
+                    f"the base commit has no policy {named}, so the change's own rules would "
+                    f"decide, and {no_introduction}"
                 )
             return self._introduction(proposed, allow=allow)
         if proposed is None and allow:
-            raise UsageError(
-                f"this change removes the policy {quoted(self._policy)}; nothing to gate"
-            )
+            raise UsageError(f"this change removes the policy {named}; nothing to gate")
         refused = [] if proposed is None else self._refused(proposed, raw)
         allowed = proposed if allow and not refused else None
         try:
@@ -182,15 +177,13 @@ class Judge(Generic[E]):
             if allowed is None:
                 raise
             remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
-            return JudgedChange(
-                decides=self._evaluate(allowed), decided_by="proposed", remarks=[remark]
-            )
+            decides = self._evaluate(allowed)
+            return JudgedChange(decides=decides, decided_by="proposed", remarks=[remark])
         decided_by: DecidedBy = "proposed" if allowed else "base"
         by_base = f"Policy and baseline of the base commit `{commit[:12]}` decide."
         if proposed is not None and _is_same(before, proposed, data):
             # What reviewers see are the text and the line numbers of the change.
-            seen = replace(before.loaded, parsed=proposed.loaded.parsed)
-            shown = replace(before, loaded=seen)
+            shown = replace(before, loaded=replace(before.loaded, parsed=proposed.loaded.parsed))
             return JudgedChange(
                 decides=self._evaluate(allowed or shown),
                 decided_by=decided_by,
@@ -244,9 +237,8 @@ class Judge(Generic[E]):
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         then = proposed.references
         if allow or (then.baseline is None and then.anchor is None):
-            return JudgedChange(
-                decides=self._evaluate(proposed), decided_by="proposed", remarks=remarks
-            )
+            decides = self._evaluate(proposed)
+            return JudgedChange(decides=decides, decided_by="proposed", remarks=remarks)
         first = replace(proposed, references=replace(then, baseline=None, anchor=None))
         return JudgedChange(
             decides=self._evaluate(first),

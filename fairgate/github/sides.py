@@ -97,9 +97,8 @@ def _rules(
     for rule in (rule for rule in then if rule.suite in kept):
         slices[rule.position].append(rule)
         found = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
-        for one in min(
-            found, default=[(_GONE, "rule removed")], key=lambda many: sum(s for s, _ in many)
-        ):
+        gone = [(_GONE, "rule removed")]
+        for one in min(found, default=gone, key=lambda many: sum(size for size, _ in many)):
             weaker[rule.position, one].append(rule)
     for (position, (size, change)), rules in weaker.items():
         line = rules[0]

@@ -111,9 +111,8 @@ def _table(block: blocks.Table) -> Iterator[str]:
 
 
 def _cell(cell: blocks.Inline) -> str:
-    return "".join(
-        _span(span) for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED
-    ).strip()
+    shown = (span for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED)
+    return "".join(map(_span, shown)).strip()
 
 
 def _cut(row: blocks.Row, at: int, width: int) -> str:

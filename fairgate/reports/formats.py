@@ -116,9 +116,8 @@ def _rule(rule: RuleResult) -> dict[str, object]:
 def _change(change: Change | None) -> dict[str, object] | None:
     if change is None:
         return None
-    record = _record(
-        change, without=("lower", "upper", "decided_once"), names={"change": "worsening"}
-    )
+    left_out = ("lower", "upper", "decided_once")
+    record = _record(change, without=left_out, names={"change": "worsening"})
     return {**record, "interval": _plain((change.lower, change.upper))}
 
 
@@ -303,6 +302,5 @@ def chosen(names: str) -> list[Format]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     known = formats()
     named = {known[name].id for name in wanted}
-    return [
-        one for one in known if one.is_needed or (one.id in named if wanted else one.is_default)
-    ]
+    asked = [one.id in named if wanted else one.is_default for one in known]
+    return [one for one, is_asked in zip(known, asked, strict=True) if one.is_needed or is_asked]

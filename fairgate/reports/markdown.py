@@ -145,9 +145,8 @@ class MarkdownBlocks:
         ]
         for row, note in zip(rows, notes, strict=True):
             first, *rest = (self.line(cell) or " " for cell in row.cells)
-            lines.append(
-                [strong(first) if row.kind is blocks.RowKind.GROUP else first, *rest, note or " "]
-            )
+            first = strong(first) if row.kind is blocks.RowKind.GROUP else first
+            lines.append([first, *rest, note or " "])
         shown = (cells if any(notes) else cells[:-1] for cells in lines)
         return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
 

@@ -415,20 +415,18 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
     has_documents = now.value(OVERLAP.id, suite) is not None
     sources = _sources(material, suite)
 
-    def row(words: Inline, measured: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
-        where, is_neutral = measured.where, kind is RowKind.REFERENCE
+    def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
+        where, is_neutral = m.where, kind is RowKind.REFERENCE
         plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
-        shown = [f"{measured.violated or 0:,} of {measured.decided:,}", figures.value(plain, PLAIN)]
-        shown += [same_documents(material, measured)] if has_documents else []
+        shown = [f"{m.violated or 0:,} of {m.decided:,}", figures.value(plain, PLAIN)]
+        shown += [same_documents(material, m)] if has_documents else []
         return Range(
             name=words,
-            now=figures.figure(measured) if is_neutral else _ranged(material, measured, sources),
-            base=figures.figure(material.beside.values.get(measured.metric, suite, where)),
+            now=figures.figure(m) if is_neutral else _ranged(material, m, sources),
+            base=figures.figure(material.beside.values.get(m.metric, suite, where)),
             facts=[figure(one) for one in shown],
             kind=kind,
-            others=[
-                figures.figure(one.values.get(measured.metric, suite, where)) for one in others
-            ],
+            others=[figures.figure(one.values.get(m.metric, suite, where)) for one in others],
         )
 
     rows: list[Range] = []

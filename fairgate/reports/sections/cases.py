@@ -117,9 +117,7 @@ def _moved_most(material: Material) -> PairRow | None:
         for r in affected.failed_rules(material.result)
         if affected.subject_of(r) is affected.Subject.DOCUMENTS
     ]
-    named = (
-        (rule.suite, term) for rule in failed for term, _ in affected.failed_terms(material, rule)
-    )
+    named = ((r.suite, term) for r in failed for term, _ in affected.failed_terms(material, r))
     who = {each: place for place, each in enumerate(dict.fromkeys(named))}
     lost = [
         (who.get((row.suite, row.term), len(who)), overlap, number, row)
@@ -320,6 +318,7 @@ class _Data:
         """Take the rows."""
         self._material, self._rows = material, rows
         self._texts = Texts(material.options.redact)
+        self._text = self._texts.place
         self._sources: dict[Where, list[Json]] = {}
         self._places: dict[Where, int] = {}
         self._variants: dict[tuple[Json, ...], int] = {}
@@ -339,6 +338,7 @@ class _Data:
         """
         options = self._material.options
         rows = [self._row(tag, row) for tag, row in self._rows]
+        listed = [(row.suite, row.key) for _, row in self._rows]
         run = f"fairgate explain {shlex.quote(options.run_path)}"
         return {
             "explain": run if options.has_explain else "",
@@ -351,9 +351,7 @@ class _Data:
             "moves": [list(move) for move in self._moves],
             "rows": rows,
             "beside": {
-                name: "".join(
-                    str(_place(tags.get((row.suite, row.key), NOT_LISTED))) for _, row in self._rows
-                )
+                name: "".join(str(_place(tags.get(where, NOT_LISTED))) for where in listed)
                 for name, tags in others.items()
             },
         }
@@ -380,12 +378,12 @@ class _Data:
             self._places[where] = len(self._sources)
             documents = execution.documents if execution else None
             self._sources[where] = [
-                self._texts.place(row.source, _KEY),
+                self._text(row.source, _KEY),
                 self._texts.cut(self._material.case(*where).query),
                 self._answer(row.source_answer),
                 self._response(*where, row.source_answer),
                 len(documents or ()),
-                self._text(row.majority),
+                self._text(row.majority or ""),
                 self._controls[where],
             ]
         return self._places[where]
@@ -394,7 +392,7 @@ class _Data:
         """Return the place of what was done to the source: rest of the key, names, the edit."""
         own = row.key.startswith(row.source)
         variant = (
-            self._texts.place(row.key.removeprefix(row.source) if own else row.key, _KEY),
+            self._text(row.key.removeprefix(row.source) if own else row.key, _KEY),
             int(own),
             self._text(row.phrase),
             self._text(row.category),
@@ -418,9 +416,6 @@ class _Data:
         start, end = min(head, texts.most), min(len(source) - tail, texts.most)
         changed = follow_up[head : len(follow_up) - tail]
         return _units(source[:start]), _units(source[:end]), texts.cut(changed)
-
-    def _text(self, text: str | None) -> int:
-        return self._texts.place(text or "")
 
     def _answer(self, reading: Reading) -> int:
         if reading.value is not None:
@@ -454,7 +449,7 @@ class _Data:
 
     def _document(self, document: Document) -> int:
         text = self._texts.cut(document.text) if document.text else 0
-        place = (self._text(document.id), self._text(document.label), text)
+        place = (self._text(document.id or ""), self._text(document.label or ""), text)
         return self._documents.setdefault(place, len(self._documents))
 
 
