@@ -118,8 +118,17 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         if options[name] not in known
     ]
     root = _root(workspace, options["root"], problems)
-    policies = [_inside(root, name, "policy", problems) for name in policies_in(options["policy"])]
-    problems += _unclear_policies(options["policy"])
+    named = policies_in(options["policy"])
+    policies = [_inside(root, name, "policy", problems) for name in named]
+    problems += [] if named else ["policy is empty, expected the path of a policy file"]
+    problems += [
+        f"policy is {quoted(name)}, expected a path: a change could take its own policy out of a "
+        "pattern; name each policy on a line of its own"
+        for name in named
+        if set(name) & set("*?[")
+    ]
+    if twice := sorted({name for name in named if named.count(name) > 1}):
+        problems.append(f"policy names {listed(twice, last='and')} twice")
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
     if reports is not None and reports.is_relative_to(workspace):
@@ -196,22 +205,6 @@ def read_parts(
 def policies_in(text: str) -> list[str]:
     """Return the policies that the input names, each on a line of its own."""
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _unclear_policies(text: str) -> Iterator[str]:
-    """Yield what is wrong with the input besides where its paths lead."""
-    named = policies_in(text)
-    if not named:
-        yield "policy is empty, expected the path of a policy file"
-    for name in named:
-        if set(name) & set("*?["):
-            yield (
-                f"policy is {quoted(name)}, expected a path: a change could take its own policy "
-                "out of a pattern; name each policy on a line of its own"
-            )
-    twice = sorted({name for name in named if named.count(name) > 1})
-    if twice:
-        yield f"policy names {listed(twice, last='and')} twice"
 
 
 def _lies_in(workspace: Path, path: Path) -> bool:

@@ -132,26 +132,21 @@ def since_then(material: Material) -> Inline:
 
 def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
     """Return what is said first of the run beside something."""
-    shown = material.shown_beside(choice)
+    shown, usual = material.shown_beside(choice), material.beside.word
+    # What a reader who chose something else should know: the verdict is not about it.
+    decided = f": it was decided against the {usual}" if usual else ""
+    what = "headline, Who and Cases" if choice.run or choice.id == ALONE else "headline and Who"
+    unmarked = "" if choice.run else "; no case is marked as new or fixed"
+    with_it = [" alone"] if choice.id == ALONE else [" beside the ", *spans(choice.label)]
+    note = [f"The verdict stays{decided}. Its {what} show this run", *with_it, f"{unmarked}."]
     return ShownBeside(
         id=choice.id,
         label=choice.label,
-        note="" if choice is material.beside else _note(material, choice),
+        note=[] if choice is material.beside else note,
         lead=lead(shown),
         since=list(_paragraphs(since_then(shown))),
         affected=list(affected.affected_table(shown)),
     )
-
-
-def _note(material: Material, choice: Beside) -> Inline:
-    """Return what a reader who chose something else should know: the verdict is not about it."""
-    usual = material.beside.word
-    decided = f": it was decided against the {usual}" if usual else ""
-    what = "headline, Who and Cases" if choice.run or choice.id == ALONE else "headline and Who"
-    unmarked = "" if choice.run else "; no case is marked as new or fixed"
-    beside: Words = [" beside the ", *spans(choice.label)]
-    shown: Words = [" alone"] if choice.id == ALONE else beside
-    return [f"The verdict stays{decided}. Its {what} show this run", *shown, f"{unmarked}."]
 
 
 def _reasons(material: Material) -> Iterator[Block]:
