@@ -39,8 +39,7 @@ _OF_THE_CORE = {
         answers=True,
     ),
     "plan": Command(
-        "fairgate.cli.gate:plan",
-        "Write one JSON line for each question that a run would ask.",
+        "fairgate.cli.gate:plan", "Write one JSON line for each question that a run would ask."
     ),
     "rescore": Command(
         "fairgate.cli.gate:rescore",
@@ -163,26 +162,21 @@ def main(arguments: list[str] | None = None) -> int:
             if not ends:
                 gc.set_threshold(*thresholds)
         out.flush()
+        if not out.lost or code in (ExitCode.USAGE, ExitCode.EXECUTION, ExitCode.INTERRUPTED):
+            return code  # which has been said
         is_help = not {"-h", "--help"}.isdisjoint(arguments)
+        lost = f"the output cannot be written ({out.lost})"
         answers = {name for name, one in _commands().items() if one.answers}
-        return _with_losses(code, out.lost, is_answer=not (is_help or answers.isdisjoint(called)))
-
-
-def _with_losses(code: int, lost: str, *, is_answer: bool) -> int:
-    """Return the exit code of a command whose output was `lost`, if any was."""
-    if not lost or code in (ExitCode.USAGE, ExitCode.EXECUTION, ExitCode.INTERRUPTED):
-        return code  # which has been said
-    if not is_answer:
-        say(f"fairgate: error: the output cannot be written ({lost}); write it elsewhere")
-        return ExitCode.EXECUTION
-    say(f"fairgate: note: the output cannot be written ({lost}); the exit code, {code}, stands")
-    return code
+        if is_help or answers.isdisjoint(called):
+            say(f"fairgate: error: {lost}; write it elsewhere")
+            return ExitCode.EXECUTION
+        say(f"fairgate: note: {lost}; the exit code, {code}, stands")
+        return code
 
 
 def _main(arguments: list[str], called: list[str]) -> int:
     try:
-        _require_posix()
-        _require_files()
+        _require_machine()
         _require_text(arguments)
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False, obj=called)
     except click.exceptions.Exit as stop:
@@ -201,20 +195,17 @@ def _main(arguments: list[str], called: list[str]) -> int:
     return int(result) if isinstance(result, int) else ExitCode.PASS
 
 
-def _require_posix() -> None:
-    """Raise UsageError on Windows, where files are neither locked nor synced in the same way."""
+def _require_machine() -> None:
+    """Raise UsageError on Windows, where files are neither locked nor synced in the same way.
+
+    Allow as many open files as the machine lets; raise StoreError where these are too few.
+    Libraries and git do not say that it is files that they lack.
+    """
     if os.name == "nt":
         raise UsageError(
             "FairGate does not run on Windows itself; run it there in WSL, the Windows Subsystem "
             "for Linux, or on Linux"
         )
-
-
-def _require_files() -> None:
-    """Allow as many open files as the machine lets; raise StoreError where these are too few.
-
-    Libraries and git do not say that it is files that they lack.
-    """
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,9 +24,6 @@ from fairgate.terminal.options import (
     runtime_options,
 )
 from fairgate.terminal.output import progress_for, report_run
-
-if TYPE_CHECKING:
-    from fairgate.domain.ports import Runtime
 
 
 @click.command(short_help="Run a policy's gate.")
@@ -59,9 +55,14 @@ def run(policy: Path, **options: Any) -> int:
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     profile = Profile(progress_for(quiet=options["quiet"]))
-    limit = options["limit"]
+    limit, named = options["limit"], options["baseline"]
     with profile.part("read policy and plan"):
-        loaded, named = _loaded(policy, runtime, limit, options["baseline"])
+        if limit is not None and named not in (None, NO_BASELINE):
+            told = "--limit asks a part of the suite, which no baseline fits; leave one out"
+            raise UsageError(told)
+        loaded = load_policy(policy, runtime)
+        if limit is not None:
+            loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
     folder = output_folder(options["out"], runtime, loaded)
     composition = Composition(loaded, runtime, profile)
     with composition.until_it_ends():
@@ -73,17 +74,6 @@ def run(policy: Path, **options: Any) -> int:
     if options["profile"]:
         profile.say(composition.reported[0])
     return code
-
-
-def _loaded(
-    policy: Path, runtime: Runtime, limit: int | None, named: str | None
-) -> tuple[LoadedPolicy, str | None]:
-    """Return the policy, cut to `limit`, with the baseline that fits what is left of it."""
-    if limit is None:
-        return load_policy(policy, runtime), named
-    if named not in (None, NO_BASELINE):
-        raise UsageError("--limit asks a part of the suite, which no baseline fits; leave one out")
-    return narrowed(load_policy(policy, runtime), limit, runtime), NO_BASELINE
 
 
 @click.command(short_help="Judge an earlier run's answers again.")
@@ -154,7 +144,15 @@ def _checked(loaded: LoadedPolicy) -> str:
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"
             )
-    lines += _not_asked(loaded)
+    refused = [item for item in plan.rejected if item.kind == "invalid"]
+    lines += [f"  {len(refused)} follow-ups rejected by the linter:"] if refused else []
+    lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]
+    pairs = {name for name, suite in loaded.suites.items() if suite.crossing is not None}
+    skipped = [one for one in plan.rejected if one.suite in pairs and one.kind != "invalid"]
+    what = "sources or follow-ups that a relation does not apply to"
+    lines += [f"  {len(skipped)} {what}:"] if skipped else []
+    reasons = Counter(item.reason for item in skipped).most_common(5)
+    lines += [f"    {count} times: {harmless(reason)}" for reason, count in reasons]
     tests = sum(rule.gate.regression is not None for rule in rules)
     lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
     budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
@@ -165,27 +163,12 @@ def _checked(loaded: LoadedPolicy) -> str:
     return "\n".join(lines)
 
 
-def _not_asked(loaded: LoadedPolicy) -> Iterator[str]:
-    """Yield which follow-ups and sources are left out of the plan, and why."""
-    refused = [item for item in loaded.plan.rejected if item.kind == "invalid"]
-    if refused:
-        yield f"  {len(refused)} follow-ups rejected by the linter:"
-        yield from (f"    {item.key}: {item.reason}" for item in refused[:10])
-    pairs = {name for name, suite in loaded.suites.items() if suite.crossing is not None}
-    skipped = [i for i in loaded.plan.rejected if i.suite in pairs and i.kind != "invalid"]
-    if skipped:
-        yield f"  {len(skipped)} sources or follow-ups that a relation does not apply to:"
-        for reason, count in Counter(item.reason for item in skipped).most_common(5):
-            yield f"    {count} times: {harmless(reason)}"
-
-
 @click.command(short_help="Write the questions of a run.")
 @click.argument("policy", type=EXISTING_FILE)
 @click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    "--output", type=click.Path(dir_okay=False, path_type=Path),
     help="JSONL file (default: stdout).",
-)
+)  # fmt: skip
 @click.option(
     "--after", type=EXISTING_FOLDER, metavar="RUN",
     help="Write what attribution asks after this finished run (keys with @documents=).",

@@ -56,6 +56,7 @@ class Posting:
     event: Event
     roots: Roots
     api: GitHubApi | None
+    environment: Mapping[str, str]
 
 
 @click.group(short_help="The gate inside GitHub Actions.")
@@ -78,9 +79,8 @@ def comment(artifact: str, comment_key: str, github_token: str) -> int:
     from fairgate.github.comments import comment_foreign_report
     from fairgate.github.event import github_api, read_event, read_roots
 
-    environment = dict(os.environ)
-    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
-    with accounted(environment):
+    with accounted() as account:
+        environment = account.environment
         roots = read_roots(environment)
         api = github_api(roots, github_token)
         if api is None:
@@ -123,12 +123,10 @@ def run(shard: str, **options: str) -> int:
     summary and annotations, and keeps one comment on the pull request up to date. With --shard it
     asks a part of the questions and decides nothing.
     """
-    environment = dict(os.environ)
-    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
-    with accounted(environment) as account:
+    with accounted() as account:
         if not shard:  # a part that fails is missing for the step that decides, which comments
             account.options = options
-        inputs = read_inputs(options, environment)
+        inputs = read_inputs(options, account.environment)
         account.place = place_of(inputs)
         os.chdir(inputs.root)
         if shard and inputs.answers:
@@ -137,16 +135,11 @@ def run(shard: str, **options: str) -> int:
                 "leave one of them out of the step's `with:`"
             )
         if shard:
-            return int(step("shard")(inputs, shard, environment))
+            return int(step("shard")(inputs, shard, account.environment))
         from fairgate.github.change import evaluated
 
-        progress = progress_for(quiet=False)
-        return gate_change(
-            inputs,
-            subject_of(inputs, environment),
-            environment,
-            lambda side: evaluated(side, progress),
-        )
+        evaluate = partial(evaluated, progress=progress_for(quiet=False))
+        return gate_change(inputs, subject_of(inputs, account.environment), evaluate)
 
 
 def subject_of(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
@@ -163,7 +156,8 @@ def _posting(environment: Mapping[str, str], token: str, number: int | None) -> 
 
     roots = read_roots(environment)
     api = github_api(roots, token)
-    return Posting(event=resolved(read_event(environment, number), api), roots=roots, api=api)
+    event = resolved(read_event(environment, number), api)
+    return Posting(event=event, roots=roots, api=api, environment=environment)
 
 
 def place_of(inputs: Inputs) -> str:
@@ -180,52 +174,56 @@ def place_of(inputs: Inputs) -> str:
 def gate_change(
     inputs: Inputs,
     subject: Posting,
-    environment: Mapping[str, str],
     evaluate: Callable[[Side], Evaluation],
     finish: Callable[[], None] = lambda: None,
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.github.report import SeveralReports, report_change
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import formats
+    from fairgate.reports.present import local_view
 
     explains = step("blame") if inputs.blame else None
     place = place_of(inputs)
-    answers = _answers(inputs, subject, environment)
+    answers = _answers(inputs, subject)
     several = len(inputs.policies) > 1
     reports = []
     for policy in inputs.policies:
         progress = progress_for(quiet=False)
         explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
-        judged, remarks, base = judge_policy(inputs, policy, subject, environment, evaluate)
+        judged, remarks, base = judge_policy(inputs, policy, subject, evaluate)
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
         name = judged.decides.run.given.policy.name
-        folder = inputs.report_dir or inputs.scratch / "reports" / name
-        if several and inputs.report_dir:
-            folder = inputs.report_dir / name
+        folder = inputs.report_dir or inputs.scratch / "reports"
+        if several or not inputs.report_dir:
+            folder /= name
         written_folder(folder, inputs)
-        reports.append(
-            report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
-        )
+        told = report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
+        reports.append(told)
         if explained is not None:
             explained.write(folder)
-        _say(judged, folder, report_only=inputs.report_only)
+        decides = judged.decides
+        for notice in decides.notices:
+            click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+        shown = {"report_only": inputs.report_only}
+        view = local_view(decides.run, decides.side.loaded, folder, formats(), **shown)
+        click.echo(render_console(view))
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
     finish()
-    write_outputs(environment.get("GITHUB_OUTPUT", ""), answers())
-    _publish(report, inputs, subject, environment)
+    write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
+    _publish(report, inputs, subject)
     code = report.exit_code
     return ExitCode.PASS if inputs.report_only and code in VERDICTS else code
 
 
-def _answers(
-    inputs: Inputs, subject: Posting, environment: Mapping[str, str]
-) -> Callable[[], dict[str, str]]:
+def _answers(inputs: Inputs, subject: Posting) -> Callable[[], dict[str, str]]:
     """Fetch the base branch's stored answers; return what says, at the end, what came of it."""
     if not inputs.answers:
         return dict
     from fairgate.github.api import fetch_answers, keep_answers
 
-    cache, ref = inputs.runtime.cache, environment.get("GITHUB_REF", "")
+    cache, ref = inputs.runtime.cache, subject.environment.get("GITHUB_REF", "")
     commit, notice = fetch_answers(subject.event, subject.api, inputs.answers, cache, ref)
     if notice:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
@@ -236,25 +234,8 @@ def _answers(
     }
 
 
-def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
-    from fairgate.reports.console import render_console
-    from fairgate.reports.formats import formats
-    from fairgate.reports.present import local_view
-
-    decides = judged.decides
-    for notice in decides.notices:
-        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    loaded = decides.side.loaded
-    view = local_view(decides.run, loaded, folder, formats(), report_only=report_only)
-    click.echo(render_console(view))
-
-
 def judge_policy(
-    inputs: Inputs,
-    policy: str,
-    subject: Posting,
-    environment: Mapping[str, str],
-    evaluate: Callable[[Side], E],
+    inputs: Inputs, policy: str, subject: Posting, evaluate: Callable[[Side], E]
 ) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
     """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
     from fairgate.github.change import Judge, objection_to_allow
@@ -265,24 +246,15 @@ def judge_policy(
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
         return judge.checkout(), [], None
-    remarks = []
-    allow = inputs.allows_change
-    if allow:
-        objection = objection_to_allow(event, base, environment)
-        allow = not objection
-        remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
-    judged = judge.change(
-        base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
-    )
+    allow, remarks = inputs.allows_change, []
+    if allow and (objection := objection_to_allow(event, base, subject.environment)):
+        allow, remarks = False, [f"`baseline-change: allow` does not count: {objection}"]
+    no_introduction = objection_to_introduce(event)
+    judged = judge.change(base, base.commit, allow=allow, no_introduction=no_introduction)
     return judged, remarks, base
 
 
-def _publish(
-    report: ChangeReport | SeveralReports,
-    inputs: Inputs,
-    posting: Posting,
-    environment: Mapping[str, str],
-) -> None:
+def _publish(report: ChangeReport | SeveralReports, inputs: Inputs, posting: Posting) -> None:
     """Report to runner and pull request; that GitHub refuses a comment is a warning."""
     from fairgate.github.comments import comment, no_comment
 
@@ -292,9 +264,8 @@ def _publish(
         failed = report.exit_code != 0
         create = mode == "always" or (failed if mode == "on-failure" else report.needs_attention)
         key = inputs.comment_key or report.key
-        url, warning = comment(
-            event, posting.api, posting.roots, key, report.comment, create=create
-        )
+        put = partial(comment, event, posting.api, posting.roots, key, report.comment)
+        url, warning = put(create=create)
     annotations = list(report.annotations)
     if inputs.report_only and report.exit_code != 0:
         text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"
@@ -303,6 +274,7 @@ def _publish(
         annotations.append(_no_comment(warning))
     for line in annotation_lines(annotations):
         click.echo(line)
+    environment = posting.environment
     outputs = {**report.outputs, "comment-url": url}
     write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
     summary = report.summary([warning] if warning else [])
@@ -317,6 +289,8 @@ def _no_comment(warning: str) -> Annotation:
 class Account:
     """What is known of a run when it ends without a verdict."""
 
+    environment: Mapping[str, str]
+
     place: str = ""
     """Where paths start at, in the repository: `services/shop/`."""
     options: Mapping[str, str] | None = None
@@ -324,9 +298,13 @@ class Account:
 
 
 @contextlib.contextmanager
-def accounted(environment: Mapping[str, str]) -> Iterator[Account]:
-    """Give a run that ends without a verdict outputs, annotations and a summary all the same."""
-    account = Account()
+def accounted() -> Iterator[Account]:
+    """Give a run that ends without a verdict outputs, annotations and a summary all the same.
+
+    The token leaves the environment: no process that we start needs it.
+    """
+    account = Account(dict(os.environ))
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
     try:
         yield account
     except BaseException as error:
@@ -338,19 +316,18 @@ def accounted(environment: Mapping[str, str]) -> Iterator[Account]:
         elif isinstance(error, click.ClickException):
             code = ExitCode.USAGE
         with contextlib.suppress(FairGateError):
-            _report_error(error, code, account, environment)
+            _report_error(error, code, account)
         raise
 
 
-def _report_error(
-    error: BaseException, code: ExitCode, account: Account, environment: Mapping[str, str]
-) -> None:
+def _report_error(error: BaseException, code: ExitCode, account: Account) -> None:
     from fairgate.reports.escaping import markdown_block
+
+    environment, place = account.environment, account.place
 
     known = isinstance(error, FairGateError | click.ClickException)
     text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
     problems = error.problems if isinstance(error, PolicyError) else [Problem("", 0, 0, text)]
-    place = account.place
     # The runner itself shortens an absolute path; a relative one is taken from the repository.
     annotations = [
         Annotation(
@@ -372,18 +349,16 @@ def _report_error(
     if account.options is not None and code is not ExitCode.INTERRUPTED:
         # Last, for it may take long: everything else is reported by then.
         first = problems[0]
-        _comment_error(str(first) if first.path else first.message, code, account, environment)
+        _comment_error(str(first) if first.path else first.message, code, account)
 
 
-def _comment_error(
-    problem: str, code: ExitCode, account: Account, environment: Mapping[str, str]
-) -> None:
+def _comment_error(problem: str, code: ExitCode, account: Account) -> None:
     """Keep an earlier verdict from standing on the pull request as if it were this run's."""
     from fairgate.github.comments import comment, no_comment
     from fairgate.github.event import github_api, read_roots
     from fairgate.github.report import no_verdict_comment, several_key
 
-    options = account.options or {}
+    environment, options = account.environment, account.options or {}
     token, number = options["github_token"], options["pr_number"]
     if github_api(read_roots(environment), token) is None:
         return

@@ -33,6 +33,7 @@ from fairgate.io.http_messages import (
     retry_after,
     whole_seconds,
 )
+from fairgate.systems.result_store import SqliteResultStore
 
 if TYPE_CHECKING:
     from fairgate.github.event import Event
@@ -86,9 +87,9 @@ class GitHubApi:
         """Return the JSON answer."""
         return _parsed(self._ask("GET", self._url(path, query)).body)
 
-    def get_raw(self, path: str, **query: str | int) -> bytes:
+    def get_raw(self, path: str) -> bytes:
         """Return a file's bytes."""
-        return self._ask("GET", self._url(path, query), accept=RAW).body
+        return self._ask("GET", self._url(path, {}), accept=RAW).body
 
     def download(self, path: str, limit: int) -> bytes:
         """Return the file that an address redirects to, which is asked without the token."""
@@ -220,17 +221,15 @@ def artifact_member(
     Nothing is unpacked: the one member is read in memory, up to its limit, whatever it claims.
     Raises ApiError, and DataError where the run has no such artifact of that commit.
     """
-    matching = [
-        item
-        for item in _artifacts(api, f"/repos/{repository}/actions/runs/{run}", artifact)
-        if isinstance(item.get("id"), int) and not item.get("expired")
-    ]
-    if not matching:
+    listed = _artifacts(api, f"/repos/{repository}/actions/runs/{run}", artifact)
+    known = (one for one in listed if isinstance(one.get("id"), int) and not one.get("expired"))
+    # A repeated run leaves several.
+    newest = max(known, key=lambda item: int(item["id"]), default=None)
+    if newest is None:
         raise DataError(
             f"run {run} has no artifact {quoted(artifact)}; upload the gate's `report-json` under "
             "that name, or name the artifact in the step's `with:`"
         )
-    newest = max(matching, key=lambda item: int(item["id"]))  # a repeated run leaves several
     commit = value_at(newest, "workflow_run", "head_sha")
     if commit not in (None, head):  # older servers do not say it
         raise DataError(
@@ -306,11 +305,12 @@ def base_run_file(
     even if that branch was merged later: what its workflow did at that commit nobody reviewed.
     """
     failed: ApiError | DataError | None = None
-    known = [
-        (number, value_at(item, "workflow_run"))
-        for item in _artifacts(api, f"/repos/{repository}/actions", artifact)
-        if _is_own(item) and (number := natural(item.get("id"))) is not None
-    ]
+    known = []
+    for item in _artifacts(api, f"/repos/{repository}/actions", artifact):
+        left_by, number = value_at(item, "workflow_run"), natural(item.get("id"))
+        here, there = (natural(value_at(left_by, f"{of}repository_id")) for of in ("", "head_"))
+        if number is not None and item.get("expired") is False and here and here == there:
+            known.append((number, left_by))
     for number, left_by in sorted(known, key=lambda one: -one[0])[:_LOOKED_AT]:
         run, head = natural(value_at(left_by, "id")), commit_of(value_at(left_by, "head_sha"))
         if run is None or not head or not _is_push(api, repository, branch, run, head):
@@ -337,14 +337,6 @@ def _artifacts(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
     ]
 
 
-def _is_own(item: dict[str, Any]) -> bool:
-    here, there = (
-        natural(value_at(item, "workflow_run", name))
-        for name in ("repository_id", "head_repository_id")
-    )
-    return item.get("expired") is False and here is not None and here == there
-
-
 def _is_push(api: GitHubApi, repository: str, branch: str, run: int, head: str) -> bool:
     """Return whether GitHub says that a push of this commit to the branch started the run."""
     found = api.get(f"/repos/{repository}/actions/runs/{run}")
@@ -366,8 +358,6 @@ def fetch_answers(
     here costs time, never a verdict: every question is asked. `ref` is what GitHub started the run
     on, which counts for runs of the default branch itself.
     """
-    from fairgate.systems.result_store import SqliteResultStore
-
     base = event.base_sha or (event.sha if _is_default_branch(event, ref) else "")
     if api is None or not base:
         missing = "the step has no token" if api is None else "the event has no base commit"
@@ -399,8 +389,6 @@ def keep_answers(event: Event, cache: Path, folder: Path, ref: str) -> str:
     """
     if event.name != "push" or not _is_default_branch(event, ref) or not (cache / STORE).is_file():
         return ""
-    from fairgate.systems.result_store import SqliteResultStore
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(SqliteResultStore(cache / STORE)) as store:

@@ -27,7 +27,6 @@ from fairgate.domain.errors import (
     BaselineError,
     FairGateError,
     PolicyError,
-    Problem,
     StoreError,
     UsageError,
 )
@@ -60,10 +59,9 @@ class Clone:
         """
         self._root = root.resolve()
         found = repository_of(root)
-        is_ours = found is not None and (
-            workspace is None or found.top.is_relative_to(workspace.resolve())
-        )
-        self._repository = found if is_ours else None
+        if found and workspace and not found.top.is_relative_to(workspace.resolve()):
+            found = None
+        self._repository = found
 
     @cached_property
     def prefix(self) -> str:
@@ -180,17 +178,14 @@ class BaseCommit:
             if self._tree.get(folder, ("", ""))[0] in _DETOUR_MODES:
                 raise _detour(folder, self.commit)
         mode, name = self._tree.get(path, ("", ""))
+        file = f"{quoted(path)} in commit {self.commit[:12]}"
         if mode not in _BLOB_MODES:
-            if mode or any(file.startswith(f"{path}/") for file in self._tree):
-                raise BaselineError(
-                    f"{quoted(path)} in commit {self.commit[:12]} is a link or a folder"
-                )
+            if mode or any(one.startswith(f"{path}/") for one in self._tree):
+                raise BaselineError(f"{file} is a link or a folder")
             return None
         content = self._blob(path, name)
         if len(content) > MAX_FILE_BYTES:
-            raise BaselineError(
-                f"{quoted(path)} in commit {self.commit[:12]} is larger than 256 MiB"
-            )
+            raise BaselineError(f"{file} is larger than 256 MiB")
         return content
 
     def below(self, path: str, hops: int = 8) -> Iterator[tuple[str, BaseFile]]:
@@ -303,7 +298,9 @@ class BaseVersion:
     def __init__(self, base: BaseCommit, head: Runtime, scratch: Path) -> None:
         """Take the commit, how to read the head, and where a folder may be made."""
         self._base = base
-        self._head = head.root.resolve()
+        inner, root = PurePosixPath(base.prefix).parts, head.root.resolve()
+        self._repository = root.parents[len(inner) - 1] if inner else root
+        """The top of the checkout."""
         scratch.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"base-{base.commit[:12]}-", dir=scratch)).resolve()
         self._top = folder
@@ -357,7 +354,15 @@ class BaseVersion:
         try:
             yield
         except PolicyError as error:
-            raise PolicyError([self._known(each, policy) for each in error.problems]) from error
+            problems = [
+                replace(
+                    one,
+                    path=self._relative(one.path),
+                    message=self._in_base(one.message, is_there=policy not in ("", one.path)),
+                )
+                for one in error.problems
+            ]
+            raise PolicyError(problems) from error
         except FairGateError as error:
             read_there = bool(policy) and isinstance(error, BaselineError)
             error.args = tuple(
@@ -365,10 +370,6 @@ class BaseVersion:
                 for text in error.args
             )
             raise
-
-    def _known(self, problem: Problem, policy: str) -> Problem:
-        message = self._in_base(problem.message, is_there=policy not in ("", problem.path))
-        return replace(problem, path=self._relative(problem.path), message=message)
 
     def _in_base(self, text: str, *, is_there: bool) -> str:
         """Return a text that says so where it is about a file of the base."""
@@ -387,12 +388,6 @@ class BaseVersion:
             yield path, place
         for file in files_below(place, self._repository) if place.is_dir() else ():
             yield posixpath.normpath(f"{path}/{file.relative_to(place).as_posix()}"), file
-
-    @cached_property
-    def _repository(self) -> Path:
-        """Return the top of the checkout."""
-        inner = PurePosixPath(self._base.prefix).parts
-        return self._head.parents[len(inner) - 1] if inner else self._head
 
     @cached_property
     def _tracked(self) -> frozenset[str]:

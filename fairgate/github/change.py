@@ -20,18 +20,10 @@ from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateRun
-from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
+from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
-from fairgate.github.event import Event
-from fairgate.github.sides import (
-    Checkout,
-    Files,
-    Side,
-    differences,
-    edited,
-    edited_references,
-    weakened,
-)
+from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event
+from fairgate.github.sides import Checkout, Side, differences, edited, edited_references, weakened
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
@@ -107,14 +99,12 @@ def refuse_introduced_accesses(introduced: Policy) -> None:
     the network that the runner stands in, or start any program, whoever decides.
     """
     for access in accesses(introduced):
-        refused = (
-            "nothing is sent from this job to an address"
-            if access.verb == "asks"
-            else "nothing is started or imported in this job"
-        )
+        sent = "sent from this job to an address"
+        refused = sent if access.verb == "asks" else "started or imported in this job"
         raise UsageError(
-            f"this change introduces the policy, and it {_sentence(access)}: {refused} that no "
-            "merged policy names. Merge the policy first, or run it locally with `fairgate run`"
+            f"this change introduces the policy, and it {_sentence(access)}: nothing is {refused} "
+            "that no merged policy names. Merge the policy first, or run it locally with "
+            "`fairgate run`"
         )
 
 
@@ -145,7 +135,7 @@ class Judge(Generic[E]):
 
     def checkout(self) -> JudgedChange[E]:
         """Judge by the files that are checked out (a push, a schedule)."""
-        side = self._side(self._checkout)
+        side = self._proposed()
         if side is None:
             raise UsageError(f"there is no policy {quoted(self._policy)}; name an existing file")
         return JudgedChange(decides=self._evaluate(side), decided_by="checkout")
@@ -159,20 +149,26 @@ class Judge(Generic[E]):
         Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
         a link: once merged, they would break every build.
         """
-        proposed = self._side(self._checkout)
-        raw = base.read(self._policy)
-        self._refuse_links(proposed)
+        proposed, raw, named = self._proposed(), base.read(self._policy), quoted(self._policy)
+        # A proposed file that no base commit could give.
+        paths = [self._policy]
+        if proposed is not None:
+            paths += [proposed.references.baseline_path, proposed.references.anchor_path]
+        for path in paths:
+            if link := self._checkout.link_to(path):
+                raise BaselineError(
+                    f"{quoted(link)} is a link in this change, so the policy and baseline behind "
+                    "it could not decide once it is merged; make it a file or folder of its own"
+                )
         if raw is None:
             if no_introduction:
                 raise UsageError(
-                    f"the base commit has no policy {quoted(self._policy)}, so the change's own "
-                    f"rules would decide, and {no_introduction}"
+                    f"the base commit has no policy {named}, so the change's own rules would "
+                    f"decide, and {no_introduction}"
                 )
             return self._introduction(proposed, allow=allow)
         if proposed is None and allow:
-            raise UsageError(
-                f"this change removes the policy {quoted(self._policy)}; nothing to gate"
-            )
+            raise UsageError(f"this change removes the policy {named}; nothing to gate")
         refused = [] if proposed is None else self._refused(proposed, raw)
         allowed = proposed if allow and not refused else None
         try:
@@ -181,15 +177,13 @@ class Judge(Generic[E]):
             if allowed is None:
                 raise
             remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
-            return JudgedChange(
-                decides=self._evaluate(allowed), decided_by="proposed", remarks=[remark]
-            )
+            decides = self._evaluate(allowed)
+            return JudgedChange(decides=decides, decided_by="proposed", remarks=[remark])
         decided_by: DecidedBy = "proposed" if allowed else "base"
         by_base = f"Policy and baseline of the base commit `{commit[:12]}` decide."
         if proposed is not None and _is_same(before, proposed, data):
             # What reviewers see are the text and the line numbers of the change.
-            seen = replace(before.loaded, parsed=proposed.loaded.parsed)
-            shown = replace(before, loaded=seen)
+            shown = replace(before, loaded=replace(before.loaded, parsed=proposed.loaded.parsed))
             return JudgedChange(
                 decides=self._evaluate(allowed or shown),
                 decided_by=decided_by,
@@ -197,7 +191,13 @@ class Judge(Generic[E]):
                 remarks=[] if allowed else [by_base],
             )
         decides = self._evaluate(allowed or before)
-        other, spent = self._compared(before if allowed else None if refused else proposed)
+        compared = before if allowed else None if refused else proposed
+        other, spent = None, []
+        try:
+            other = None if compared is None else self._evaluate(compared)
+        except BudgetError as error:
+            why = harmless(str(error))
+            spent = [f"The side that does not decide was not judged: {why}"]
         by_change = "`baseline-change: allow` lets this change's own policy and baseline decide."
         return JudgedChange(
             decides=decides,
@@ -211,31 +211,9 @@ class Judge(Generic[E]):
             remarks=[by_change if allowed else by_base, *refused, *spent],
         )
 
-    def _refuse_links(self, proposed: Side | None) -> None:
-        """Raise BaselineError where a proposed file is one that no base commit could give."""
-        found = [self._policy]
-        if proposed is not None:
-            found += [proposed.references.baseline_path, proposed.references.anchor_path]
-        for path in found:
-            if link := self._checkout.link_to(path):
-                raise BaselineError(
-                    f"{quoted(link)} is a link in this change, so the policy and baseline behind "
-                    "it could not decide once it is merged; make it a file or folder of its own"
-                )
-
     def _evaluate(self, side: Side) -> E:
         with contextlib.nullcontext() if self._base is None else self._base.reported():
             return self._asks(side)
-
-    def _compared(self, side: Side | None) -> tuple[E | None, list[str]]:
-        """Evaluate the side that does not decide, as far as the budget of the other one lasts."""
-        if side is None:
-            return None, []
-        try:
-            return self._evaluate(side), []
-        except BudgetError as error:
-            why = harmless(str(error))
-            return None, [f"The side that does not decide was not judged: {why}"]
 
     def _refused(self, proposed: Side, raw: bytes) -> list[str]:
         """Return why the proposed policy is not run, whoever decides; empty where it may be."""
@@ -259,9 +237,8 @@ class Judge(Generic[E]):
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         then = proposed.references
         if allow or (then.baseline is None and then.anchor is None):
-            return JudgedChange(
-                decides=self._evaluate(proposed), decided_by="proposed", remarks=remarks
-            )
+            decides = self._evaluate(proposed)
+            return JudgedChange(decides=decides, decided_by="proposed", remarks=remarks)
         first = replace(proposed, references=replace(then, baseline=None, anchor=None))
         return JudgedChange(
             decides=self._evaluate(first),
@@ -290,27 +267,26 @@ class Judge(Generic[E]):
                 "of the base branch `baseline-change: allow`"
             ) from error
 
-    def _side(self, files: Files) -> Side | None:
-        raw = files.read(self._policy)
-        return None if raw is None else self._loaded(raw, files, self._runtime)
+    def _proposed(self) -> Side | None:
+        raw = self._checkout.read(self._policy)
+        return None if raw is None else self._loaded(raw, self._checkout, self._runtime)
 
-    def _loaded(self, raw: bytes, files: Files, runtime: Runtime) -> Side:
+    def _loaded(self, raw: bytes, files: BaseCommit | Checkout, runtime: Runtime) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
         loaded = load_policy_text(text, self._policy, runtime)
-        baseline, path = self._kept(loaded, files, Reference.BASELINE)
-        references = References(baseline=baseline, baseline_path=path)
-        if loaded.policy.has_budget:
-            anchor, path = self._kept(loaded, files, Reference.ANCHOR)
-            references = replace(references, anchor=anchor, anchor_path=path)
-        return Side(loaded=loaded, references=references, runtime=runtime)
-
-    def _kept(
-        self, loaded: LoadedPolicy, files: Files, reference: Reference
-    ) -> tuple[Baseline | None, str]:
         name = loaded.policy.name
-        path = path_in_repository(self._policy, name, reference)
-        raw = files.read(path)
-        return (None if raw is None else decoded_baseline(raw, path, name, reference)), path
+
+        def kept(reference: Reference) -> tuple[Baseline | None, str]:
+            path = path_in_repository(self._policy, name, reference)
+            found = files.read(path)
+            return (None if found is None else decoded_baseline(found, path, name, reference)), path
+
+        baseline, path = kept(Reference.BASELINE)
+        anchor, anchor_path = kept(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
+        references = References(
+            baseline=baseline, baseline_path=path, anchor=anchor, anchor_path=anchor_path
+        )
+        return Side(loaded=loaded, references=references, runtime=runtime)
 
 
 def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
@@ -349,7 +325,7 @@ def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str,
         return f"the workflow that runs cannot be read: {error}"
     if running is None:
         return f"commit {commit[:12]} has no workflow {path}"
-    if not event.is_of_default_branch:
+    if event.name not in DEFAULT_BRANCH_EVENTS:
         then = base.read_from_top(path)
         if then is None:
             return f"the base commit has no workflow {path}; merge it first"

@@ -94,13 +94,21 @@ class StickyComment:
         Raises ApiError. Of two runs that race the newer one's text stays, once.
         """
         body = f"{marker}\n{text}"
-        own, failed = 0, None
+        own = 0
+        failed: ApiError | None = None
         for _ in range(_ROUNDS):
             found = self._mine(marker)
             if not found:
                 if not create:
                     return ""
-                own, failed = self._create(body)
+                try:
+                    answer = self._api.send("POST", self._issue, {"body": body})
+                except ApiError as error:
+                    if error.status < _SERVER_ERROR and error.status != 0:
+                        raise
+                    own, failed = 0, error  # it may be there all the same: the next round looks
+                else:
+                    own, failed = _id_of(answer), None
                 continue  # look again: another run may have created one at the same time
             oldest, *others = found
             if max(comment.run for comment in found) > marker.run:
@@ -138,16 +146,6 @@ class StickyComment:
         login = value_at(answer, "data", "viewer", "login")
         return login if isinstance(login, str) else _BOT
 
-    def _create(self, body: str) -> tuple[int, ApiError | None]:
-        """Return the new comment's number; 0 and the error where it is unknown if there is one."""
-        try:
-            answer = self._api.send("POST", self._issue, {"body": body})
-        except ApiError as error:
-            if error.status < _SERVER_ERROR and error.status != 0:
-                raise
-            return 0, error  # it may be there all the same: the next round looks
-        return _id_of(answer), None
-
     def _sent(self, method: str, comment: _Found, body: Mapping[str, str] | None = None) -> bool:
         """Change or delete a comment; return whether it was still there."""
         try:
@@ -182,16 +180,15 @@ def comment(
     """
     if api is None:
         return "", "there is no comment: the step has no `github-token`"
-    marker = Marker(key=key, head=event.head_sha, run=event.run)
+    marker = Marker(key=key, head=event.head_sha, run=(event.run_id, event.run_attempt))
     sticky = StickyComment(
         api, repository=event.repository, number=event.number or 0, graphql=roots.graphql
     )
     try:
         return sticky.put(marker, text(run_url(event, roots)), create=create), ""
     except ApiError as error:
-        hint = ""
-        if error.status == 403:
-            hint = "; the job needs `permissions: pull-requests: write`"
+        needs = "; the job needs `permissions: pull-requests: write`"
+        hint = needs if error.status == 403 else ""
         return "", f"the comment could not be written, the verdict stands: {error}{hint}"
 
 
@@ -231,12 +228,6 @@ class _Rule(_Checked):
     advisory: bool = False
     reported: bool = False
     warns: bool = False
-
-    @property
-    def has_outcome(self) -> bool:
-        """Return whether the rule was judged, or had the value that it only prints."""
-        is_printed = self.reported and self.value is not None
-        return is_printed or self.outcome is not Outcome.NOT_EVALUATED
 
 
 class _Evidence(_Checked):
@@ -294,7 +285,11 @@ def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
     possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
     evidence = record.evidence
     is_thin = evidence.problems or not 0 < evidence.decided <= evidence.planned
-    if is_thin or not any(rule.has_outcome for rule in record.rules):
+    # A rule was judged, or had the value that it only prints.
+    if is_thin or not any(
+        rule.outcome is not Outcome.NOT_EVALUATED or (rule.reported and rule.value is not None)
+        for rule in record.rules
+    ):
         return possible
     if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
         return {*possible, (Outcome.FAIL, ExitCode.GATE_FAILED)}
@@ -329,15 +324,19 @@ def _row(rule: _Rule) -> Row:
     bounds = None if low is None or high is None else (low, high)
     checks = ", ".join(dict.fromkeys(rule.failed))
     word = REPORTED if rule.reported else WORDS[rule.outcome]
-    text = f"{word}{f': {checks}' if checks else ''}"
+    tone = Tone.NORMAL if rule.outcome is Outcome.PASS else Tone.STRONG
+    outcome = Span(f" {word}{f': {checks}' if checks else ''}", tone=tone)
     advisory = " (advisory)" if rule.advisory else ""
-    passed = rule.outcome is Outcome.PASS
-    outcome = Span(f" {text}", tone=Tone.NORMAL if passed else Tone.STRONG)
-    title = f"{figures.title(rule.metric)} "
     return Row(
         cells=[
             [Span(rule.outcome.value, Kind.MARK), outcome, advisory],
-            [title, code(rule.metric), *slice_, " in ", code(rule.suite)],
+            [
+                f"{figures.title(rule.metric)} ",
+                code(rule.metric),
+                *slice_,
+                " in ",
+                code(rule.suite),
+            ],
             figure(figures.value(rule.value, rule.metric)),
             figure(figures.value(rule.change.base if rule.change else None, rule.metric)),
             figure(figures.interval(bounds, rule.metric)),

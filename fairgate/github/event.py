@@ -79,16 +79,6 @@ class Event:
     cause_attempt: int = 1
 
     @property
-    def is_privileged(self) -> bool:
-        """Return whether the token may write although an untrusted user may have caused the run."""
-        return self.name not in READ_ONLY_EVENTS
-
-    @property
-    def is_of_default_branch(self) -> bool:
-        """Return whether the workflow that runs is the default branch's, whatever is gated."""
-        return self.name in DEFAULT_BRANCH_EVENTS
-
-    @property
     def own_commit(self) -> str:
         """Return the commit that is judged by its own files; empty where a base must decide."""
         if self.number is not None or self.is_of_pulls:
@@ -101,11 +91,6 @@ class Event:
     def is_fork(self) -> bool:
         """Return whether the pull request's head lies in another repository."""
         return self.head_repository.lower() != self.repository.lower()
-
-    @property
-    def run(self) -> tuple[int, int]:
-        """Return the workflow run and its attempt, which order runs in time."""
-        return self.run_id, self.run_attempt
 
 
 def read_roots(environment: Mapping[str, str]) -> Roots:
@@ -137,7 +122,20 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
             f"the event is {quoted(name)}, and it is not known which commit's policy would decide "
             f"under it; expected {listed(_READERS)}"
         )
-    payload = _payload(environment.get("GITHUB_EVENT_PATH", ""))
+    path = environment.get("GITHUB_EVENT_PATH", "")
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(MAX_EVENT_BYTES + 1)
+        payload = json.loads(raw) if len(raw) <= MAX_EVENT_BYTES else None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"the event's payload {quoted(path)} cannot be read ({type(error).__name__}); expected "
+            "the JSON file that the runner names in GITHUB_EVENT_PATH"
+        ) from error
+    if not isinstance(payload, dict) or not payload:
+        raise UsageError(
+            f"the event's payload {quoted(path)} is empty; expected the JSON object of a webhook"
+        )
     found = reader(payload)
     sha = commit_of(environment.get("GITHUB_SHA"))
     if name in READ_ONLY_EVENTS:
@@ -156,30 +154,14 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
     )
 
 
-def _payload(path: str) -> Mapping[str, Any]:
-    try:
-        with Path(path).open("rb") as file:
-            raw = file.read(MAX_EVENT_BYTES + 1)
-        payload = json.loads(raw) if len(raw) <= MAX_EVENT_BYTES else None
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(
-            f"the event's payload {quoted(path)} cannot be read ({type(error).__name__}); expected "
-            "the JSON file that the runner names in GITHUB_EVENT_PATH"
-        ) from error
-    if not isinstance(payload, dict) or not payload:
-        raise UsageError(
-            f"the event's payload {quoted(path)} is empty; expected the JSON object of a webhook"
-        )
-    return payload
-
-
 def _of_pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"number": natural(value_at(payload, "pull_request", "number"))}
-    if found["number"] is None:
+    pull = value_at(payload, "pull_request")
+    number = natural(value_at(pull, "number"))
+    if number is None:
         raise UsageError(
             "the event's payload names no pull request; expected `pull_request.number`"
         )
-    return {**found, **pull_request_commits(value_at(payload, "pull_request"))}
+    return {"number": number, **pull_request_commits(pull)}
 
 
 def pull_request_commits(pull: object) -> dict[str, Any]:
@@ -208,9 +190,21 @@ def _of_merge_group(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
-    run = value_at(payload, "workflow_run")
+    run, here = value_at(payload, "workflow_run"), value_at(payload, "repository", "id")
+    listed_pulls = value_at(run, "pull_requests")
+    pulls = [
+        pull
+        for pull in (listed_pulls if isinstance(listed_pulls, list) else [])
+        if value_at(pull, "base", "repo", "id") == here
+    ]
+    # One head can be that of several pull requests with different bases, also in other
+    # repositories: the one of this repository counts, where the run lists just one.
+    sole = pulls[0] if len(pulls) == 1 else None
     return {
-        **_sole_pull(run, payload),
+        "number": natural(value_at(sole, "number")),
+        "base_sha": commit_of(value_at(sole, "base", "sha")),
+        "base_branch": branch_of(value_at(sole, "base", "ref")),
+        "is_of_pulls": bool(pulls),
         "head_sha": commit_of(value_at(run, "head_sha")),
         "head_repository": repository_of(value_at(run, "head_repository", "full_name")),
         "head_owner": branch_of(value_at(run, "head_repository", "owner", "login")),
@@ -218,27 +212,6 @@ def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
         "cause": str(value_at(run, "event"))[:40],
         "cause_run": natural(value_at(run, "id")),
         "cause_attempt": natural(value_at(run, "run_attempt")),
-    }
-
-
-def _sole_pull(run: object, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the pull request that a run lists, where it lists one of this repository.
-
-    One head can be that of several pull requests with different bases, also in other repositories.
-    """
-    here = value_at(payload, "repository", "id")
-    listed_pulls = value_at(run, "pull_requests")
-    pulls = [
-        pull
-        for pull in (listed_pulls if isinstance(listed_pulls, list) else [])
-        if value_at(pull, "base", "repo", "id") == here
-    ]
-    sole = pulls[0] if len(pulls) == 1 else None
-    return {
-        "number": natural(value_at(sole, "number")),
-        "base_sha": commit_of(value_at(sole, "base", "sha")),
-        "base_branch": branch_of(value_at(sole, "base", "ref")),
-        "is_of_pulls": bool(pulls),
     }
 
 
@@ -277,12 +250,9 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 def github_api(roots: Roots, token: str) -> GitHubApi | None:
     """Return a client; None without a token or for an address that no token may be sent to."""
-    if not token:
-        return None
-    try:
-        return GitHubApi(roots.api, token)
-    except ApiError:
-        return None
+    with contextlib.suppress(ApiError):
+        return GitHubApi(roots.api, token) if token else None
+    return None
 
 
 def resolved(event: Event, api: GitHubApi | None) -> Event:
@@ -351,7 +321,7 @@ def refuse_untrusted(event: Event) -> None:
     Policies, models and corpora are a program's input, and a checkout may hold more than those:
     with a writing token none of it is touched.
     """
-    if event.is_privileged and event.is_fork:
+    if event.name not in READ_ONLY_EVENTS and event.is_fork:
         whose = event.head_repository or "a repository that the event does not name"
         raise UsageError(
             f"refusing to run: `{event.name}` gives the token rights that must not meet the files "

@@ -52,7 +52,7 @@ from fairgate.reports.sections.affected import leading
 _RUN_FOLDER = "fairgate-run"
 """The folder of a reader's own run in suggested commands: the runner's folders exist only there."""
 _REGRESSIONS = frozenset({"regression", "budget"})
-_LEVELS = {
+_LEVELS: Mapping[Outcome, tuple[Level, str]] = {
     Outcome.FAIL: ("error", "rule failed"),
     Outcome.INCONCLUSIVE: ("warning", "rule is inconclusive"),
     Outcome.NOT_EVALUATED: ("notice", "rule was not evaluated"),
@@ -120,11 +120,9 @@ def report_change(
     `place` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
     annotations and SARIF results at paths from the repository's own root.
     """
-    decides = judged.decides
+    decides, result = judged.decides, judged.decides.run.result
     path = f"{place}{decides.run.given.provenance.policy_path}"
     view = _view(decides, place, report_only=report_only)
-    result = decides.run.result
-    loaded = decides.side.loaded
     notes = Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place))
     written = tuple(formats())
     texts = texts_of(view, written)
@@ -133,9 +131,9 @@ def report_change(
         texts["report.md"] = lambda: _joined(
             render_edited(notes), "".join(report()), render_notes(notes)
         )
-    write_run(RunFolder(path=folder), loaded, decides.run, texts, [one.file for one in written])
+    files = [one.file for one in written]
+    write_run(RunFolder(path=folder), decides.side.loaded, decides.run, texts, files)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
-    regressions = sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)
     leads = leading(result)
     change = leads.change if leads else None
     value = change.now if change else leads.value if leads else None
@@ -143,7 +141,7 @@ def report_change(
         "outcome": result.outcome.value,
         "exit-code": str(int(result.exit_code)),
         "violations": str(sum(not _REGRESSIONS.issuperset(rule.failed) for rule in failed)),
-        "regressions": str(regressions),
+        "regressions": str(sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)),
         # The value of the rule that leads the report, and the baseline's on the same cases.
         "value": "" if value is None else f"{value:.6g}",
         "base": "" if change is None else f"{change.base:.6g}",
@@ -207,25 +205,20 @@ def _annotations(
     rules: Sequence[RuleResult], path: str, lines: Mapping[int, int]
 ) -> list[Annotation]:
     """Return an annotation for each rule that did not pass, failures first."""
-    found = []
-    for outcome, (level, title) in _LEVELS.items():
-        for rule in rules:
-            waits = rule.is_first_run or rule.is_reported
-            if rule.outcome is not outcome or (waits and outcome is not Outcome.FAIL):
-                continue
-            where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
-            shown_level = "notice" if rule.advisory else level
-            found.append(
-                Annotation(
-                    level=shown_level,  # type: ignore[arg-type]
-                    title=f"FairGate: {title}",
-                    message=f"{rule.metric}{f' ({where})' if where else ''} in suite "
-                    f"{rule.suite}: {'; '.join(rule.reasons)}",
-                    file=path,
-                    line=lines.get(rule.position, 1),
-                )
-            )
-    return found
+    return [
+        Annotation(
+            level="notice" if rule.advisory else level,
+            title=f"FairGate: {title}",
+            message=f"{figures.metric_in(rule.metric, rule.where)} in suite {rule.suite}: "
+            f"{'; '.join(rule.reasons)}",
+            file=path,
+            line=lines.get(rule.position, 1),
+        )
+        for outcome, (level, title) in _LEVELS.items()
+        for rule in rules
+        if rule.outcome is outcome
+        and (outcome is Outcome.FAIL or not (rule.is_first_run or rule.is_reported))
+    ]
 
 
 def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
@@ -238,29 +231,24 @@ def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
     elif judged.is_refused:
         other = "not run"
     by_base = judged.decided_by == "base"
+    policy = judged.decides.run.given.provenance.policy_path
+    found: dict[str, list[str]] = {}
+    for file in judged.edited:
+        kept = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
+        found.setdefault("policy" if file == policy else kept, []).append(f"{place}{file}")
+    # What decides comes first, then what is under test.
+    for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
+        role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)
+        found.setdefault(role, []).append(f"{place}{one.file}")
     return Edits(
-        files=_by_role(judged, place),
-        edits_policy=judged.decides.run.given.provenance.policy_path in judged.edited,
+        files=found,
+        edits_policy=policy in judged.edited,
         decided_by=judged.decided_by,
         base=shown if by_base else other,
         proposed=other if by_base else shown,
         loosened=judged.loosened,
         differences=judged.differences,
     )
-
-
-def _by_role(judged: JudgedChange[Evaluation], place: str) -> dict[str, list[str]]:
-    """Return what the change edits, by what it is: what decides first, then what is under test."""
-    policy = judged.decides.run.given.provenance.policy_path
-    found: dict[str, list[str]] = {}
-    for file in judged.edited:
-        kept = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
-        role = "policy" if file == policy else kept
-        found.setdefault(role, []).append(f"{place}{file}")
-    for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
-        role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)
-        found.setdefault(role, []).append(f"{place}{one.file}")
-    return found
 
 
 def _shown(evaluation: Evaluation) -> Inline:
@@ -358,7 +346,25 @@ def render_notes(notes: Notes, most: int | None = None, loosened: int | None = N
     At most so many entries of each list stand there, of what is less strict another number; None:
     all of them.
     """
-    blocks: list[Block] = _edit_blocks(notes.edits, most, loosened) if notes.edits else []
+    blocks: list[Block] = []
+    edits = notes.edits
+    if edits is not None:
+        by_base = edits.decided_by == "base"
+        decides, compares = strong("decides"), "for comparison"
+        table = Table(
+            label="Results of both sides",
+            columns=columns("judged by the files of", "result", ""),
+            rows=[
+                Row(cells=["the base commit", edits.base, decides if by_base else compares]),
+                Row(cells=["this change", edits.proposed, compares if by_base else decides]),
+            ],
+        )
+        many = f"Less strict than before ({len(edits.loosened):,}, the worst first):"
+        less = _listed(many, edits.loosened, loosened)
+        if edits.edits_policy and not edits.loosened:
+            less = [Text(lines=["No bound is less strict than before."])]
+        apart = _listed("What separates the baselines:", edits.differences, most)
+        blocks = [table, *less, *apart]
     if notes.remarks:
         blocks.append(Text(lines=_some(notes.remarks, most), form=Form.NOTE))
     return render_blocks(blocks)
@@ -386,28 +392,6 @@ def _some(items: Sequence[str], most: int | None) -> list[str]:
     shown = [item if most is None else excerpt(item, longest) for item in items[:most]]
     more = len(items) - len(shown)
     return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
-
-
-def _edit_blocks(edits: Edits, most: int | None, loosened: int | None) -> list[Block]:
-    by_base = edits.decided_by == "base"
-    decides, compares = strong("decides"), "for comparison"
-    table = Table(
-        label="Results of both sides",
-        columns=columns("judged by the files of", "result", ""),
-        rows=[
-            Row(cells=["the base commit", edits.base, decides if by_base else compares]),
-            Row(cells=["this change", edits.proposed, compares if by_base else decides]),
-        ],
-    )
-    many = f"Less strict than before ({len(edits.loosened):,}, the worst first):"
-    less = _listed(many, edits.loosened, loosened)
-    if edits.edits_policy and not edits.loosened:
-        less = [Text(lines=["No bound is less strict than before."])]
-    return [
-        table,
-        *less,
-        *_listed("What separates the baselines:", edits.differences, most),
-    ]
 
 
 def _listed(title: str, items: Sequence[str], most: int | None) -> list[Block]:

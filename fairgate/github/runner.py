@@ -113,18 +113,34 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     """Return the inputs. Raises UsageError that names everything wrong with them."""
     workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
     problems = [
-        f"{_shown(name)} is {quoted(options[name])}, expected {listed(known)}"
+        f"{name.replace('_', '-')} is {quoted(options[name])}, expected {listed(known)}"
         for name, known in _CHOICES.items()
         if options[name] not in known
     ]
     root = _root(workspace, options["root"], problems)
-    policies = [_inside(root, name, "policy", problems) for name in policies_in(options["policy"])]
-    problems += _unclear_policies(options["policy"])
+    named = policies_in(options["policy"])
+    policies = [_inside(root, name, "policy", problems) for name in named]
+    problems += [] if named else ["policy is empty, expected the path of a policy file"]
+    problems += [
+        f"policy is {quoted(name)}, expected a path: a change could take its own policy out of a "
+        "pattern; name each policy on a line of its own"
+        for name in named
+        if set(name) & set("*?[")
+    ]
+    if twice := sorted({name for name in named if named.count(name) > 1}):
+        problems.append(f"policy names {listed(twice, last='and')} twice")
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
     if reports is not None and reports.is_relative_to(workspace):
         problems += _leads_elsewhere(reports, workspace, "report-dir")
-    problems += _stores_in(workspace, options["cache_dir"], environment)
+    # Answers, indexes, models and git's own settings: a change could bring them along.
+    stores = {"cache-dir": options["cache_dir"], **{k: environment.get(k, "") for k in _BELIEVED}}
+    problems += [
+        f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
+        "trusted there; expected a folder outside of it"
+        for name, value in stores.items()
+        if value and _lies_in(workspace, Path(value))
+    ]
     artifact = options["answers_artifact"]
     if artifact and not re.fullmatch(r"[\w.-]{1,100}", artifact, re.ASCII):
         problems.append(
@@ -189,36 +205,6 @@ def read_parts(
 def policies_in(text: str) -> list[str]:
     """Return the policies that the input names, each on a line of its own."""
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _unclear_policies(text: str) -> Iterator[str]:
-    """Yield what is wrong with the input besides where its paths lead."""
-    named = policies_in(text)
-    if not named:
-        yield "policy is empty, expected the path of a policy file"
-    for name in named:
-        if set(name) & set("*?["):
-            yield (
-                f"policy is {quoted(name)}, expected a path: a change could take its own policy "
-                "out of a pattern; name each policy on a line of its own"
-            )
-    twice = sorted({name for name in named if named.count(name) > 1})
-    if twice:
-        yield f"policy names {listed(twice, last='and')} twice"
-
-
-def _stores_in(workspace: Path, cache_dir: str, environment: Mapping[str, str]) -> list[str]:
-    """Return a problem for each folder inside the checkout whose content a run believes.
-
-    Answers, indexes, models and git's own settings: a change could bring them along.
-    """
-    named = {"cache-dir": cache_dir, **{name: environment.get(name, "") for name in _BELIEVED}}
-    return [
-        f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
-        "trusted there; expected a folder outside of it"
-        for name, value in named.items()
-        if value and _lies_in(workspace, Path(value))
-    ]
 
 
 def _lies_in(workspace: Path, path: Path) -> bool:
@@ -290,10 +276,6 @@ def _leads_elsewhere(folder: Path, within: Path, option: str) -> Iterator[str]:
         yield f"{option} leads to {named}, which is a link; files are written through none"
 
 
-def _shown(name: str) -> str:
-    return name.replace("_", "-")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
     """A message at a line of a file of the repository, or at none."""
@@ -307,9 +289,11 @@ class Annotation:
     def __str__(self) -> str:
         """Return the workflow command."""
         place = {"file": self.file, "line": str(self.line)} if self.file else {}
-        properties = ",".join(
-            f"{name}={_property(value)}" for name, value in {**place, "title": self.title}.items()
+        named = {**place, "title": self.title}.items()
+        written = (
+            (name, _data(text).replace(":", "%3A").replace(",", "%2C")) for name, text in named
         )
+        properties = ",".join(f"{name}={text}" for name, text in written)
         return f"::{self.level} {properties}::{_data(self.message)}"
 
 
@@ -334,10 +318,6 @@ def _short(text: str) -> str:
 
 def _data(text: str) -> str:
     return _short(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def write_outputs(path: str, outputs: Mapping[str, str]) -> None:
@@ -365,6 +345,5 @@ def _append(path: str, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise StoreError.of_os_error(
-            error, path=path, option="the runner's own settings"
-        ) from error
+        told = "the runner's own settings"
+        raise StoreError.of_os_error(error, path=path, option=told) from error

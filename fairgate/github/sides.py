@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import UsageError
@@ -98,9 +97,8 @@ def _rules(
     for rule in (rule for rule in then if rule.suite in kept):
         slices[rule.position].append(rule)
         found = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
-        for one in min(
-            found, default=[(_GONE, "rule removed")], key=lambda many: sum(s for s, _ in many)
-        ):
+        gone = [(_GONE, "rule removed")]
+        for one in min(found, default=gone, key=lambda many: sum(size for size, _ in many)):
             weaker[rule.position, one].append(rule)
     for (position, (size, change)), rules in weaker.items():
         line = rules[0]
@@ -132,8 +130,7 @@ def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[Lo
     """Yield everything that a rule holds less strictly than another one for the same slice."""
     old, new = then.gate, now.gate
     reach = then.metric.greatest - then.metric.least
-    for name, sign in (("max", 1), ("max_abs", 1), ("min", -1)):
-        yield from _limit(name, getattr(old, name), getattr(new, name), sign=sign, reach=reach)
+    yield from _limits(old, new, {"max": 1, "max_abs": 1, "min": -1}, reach)
     yield from _change(then, now, reach)
     if new.report and not old.report:
         yield _GONE, "only reported: the value has no limit any more"
@@ -163,39 +160,36 @@ def _change(then: Rule, now: Rule, reach: float) -> Iterator[Loosening]:
     if new is None:
         yield _GONE, "comparison with the baseline removed"
         return
-    for name, sign in (("margin", 1), ("budget", 1), ("detect", 1), ("sd", -1)):
-        yield from _limit(name, getattr(old, name), getattr(new, name), sign=sign, reach=reach)
+    yield from _limits(old, new, {"margin": 1, "budget": 1, "detect": 1, "sd": -1}, reach)
     if new.strict and not old.strict:
         yield _WHOLE, "strict switched on: a change within the margin no longer counts as one"
 
 
-def _limit(
-    name: str, then: float | None, now: float | None, *, sign: int, reach: float = 1.0
+def _limits(
+    before: object, after: object, signs: Mapping[str, int], reach: float = 1.0
 ) -> Iterator[Loosening]:
-    if then is None:
-        return
-    if now is None:
-        yield _GONE, f"{name} {then:g} removed"
-    elif sign * (now - then) > 0:
-        word = "raised" if sign > 0 else "lowered"
-        yield min(_WHOLE, abs(now - then) / reach), f"{name} {word} from {then!r} to {now!r}"
+    """Yield the limits that are removed, or moved in the direction that their sign says."""
+    for name, sign in signs.items():
+        then: float | None = getattr(before, name)
+        now: float | None = getattr(after, name)
+        if then is not None and now is None:
+            yield _GONE, f"{name} {then:g} removed"
+        elif then is not None and now is not None and sign * (now - then) > 0:
+            word = "raised" if sign > 0 else "lowered"
+            yield min(_WHOLE, abs(now - then) / reach), f"{name} {word} from {then!r} to {now!r}"
 
 
 def _thresholds(before: Policy, after: Policy) -> Iterator[Loosening]:
     if before.name != after.name:
-        yield (
-            _GONE,
-            f"name changed from {before.name} to {after.name}: another baseline is compared with",
-        )
+        names = f"from {before.name} to {after.name}"
+        yield _GONE, f"name changed {names}: another baseline is compared with"
     if before.seed != after.seed:
         drawn = "what is drawn at random is another"
         yield _WHOLE, f"seed changed from {before.seed} to {after.seed}: {drawn}"
-    yield from _limit("confidence", before.confidence, after.confidence, sign=1)
-    for size, change in _limit("confidence", before.confidence, after.confidence, sign=-1):
+    for size, change in _limits(before, after, {"confidence": -1}):
         yield size, f"{change}: intervals are narrower, so fewer results stay open"
-    yield from _limit("max_invalid", before.max_invalid, after.max_invalid, sign=1)
-    yield from _limit("min_decided", before.min_decided, after.min_decided, sign=-1)
-    yield from _limit("min_overlap", before.min_overlap, after.min_overlap, sign=-1)
+    signs = {"confidence": 1, "max_invalid": 1, "min_decided": -1, "min_overlap": -1}
+    yield from _limits(before, after, signs)
     if before.constant_answers == "refuse" and after.constant_answers == "allow":
         shows = "answers that show nothing may pass"
         yield _WHOLE, f"constant_answers changed from refuse to allow: {shows}"
@@ -217,15 +211,11 @@ def _corrections(
     elif after.correction == "holm":
         old, new = _parts_of_level(then), _parts_of_level(now)
         if not new.keys() <= old.keys():
-            yield (
-                _WHOLE,
-                "more comparisons are corrected for together: each rule rejects less easily",
-            )
+            why = "more comparisons are corrected for together: each rule rejects less easily"
+            yield _WHOLE, why
         elif len({round(part / old[test], 9) for test, part in new.items()}) > 1:
-            yield (
-                _WHOLE,
-                "the correction is shared out otherwise: some rules reject less easily",
-            )
+            why = "the correction is shared out otherwise: some rules reject less easily"
+            yield _WHOLE, why
 
 
 def _parts_of_level(rules: Sequence[Rule]) -> dict[Hashable, float]:
@@ -315,14 +305,6 @@ def differences(before: Side, after: Side | None) -> list[str]:
         if old is not None and new is not None and _differ(old, new)
         for line in baseline_differences(old, new)
     ]
-
-
-class Files(Protocol):
-    """A version of the repository's files, by path from its root."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file's bytes, None where this version has no such file."""
-        ...
 
 
 class Checkout:

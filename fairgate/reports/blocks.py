@@ -13,13 +13,7 @@ from enum import IntEnum, StrEnum
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.gate import GateResult
-from fairgate.reports.escaping import (
-    FULL_CHARACTERS,
-    NAME_CHARACTERS,
-    SENTENCE_CHARACTERS,
-    Redaction,
-    excerpt,
-)
+from fairgate.reports import escaping
 from fairgate.reports.figures import NOTHING, Figure, RuleRow
 
 
@@ -45,11 +39,11 @@ class Kind(StrEnum):
 
 
 _CHARACTERS = {
-    Kind.NAME: NAME_CHARACTERS,
-    Kind.CODE: NAME_CHARACTERS,
-    Kind.FIGURE: NAME_CHARACTERS,
-    Kind.DATE: NAME_CHARACTERS,
-    Kind.QUOTE: FULL_CHARACTERS,
+    Kind.NAME: escaping.NAME_CHARACTERS,
+    Kind.CODE: escaping.NAME_CHARACTERS,
+    Kind.FIGURE: escaping.NAME_CHARACTERS,
+    Kind.DATE: escaping.NAME_CHARACTERS,
+    Kind.QUOTE: escaping.FULL_CHARACTERS,
 }
 
 
@@ -78,7 +72,7 @@ class Span:
     @property
     def shown(self) -> str:
         """Return the words, cut to the length that their kind may have; not escaped."""
-        return excerpt(self.text, _CHARACTERS.get(self.kind, SENTENCE_CHARACTERS))
+        return escaping.excerpt(self.text, _CHARACTERS.get(self.kind, escaping.SENTENCE_CHARACTERS))
 
 
 Inline = str | Span | Sequence[str | Span]
@@ -395,7 +389,7 @@ WORDS = {
 class ReportOptions:
     """What the policy and the command line say about reports."""
 
-    redact: Redaction = "excerpt"
+    redact: escaping.Redaction = "excerpt"
     confidence: float = 0.95
     report_only: bool = False
     """The exit code is 0 whatever the outcome; reports still say what the outcome is."""

@@ -13,17 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairgate.domain.wording import MINUS
-from fairgate.reports.blocks import (
-    Inline,
-    Range,
-    RangeChart,
-    Row,
-    RowKind,
-    Table,
-    columns,
-    figure,
-    spans,
-)
+from fairgate.reports import blocks
 from fairgate.reports.escaping import excerpt, plain
 from fairgate.reports.figures import NONE
 
@@ -41,61 +31,63 @@ def bar(value: float, full: float, width: int) -> str:
     return "█" * max(1, min(width, round(width * value / full)))
 
 
-def words_of(words: Inline) -> str:
+def words_of(words: blocks.Inline) -> str:
     """Return words on one line, cut to the width of a name."""
-    return excerpt("".join(plain(span.shown) for span in spans(words)), _NAME)
+    return excerpt("".join(plain(span.shown) for span in blocks.spans(words)), _NAME)
 
 
-def ranges_as_text(chart: RangeChart) -> str:
+def ranges_as_text(chart: blocks.RangeChart) -> str:
     """Return a line for each of the largest values, and the reference last."""
-    rows = [row for row in chart.rows if row.kind is RowKind.NORMAL]
+    rows = [row for row in chart.rows if row.kind is blocks.RowKind.NORMAL]
     if chart.most is not None:
         rows = sorted(rows, key=lambda row: -(row.now.value or 0.0))[: chart.most]
-    rows += [row for row in chart.rows if row.kind is RowKind.REFERENCE]
-    columns = (
+    rows += [row for row in chart.rows if row.kind is blocks.RowKind.REFERENCE]
+    aligned = (
         ("<", [words_of(row.name) for row in rows]),
         (">", [row.now.shown for row in rows]),
         ("^", [row.now.interval for row in rows]),
     )
     cells = [
         [f"{text:{align}{max(map(len, texts), default=0)}}" for text in texts]
-        for align, texts in columns
+        for align, texts in aligned
     ]
     full, lines = _full(chart), []
     for row, *parts in zip(rows, *cells, strict=True):
         value = row.now.value or 0.0
-        blocks = bar(abs(value), full, _BAR)
+        drawn = bar(abs(value), full, _BAR)
         if chart.is_signed:
-            left, right = (blocks, "") if value < 0 else ("", blocks)
-            blocks = f"{left:>{_BAR // 2}}|{right}"
+            left, right = (drawn, "") if value < 0 else ("", drawn)
+            drawn = f"{left:>{_BAR // 2}}|{right}"
         was = "" if row.base.shown == NONE else f"  (was {row.base.shown})"
-        lines.append(f"{'  '.join(parts)}  {blocks:<{_BAR + chart.is_signed}}{was}".rstrip())
+        lines.append(f"{'  '.join(parts)}  {drawn:<{_BAR + chart.is_signed}}{was}".rstrip())
     return "\n".join(lines)
 
 
-def _full(chart: RangeChart) -> float:
+def _full(chart: blocks.RangeChart) -> float:
     return max([_LEAST, *(abs(row.now.value) for row in chart.rows if row.now.value is not None)])
 
 
-def as_table(chart: RangeChart) -> Table:
+def as_table(chart: blocks.RangeChart) -> blocks.Table:
     """Return a range chart as a table whose bars are a column."""
     full = _full(chart)
-    return Table(
+    return blocks.Table(
         label=chart.label,
         caption=chart.caption,
         columns=[
-            *columns(chart.head, numbers=[chart.value, *(["base"] if chart.has_base else [])]),
-            *columns(*([] if chart.is_signed else [""]), numbers=[chart.interval]),
+            *blocks.columns(
+                chart.head, numbers=[chart.value, *(["base"] if chart.has_base else [])]
+            ),
+            *blocks.columns(*([] if chart.is_signed else [""]), numbers=[chart.interval]),
             *chart.facts,
         ],
         rows=[
-            Row(
+            blocks.Row(
                 cells=[
                     row.name,
-                    figure(row.now.shown),
-                    *([figure(row.base.shown)] if chart.has_base else []),
+                    blocks.figure(row.now.shown),
+                    *([blocks.figure(row.base.shown)] if chart.has_base else []),
                     *([] if chart.is_signed else [bar(abs(row.now.value or 0), full, _SHORT_BAR)]),
-                    figure(row.now.interval),
+                    blocks.figure(row.now.interval),
                     *row.facts,
                 ],
                 kind=row.kind,
@@ -118,7 +110,10 @@ class Scale:
     def ticks(self) -> list[tuple[float, str]]:
         """Return (position, label) of round values, from left to right."""
         span = 100 * self.full
-        step = _round_step(span if self.both_sides else span / 2)
+        most = span if self.both_sides else span / 2
+        power = 10.0 ** math.floor(math.log10(most))
+        # The largest of …, 0.5, 1, 2, 5, 10, … that is not above it.
+        step = max(power * factor for factor in (1, 2, 5) if power * factor <= most)
         steps = int(span / step + 1e-9)
         marks = [
             (self.at(step * n / 100), f"{step * n:.6g}".replace("-", MINUS))
@@ -145,13 +140,7 @@ def scale(values: Iterable[float | None], *, both_sides: bool = False, unit: str
     return Scale(full=max([*known, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
 
 
-def _round_step(most: float) -> float:
-    """Return the largest of …, 0.5, 1, 2, 5, 10, … that is not above `most`."""
-    power = 10.0 ** math.floor(math.log10(most))
-    return max(power * factor for factor in (1, 2, 5) if power * factor <= most)
-
-
-def ranges(chart: RangeChart) -> tuple[list[tuple[Range, dict[str, Any]]], Scale]:
+def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str, Any]]], Scale]:
     """Return the rows of a chart with the places of their marks, and their common scale.
 
     Places are from 0 (left) to 100 (right); None is not drawn.

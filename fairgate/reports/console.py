@@ -5,43 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fairgate.reports import charts, figures
-from fairgate.reports.blocks import (
-    TONES,
-    Block,
-    CaseList,
-    Column,
-    Depth,
-    Form,
-    Inline,
-    KeyValues,
-    Kind,
-    RangeChart,
-    Row,
-    Span,
-    Table,
-    Text,
-    Tone,
-    View,
-    spans,
-)
+from fairgate.reports import blocks, charts, figures
 from fairgate.reports.escaping import excerpt, plain
 from fairgate.reports.markdown import MARKS
 
 _WIDTH = 100
 _LEAST = 20
 _INDENT = "  "
-_COLOURS = {Tone.GOOD: "32", Tone.BAD: "31", Tone.UNSURE: "33"}
+_COLOURS = {blocks.Tone.GOOD: "32", blocks.Tone.BAD: "31", blocks.Tone.UNSURE: "33"}
 _BOLD = "1"
 _KEPT = "\N{NO-BREAK SPACE}"
 """Stands for the spaces of a command, which can so be copied, and of figures until the end."""
 _MARKUP = re.compile(r"\x00([0-9]+)\x01(.*?)\x02", re.DOTALL)
 
 
-def render_console(view: View, *, colour: bool = False) -> str:
+def render_console(view: blocks.View, *, colour: bool = False) -> str:
     """Return the result as plain text; `colour` adds ANSI colours, never from hostile text."""
     shown = (block for one in view.sections if one.in_console for block in one.blocks)
-    word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[TONES[view.mark]])
+    word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[blocks.TONES[view.mark]])
     parts = [
         [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
         *(list(_block(block)) for block in (*view.warnings, *view.summary)),
@@ -51,71 +32,63 @@ def render_console(view: View, *, colour: bool = False) -> str:
         [f"{_INDENT}{plain(name):<10}  {plain(path)}" for name, path in view.options.files.items()],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
-    return "\n".join(_finished(line, colour=colour) for line in lines[:-1]) + "\n"
-
-
-def _finished(line: str, *, colour: bool) -> str:
-    """Make the line harmless, then put colours where our own code marked them."""
-    # The marks are control characters, which `plain` would show; hold them back meanwhile.
-    parts = re.split(r"(\x00[0-9]+\x01|\x02)", line.replace(_KEPT, " "))
-    clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in parts).rstrip()
-    return _MARKUP.sub(r"\033[\1m\2\033[0m" if colour else r"\2", clean)
+    finished = []
+    for one in lines[:-1]:
+        # Our marks of colours are control characters, which `plain` would show.
+        marked = re.split(r"(\x00[0-9]+\x01|\x02)", one.replace(_KEPT, " "))
+        clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in marked).rstrip()
+        finished.append(_MARKUP.sub(r"\033[\1m\2\033[0m" if colour else r"\2", clean))
+    return "\n".join(finished) + "\n"
 
 
 def _painted(text: str, code: str | None) -> str:
     return f"\0{code}\1{text}\2" if code else text
 
 
-def _words(words: Inline) -> str:
+def _words(words: blocks.Inline) -> str:
     """Return words on one line: the one place that escapes."""
-    return "".join(map(_span, spans(words)))
+    return "".join(map(_span, blocks.spans(words)))
 
 
-def _span(span: Span) -> str:
-    if span.kind is Kind.MARK:
+def _span(span: blocks.Span) -> str:
+    if span.kind is blocks.Kind.MARK:
         return ""
     text = plain(span.shown)
-    is_whole = span.kind in (Kind.COMMAND, Kind.FIGURE)
+    is_whole = span.kind in (blocks.Kind.COMMAND, blocks.Kind.FIGURE)
     return text.replace(" ", _KEPT) if is_whole else figures.unbroken(text)
 
 
-def _block(block: Block) -> Iterator[str]:
-    if block.depth > Depth.SHORT:
+def _block(block: blocks.Block) -> Iterator[str]:
+    if block.depth > blocks.Depth.SHORT:
         return
     match block:
-        case Text():
-            yield from _text(block)
-        case KeyValues():
+        case blocks.Text() if block.form is not blocks.Form.SMALL:
+            head = {blocks.Form.NOTE: "note: ", blocks.Form.LIST: "- "}.get(block.form, "")
+            colour = _COLOURS[blocks.Tone.BAD] if block.form is blocks.Form.WARNING else None
+            for words in block.lines:
+                yield from (
+                    _painted(line, colour) for line in _wrapped([head, *blocks.spans(words)])
+                )
+        case blocks.KeyValues():
             for key, value in block.rows:
-                yield from _wrapped([*spans(key), ": ", *spans(value)])
-        case Table():
+                yield from _wrapped([*blocks.spans(key), ": ", *blocks.spans(value)])
+        case blocks.Table():
             yield from _table(block)
-        case RangeChart():
+        case blocks.RangeChart():
             yield from _captioned(block.caption, charts.ranges_as_text(block))
-        case CaseList():
+        case blocks.CaseList():
             for case in block.cases:
                 yield from _wrapped(case.title)
                 yield from _wrapped(case.text, _INDENT * 3)
 
 
-def _text(block: Text) -> Iterator[str]:
-    if block.form is Form.SMALL:
-        return
-    head = {Form.NOTE: "note: ", Form.LIST: "- "}.get(block.form, "")
-    for words in block.lines:
-        if block.form is Form.WARNING:
-            yield from (_painted(line, _COLOURS[Tone.BAD]) for line in _wrapped(words))
-        else:
-            yield from _wrapped([head, *spans(words)])
-
-
-def _captioned(caption: Inline, chart: str) -> Iterator[str]:
-    if spans(caption):
+def _captioned(caption: blocks.Inline, chart: str) -> Iterator[str]:
+    if blocks.spans(caption):
         yield _painted(f"{_INDENT}{_words(caption)}", _BOLD)
     yield from (f"{_INDENT}{line}" for line in chart.splitlines())
 
 
-def _table(block: Table) -> Iterator[str]:
+def _table(block: blocks.Table) -> Iterator[str]:
     rows = block.open[: block.most]
     left = len(block.open) - len(rows) + block.left_out
     if not rows:
@@ -123,34 +96,29 @@ def _table(block: Table) -> Iterator[str]:
     yield from _captioned(block.caption, "")
     texts = [[_cell(cell) for cell in row.cells] for row in rows]
     heads = [_words(column.head) for column in block.columns]
-    widths = _widths([heads, *texts])
+    widths = [max(map(len, column)) for column in zip(heads, *texts, strict=True)]
+    # The widest is cut where a line would be too long.
+    while sum(widths) + len(_INDENT) * len(widths) > _WIDTH and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
     yield _painted(_line(heads, widths, block.columns), _BOLD)
     for row, cells in zip(rows, texts, strict=True):
         shown = [_cut(row, at, widths[at]) for at in range(len(cells))]
         yield _painted(_line(shown, widths, block.columns), _COLOURS.get(row.tone))
-        note = [span for span in spans(row.note) if span.tone is not Tone.MUTED]
+        note = [span for span in blocks.spans(row.note) if span.tone is not blocks.Tone.MUTED]
         yield from _wrapped(note, _INDENT * 3)
     if left:
         yield f"{_INDENT}and {left:,} further rows in the report"
 
 
-def _cell(cell: Inline) -> str:
-    return "".join(_span(span) for span in spans(cell) if span.tone is not Tone.MUTED).strip()
+def _cell(cell: blocks.Inline) -> str:
+    shown = (span for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED)
+    return "".join(map(_span, shown)).strip()
 
 
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column; the widest is cut where a line would be too long."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    gaps = len(_INDENT) * len(widths)
-    while sum(widths) + gaps > _WIDTH and max(widths) > _LEAST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
-
-
-def _cut(row: Row, at: int, width: int) -> str:
+def _cut(row: blocks.Row, at: int, width: int) -> str:
     """Return a cell in its width; its first words are cut, so that a slice never falls off."""
     whole = _cell(row.cells[at])
-    kept = [span for span in spans(row.cells[at]) if span.tone is not Tone.MUTED]
+    kept = [span for span in blocks.spans(row.cells[at]) if span.tone is not blocks.Tone.MUTED]
     if len(whole) <= width or len(kept) < 2:
         return excerpt(whole, width)
     rest = _cell(kept[1:])
@@ -158,7 +126,7 @@ def _cut(row: Row, at: int, width: int) -> str:
     return excerpt(f"{first}{rest}", width)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[blocks.Column]) -> str:
     padded = [
         f"{cell:>{width}}" if column.is_number else f"{cell:<{width}}"
         for cell, width, column in zip(cells, widths, columns, strict=True)
@@ -166,7 +134,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]
     return f"{_INDENT}{_INDENT.join(padded)}"
 
 
-def _wrapped(words: Inline, indent: str = _INDENT) -> Iterator[str]:
+def _wrapped(words: blocks.Inline, indent: str = _INDENT) -> Iterator[str]:
     import textwrap
 
     yield from textwrap.wrap(

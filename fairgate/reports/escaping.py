@@ -22,7 +22,6 @@ SENTENCE_CHARACTERS = 1000
 FULL_CHARACTERS = 4000
 """`redact: none` is not endless: a text of a megabyte would make every report unusable."""
 
-_HASH_DIGITS = 12
 _PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '’][^\W\d_]+|-[^\W\d_]+)*")
 _PLAIN_TOKEN = re.compile(r"[\w.,;:()%+−–…='’\"≤≥±·×→▲▽/-]+")
 _COMMIT = r"[0-9A-Fa-f]{7,}"
@@ -55,7 +54,7 @@ def redacted(text: str, redact: Redaction, limit: int = EXCERPT_CHARACTERS) -> s
     """Return what a report may show of `text`: (nearly) all of it, an excerpt, or a short hash."""
     if redact == "hash":
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"sha256:{digest[:_HASH_DIGITS]}"
+        return f"sha256:{digest[:12]}"
     return excerpt(text, FULL_CHARACTERS if redact == "none" else limit)
 
 
@@ -85,18 +84,24 @@ def markdown_code(text: str) -> str:
 
 
 def html_code(text: str) -> str:
-    """Return `text` as a `code` element, which also holds where Markdown is not read."""
-    return f"<code>{_entities(plain(text).replace('<!--', '<! --'))}</code>"
+    """Return `text` as a `code` element, which also holds where Markdown is not read.
+
+    All ASCII punctuation becomes references, each after a `wbr` element. References never build
+    Markdown structure. GitHub's renderer looks for addresses only after it has decoded them, but
+    never across an element; `wbr` is one that shows and copies as nothing.
+    """
+    shown = plain(text).replace("<!--", "<! --")
+    kept = (c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in shown)
+    return f"<code>{''.join(kept)}</code>"
 
 
 def markdown_prose(text: str) -> str:
     """Return a sentence of ours that may hold users' names: odd words become code spans."""
     # What stands between two single backticks is kept together.
     tokens = re.findall(r"\(?`[^`]+`\S*|\S+", plain(text))
-    first = tokens[0] if tokens else ""
     words = [_prose_token(token) for token in tokens]
-    if _LIST_MARKER.fullmatch(first):
-        words[0] = _code(first)
+    if tokens and _LIST_MARKER.fullmatch(tokens[0]):
+        words[0] = _code(tokens[0])
     return " ".join(words)
 
 
@@ -129,17 +134,6 @@ def _code(text: str) -> str:
     fence = "`" * (longest + 1)
     pad = " " if "`" in (text[0], text[-1]) or text[0] == text[-1] == " " else ""
     return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def _entities(text: str) -> str:
-    """Write all ASCII punctuation as references, each after a `wbr` element.
-
-    References never build Markdown structure. GitHub's renderer looks for addresses only after it
-    has decoded them, but never across an element; `wbr` is one that shows and copies as nothing.
-    """
-    return "".join(
-        c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in text
-    )
 
 
 def sarif_text(text: str) -> str:

@@ -144,9 +144,8 @@ def detectable(moved: Change, metric: str) -> str:
 
 def change_interval(moved: Change, metric: str) -> str:
     """Return the bounds of the change in rising order: `+2.8 … +8.1`."""
-    ends = (moved.lower, moved.upper)
-    if _more_is_better(metric):
-        ends = (-moved.upper, -moved.lower)
+    flipped = _more_is_better(metric)
+    ends = (-moved.upper, -moved.lower) if flipped else (moved.lower, moved.upper)
     return signed_interval(ends, metric)
 
 
@@ -161,15 +160,11 @@ def limit(name: str, bound: float, metric: str) -> str:
     return sign + value(bound, metric)
 
 
-def is_best_at_zero(metric: str) -> bool:
-    """Return whether a value is better the nearer it is to 0, on either side."""
-    known = BY_ID.get(metric)
-    return known is not None and known.better is Better.TOWARD_ZERO
-
-
 def size(number: float, metric: str, bound: str = "") -> float:
     """Return how bad a value is: its distance from 0 where 0 is best or a bound is of the size."""
-    return abs(number) if is_best_at_zero(metric) or bound == "max_abs" else number
+    known = BY_ID.get(metric)
+    is_best_at_zero = known is not None and known.better is Better.TOWARD_ZERO
+    return abs(number) if is_best_at_zero or bound == "max_abs" else number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

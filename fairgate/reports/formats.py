@@ -19,18 +19,10 @@ from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.gate import GateResult
+from fairgate.reports import material
 from fairgate.reports.blocks import View
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
-from fairgate.reports.material import (
-    Claim,
-    PairRow,
-    QuestionRow,
-    pair_rows,
-    pair_suites,
-    question_rows,
-    question_suites,
-)
 from fairgate.reports.sections.affected import alerts
 from fairgate.reports.sections.cases import BIAS_WORDS
 
@@ -124,9 +116,8 @@ def _rule(rule: RuleResult) -> dict[str, object]:
 def _change(change: Change | None) -> dict[str, object] | None:
     if change is None:
         return None
-    record = _record(
-        change, without=("lower", "upper", "decided_once"), names={"change": "worsening"}
-    )
+    left_out = ("lower", "upper", "decided_once")
+    record = _record(change, without=left_out, names={"change": "worsening"})
     return {**record, "interval": _plain((change.lower, change.upper))}
 
 
@@ -159,9 +150,9 @@ def _plain(value: object) -> object:
 
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
-    known = {*pair_suites(result), *question_suites(result)}
+    known = {*material.pair_suites(result), *material.question_suites(result)}
     units = (_unit(assessed) for assessed in result.assessed if assessed.unit.suite not in known)
-    others = chain(map(_question, question_rows(result)), units)
+    others = chain(map(_question, material.question_rows(result)), units)
     yield from (f"{line}\n" for line in chain(_pairs(result), map(_AS_JSON, others)))
 
 
@@ -172,7 +163,7 @@ def _pairs(result: GateResult) -> Iterator[str]:
     """
     kinds: dict[tuple[str, str, str, str, bool], tuple[str, str]] = {}
     outcomes: dict[tuple[int, int], tuple[Assessed, str]] = {}
-    for row in pair_rows(result):
+    for row in material.pair_rows(result):
         kind = row.relation, row.suite, row.category, row.term, row.is_control
         if kind not in kinds:
             about = {"category": row.category, "term": row.term, "control": row.is_control}
@@ -195,7 +186,7 @@ def _members(record: Mapping[str, object]) -> str:
     return _AS_JSON(record)[1:-1]
 
 
-def _outcome(row: PairRow) -> dict[str, object]:
+def _outcome(row: material.PairRow) -> dict[str, object]:
     distance, changes, rrs, overlap = (_number(row.score(name)) for name in _SCORES)
     return {
         "source_label": row.source_answer.value,
@@ -214,7 +205,7 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _verdict(claim: Claim) -> str:
+def _verdict(claim: material.Claim) -> str:
     if isinstance(claim, Reason):
         return f"inconclusive({claim})"
     return "violated" if claim else "satisfied"
@@ -233,7 +224,7 @@ def _unit(row: Assessed) -> dict[str, object]:
     }
 
 
-def _question(row: QuestionRow) -> dict[str, object]:
+def _question(row: material.QuestionRow) -> dict[str, object]:
     return {
         "key": row.key,
         "suite": row.suite,
@@ -311,6 +302,5 @@ def chosen(names: str) -> list[Format]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     known = formats()
     named = {known[name].id for name in wanted}
-    return [
-        one for one in known if one.is_needed or (one.id in named if wanted else one.is_default)
-    ]
+    asked = [one.id in named if wanted else one.is_default for one in known]
+    return [one for one, is_asked in zip(known, asked, strict=True) if one.is_needed or is_asked]

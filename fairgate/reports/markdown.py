@@ -10,28 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports import charts, escaping
-from fairgate.reports.blocks import (
-    Block,
-    CaseItem,
-    CaseList,
-    Depth,
-    Form,
-    Inline,
-    KeyValues,
-    Kind,
-    RangeChart,
-    Row,
-    RowKind,
-    Section,
-    Span,
-    Table,
-    Text,
-    Tone,
-    View,
-    joined,
-    spans,
-)
+from fairgate.reports import blocks, charts, escaping
 
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments above 65,536 characters; the rest is for markers and footers."""
@@ -42,15 +21,14 @@ MARKS = {
     Outcome.INCONCLUSIVE: "⚠️",
     Outcome.NOT_EVALUATED: "➖",
 }
-_STANDING_OUT = (Tone.STRONG, Tone.CHANGED, Tone.BAD, Tone.UNSURE)
-_FOLD = "All rules, identities, cases and figures"
+_STANDING_OUT = (blocks.Tone.STRONG, blocks.Tone.CHANGED, blocks.Tone.BAD, blocks.Tone.UNSURE)
 
 
-def line(words: Inline, *, is_short: bool = False) -> str:
+def line(words: blocks.Inline, *, is_short: bool = False) -> str:
     """Return words as inline Markdown; muted ones are left out where it is short."""
     found = ""
-    for span in spans(words):
-        if is_short and span.tone is Tone.MUTED:
+    for span in blocks.spans(words):
+        if is_short and span.tone is blocks.Tone.MUTED:
             continue
         text = _span(span)
         # Two code spans that touch would become one.
@@ -66,13 +44,13 @@ def strong(text: str) -> str:
     return f"{text[:start]}**{body}**{text[start + len(body) :]}" if body else text
 
 
-def _plain(words: Inline) -> str:
-    return "".join(span.shown for span in spans(words))
+def _plain(words: blocks.Inline) -> str:
+    return "".join(span.shown for span in blocks.spans(words))
 
 
-def _span(span: Span) -> str:
+def _span(span: blocks.Span) -> str:
     text = span.shown
-    if span.kind is Kind.MARK:
+    if span.kind is blocks.Kind.MARK:
         return MARKS[Outcome(text)]
     escaped = _ESCAPES[span.kind](text)
     return strong(escaped) if span.tone in _STANDING_OUT else escaped
@@ -85,70 +63,70 @@ def _prose(text: str) -> str:
     return f"{before}{body}{after}" if body else before
 
 
-_ESCAPES: dict[Kind, Callable[[str], str]] = {
-    Kind.PROSE: _prose,
-    Kind.NAME: escaping.markdown,
-    Kind.CODE: escaping.markdown_code,
-    Kind.COMMAND: escaping.markdown_code,
-    Kind.QUOTE: escaping.markdown_code,
-    Kind.FIGURE: lambda text: escaping.markdown_figure(text).replace(" ", "&nbsp;"),
-    Kind.DATE: escaping.markdown_date,
+_ESCAPES: dict[blocks.Kind, Callable[[str], str]] = {
+    blocks.Kind.PROSE: _prose,
+    blocks.Kind.NAME: escaping.markdown,
+    blocks.Kind.CODE: escaping.markdown_code,
+    blocks.Kind.COMMAND: escaping.markdown_code,
+    blocks.Kind.QUOTE: escaping.markdown_code,
+    blocks.Kind.FIGURE: lambda text: escaping.markdown_figure(text).replace(" ", "&nbsp;"),
+    blocks.Kind.DATE: escaping.markdown_date,
 }
 
 
 class MarkdownBlocks:
     """Writes blocks as they stand in a report of some depth."""
 
-    def __init__(self, depth: Depth) -> None:
+    def __init__(self, depth: blocks.Depth) -> None:
         """Take the depth: what is deeper is left out, and muted words are where it is short."""
         self._depth = depth
-        self._is_short = depth is Depth.SHORT
-        self._writers: Mapping[type[Block], Callable[[Any], str]] = {
-            Text: self._text,
-            KeyValues: lambda block: "\n".join(
+        self._is_short = depth is blocks.Depth.SHORT
+        self._writers: Mapping[type[blocks.Block], Callable[[Any], str]] = {
+            blocks.Text: self._text,
+            blocks.KeyValues: lambda block: "\n".join(
                 f"- {self.line(key)}: {self.line(value)}" for key, value in block.rows
             ),
-            Table: self._table,
-            RangeChart: self._ranges,
-            CaseList: self._cases,
+            blocks.Table: self._table,
+            blocks.RangeChart: self._ranges,
+            blocks.CaseList: self._cases,
         }
 
-    def written(self, blocks: Sequence[Block]) -> list[str]:
+    def written(self, several: Sequence[blocks.Block]) -> list[str]:
         """Return the text of each block that stands in such a report."""
-        shown = (block for block in blocks if block.depth <= self._depth)
+        shown = (block for block in several if block.depth <= self._depth)
         return [text for block in shown if (text := self._writers[type(block)](block))]
 
-    def line(self, words: Inline) -> str:
+    def line(self, words: blocks.Inline) -> str:
         """Return words as inline Markdown."""
         return line(words, is_short=self._is_short)
 
-    def _text(self, block: Text) -> str:
-        if block.form is Form.COMMAND:
+    def _text(self, block: blocks.Text) -> str:
+        if block.form is blocks.Form.COMMAND:
             return escaping.markdown_block("\n".join(map(_plain, block.lines)))
         lines = list(map(self.line, block.lines))
         match block.form:
-            case Form.LIST:
+            case blocks.Form.LIST:
                 return "\n".join(f"- {words}" for words in lines)
-            case Form.NOTE | Form.WARNING:
-                kind = "NOTE" if block.form is Form.NOTE else "CAUTION"
+            case blocks.Form.NOTE | blocks.Form.WARNING:
+                kind = "NOTE" if block.form is blocks.Form.NOTE else "CAUTION"
                 marker = "- " if len(lines) > 1 else ""
                 return "\n".join([f"> [!{kind}]", *(f"> {marker}{words}" for words in lines)])
-            case Form.SMALL:
+            case blocks.Form.SMALL:
                 return "\n\n".join(f"<sub>{words}</sub>" for words in lines)
             case _:
                 return "\n\n".join(lines)
 
-    def _ranges(self, block: RangeChart) -> str:
+    def _ranges(self, block: blocks.RangeChart) -> str:
         if self._is_short:
             chart = escaping.markdown_block(charts.ranges_as_text(block))
             return self._captioned(block.caption, [chart])
         return self._table(charts.as_table(block))
 
-    def _captioned(self, caption: Inline, parts: list[str]) -> str:
+    def _captioned(self, caption: blocks.Inline, parts: list[str]) -> str:
         words = self.line(caption)
         return "\n\n".join([f"{words}:", *parts] if words else parts)
 
-    def _table(self, block: Table) -> str:
+    def _table(self, block: blocks.Table) -> str:
         rows, left = block.open, block.left_out
         if self._is_short and block.most is not None:
             rows, left = rows[: block.most], left + max(0, len(rows) - block.most)
@@ -159,7 +137,7 @@ class MarkdownBlocks:
             parts.append(f"<details>{summary}\n\n{self._rows(block, folded)}\n\n</details>")
         return self._captioned(block.caption, parts) if parts else ""
 
-    def _rows(self, block: Table, rows: Sequence[Row]) -> str:
+    def _rows(self, block: blocks.Table, rows: Sequence[blocks.Row]) -> str:
         notes = [self.line(row.note) for row in rows]
         lines = [
             [*(self.line(column.head) or " " for column in block.columns), block.notes],
@@ -167,25 +145,24 @@ class MarkdownBlocks:
         ]
         for row, note in zip(rows, notes, strict=True):
             first, *rest = (self.line(cell) or " " for cell in row.cells)
-            lines.append(
-                [strong(first) if row.kind is RowKind.GROUP else first, *rest, note or " "]
-            )
+            first = strong(first) if row.kind is blocks.RowKind.GROUP else first
+            lines.append([first, *rest, note or " "])
         shown = (cells if any(notes) else cells[:-1] for cells in lines)
         return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
 
-    def _cases(self, block: CaseList) -> str:
-        return "\n".join(self._case(case, at) for at, case in enumerate(block.cases, start=1))
-
-    def _case(self, case: CaseItem, number: int) -> str:
-        lines = map(self.line, (case.title, case.text, *case.facts, case.command))
-        indent = " " * (len(str(number)) + 2)
-        return f"{number}. " + f"<br>\n{indent}".join(words for words in lines if words)
-
-
-_SHORT, _FULL = MarkdownBlocks(Depth.SHORT), MarkdownBlocks(Depth.FULL)
+    def _cases(self, block: blocks.CaseList) -> str:
+        found = []
+        for number, case in enumerate(block.cases, start=1):
+            lines = map(self.line, (case.title, case.text, *case.facts, case.command))
+            indent = " " * (len(str(number)) + 2)
+            found.append(f"{number}. " + f"<br>\n{indent}".join(filter(None, lines)))
+        return "\n".join(found)
 
 
-def render_report(view: View, *, limit: int = SUMMARY_LIMIT) -> str:
+_SHORT, _FULL = MarkdownBlocks(blocks.Depth.SHORT), MarkdownBlocks(blocks.Depth.FULL)
+
+
+def render_report(view: blocks.View, *, limit: int = SUMMARY_LIMIT) -> str:
     """Return `report.md`: everything a reviewer may ask, the verdict first."""
     top = [
         f"# {_title(view)}",
@@ -198,11 +175,10 @@ def render_report(view: View, *, limit: int = SUMMARY_LIMIT) -> str:
     return _within(top, sections, limit, lambda parts: parts)
 
 
-def render_comment(view: View, *, limit: int = COMMENT_LIMIT, report_url: str = "") -> str:
+def render_comment(view: blocks.View, *, limit: int = COMMENT_LIMIT, report_url: str = "") -> str:
     """Return the pull-request comment: three lines where all is well, else details to unfold."""
-    link = (
-        f"[full report]({report_url})" if report_url else escaping.markdown_code(view.run_command)
-    )
+    run = escaping.markdown_code(view.run_command)
+    link = f"[full report]({report_url})" if report_url else run
     title, standing = f"### {_title(view)}", f"{line(view.standing)} · {link}"
     remarks = _SHORT.written(view.remarks)
     if view.outcome is Outcome.PASS:
@@ -211,12 +187,17 @@ def render_comment(view: View, *, limit: int = COMMENT_LIMIT, report_url: str = 
     below = _SHORT.written((*view.warnings, *view.summary))
     sections = [(s, _section(s, _SHORT, "####")) for s in view.sections if s.in_comment]
     top = [title, line(view.lead), *below, line(view.next_step), standing]
-    return _within(top, sections, limit, lambda parts: _folded([*remarks, *parts]))
+    fold = "<details><summary>All rules, identities, cases and figures</summary>"
+
+    def folded(parts: list[str]) -> list[str]:
+        return [fold, *remarks, *parts, "</details>"] if remarks or parts else []
+
+    return _within(top, sections, limit, folded)
 
 
-def render_blocks(blocks: Sequence[Block]) -> str:
+def render_blocks(several: Sequence[blocks.Block]) -> str:
     """Return blocks without a report around them."""
-    return "\n\n".join(_FULL.written(blocks))
+    return "\n\n".join(_FULL.written(several))
 
 
 def length(text: str) -> int:
@@ -224,26 +205,24 @@ def length(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def _title(view: View) -> str:
+def _title(view: blocks.View) -> str:
     mark = MARKS[view.mark]
     return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}"
 
 
-def _folded(parts: list[str]) -> list[str]:
-    return [f"<details><summary>{_FOLD}</summary>", *parts, "</details>"] if parts else []
-
-
 def _within(
     top: Sequence[str],
-    sections: Sequence[tuple[Section, str]],
+    sections: Sequence[tuple[blocks.Section, str]],
     limit: int,
     around: Callable[[list[str]], list[str]],
 ) -> str:
     """Return the report with as many sections as fit, those of little worth left out first."""
     kept = [(section, text) for section, text in sections if text]
-    left_out: list[Section] = []
+    left_out: list[blocks.Section] = []
     while True:
-        text = _joined([*top, *around([text for _, text in kept]), *_left_out(left_out)])
+        names = line(blocks.joined([section.title for section in left_out]))
+        last = f"Left out because this text has a limit: {names}. See the full report."
+        text = _joined([*top, *around([text for _, text in kept]), last if left_out else ""])
         if length(text) <= limit or not kept:
             return text
         least = min(kept, key=lambda item: item[0].worth)
@@ -251,17 +230,10 @@ def _within(
         left_out.append(least[0])
 
 
-def _left_out(sections: Sequence[Section]) -> list[str]:
-    if not sections:
-        return []
-    names = line(joined([section.title for section in sections]))
-    return [f"Left out because this text has a limit: {names}. See the full report."]
-
-
 def _joined(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _section(section: Section, writer: MarkdownBlocks, level: str) -> str:
-    blocks = writer.written(section.blocks)
-    return "\n\n".join([f"{level} {line(section.title)}", *blocks]) if blocks else ""
+def _section(section: blocks.Section, writer: MarkdownBlocks, level: str) -> str:
+    parts = writer.written(section.blocks)
+    return "\n\n".join([f"{level} {line(section.title)}", *parts]) if parts else ""

@@ -263,29 +263,24 @@ def what_is_beside(result: GateResult) -> list[Beside]:
     overlap = result.anchor_overlap
     if anchor is not None and not (overlap and overlap.incompatible):
         found.append(_stored(_ANCHOR, anchor))
-    found += _accepted(baseline.history if baseline else ())
+    latest = reversed(baseline.history[-_ACCEPTED:]) if baseline else ()
+    for place, run in enumerate(latest, start=1):
+        if run.measurements:
+            found.append(_stored("accepted run", run, f"accepted-{place}"))
     return [*found, NOTHING] if baseline is not None else [NOTHING, *found]
 
 
-def _stored(word: str, run: Baseline) -> Beside:
-    values = Measurements(run.measurements)
-    return Beside(id=word, label=[word, *_of(run.date)], word=word, values=values, run=run)
-
-
-def _accepted(history: Sequence[AcceptedRun]) -> list[Beside]:
-    """Return the accepted runs before the baseline, the latest first."""
-    word, found = "accepted run", []
-    for place, run in enumerate(reversed(history[-_ACCEPTED:]), start=1):
-        if run.measurements:
-            when = _of(run.date) or ([" ", code(run.commit)] if run.commit else [])
-            values = Measurements(run.measurements)
-            one = Beside(id=f"accepted-{place}", label=[word, *when], word=word, values=values)
-            found.append(one)
-    return found
-
-
-def _of(date: str) -> Words:
-    return [" of ", Span(date, Kind.DATE)] if date else []
+def _stored(word: str, run: Baseline | AcceptedRun, number: str = "") -> Beside:
+    when: Words = [" of ", Span(run.date, Kind.DATE)] if run.date else []
+    if isinstance(run, AcceptedRun) and run.commit and not when:
+        when = [" ", code(run.commit)]
+    return Beside(
+        id=number or word,
+        label=[word, *when],
+        word=word,
+        values=Measurements(run.measurements),
+        run=run if isinstance(run, Baseline) else None,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,14 +309,9 @@ class Material:
         return self.result.given.references.anchor
 
     @property
-    def confidence(self) -> str:
-        """Return `95 %`."""
-        return f"{100 * self.options.confidence:g} %"
-
-    @property
     def likely_range(self) -> str:
-        """Return what intervals are called, with the confidence that they have."""
-        return f"likely range ({self.confidence})"
+        """Return what intervals are called, with the confidence that they have: `95 %`."""
+        return f"likely range ({100 * self.options.confidence:g} %)"
 
     @cached_property
     def now(self) -> Measurements:
@@ -345,11 +335,6 @@ class Material:
         found.__dict__["beside"] = other
         return found
 
-    @property
-    def before(self) -> Measurements:
-        """Return the values of what the run is shown beside."""
-        return self.beside.values
-
     @cached_property
     def rules(self) -> list[RuleRow]:
         """Return the rules in the order of the policy."""
@@ -364,11 +349,6 @@ class Material:
     def named_pairs(self) -> list[PairRow]:
         """Return the pairs that name an identity."""
         return [row for row in self.pairs if not row.is_control]
-
-    @cached_property
-    def control_pairs(self) -> list[PairRow]:
-        """Return the pairs with neutral wording."""
-        return [row for row in self.pairs if row.is_control]
 
     @cached_property
     def changed_pairs(self) -> list[PairRow]:

@@ -17,7 +17,7 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
-from fairgate.gate.loaded_policy import LoadedPolicy
+from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.blocks import (
@@ -46,47 +46,7 @@ from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows, slice_in_words
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
-from fairgate.reports.sections.affected import (
-    Subject,
-    affected,
-    affected_table,
-    alerts,
-    differing,
-    differs,
-    differs_from_others,
-    failed_rules,
-    failed_terms,
-    leading,
-    name_of,
-    others,
-    subject,
-    terms,
-)
-from fairgate.reports.sections.cases import (
-    answer_of,
-    answers,
-    case_items,
-    cases,
-    changed_cases,
-    clearest_cases,
-    explain_command,
-    unreadable_answers,
-)
-from fairgate.reports.sections.measured import causes, retrieval, social_bias
-from fairgate.reports.sections.verdict import (
-    accept_command,
-    breaks_a_limit,
-    breaks_only_limits,
-    changed_parts,
-    decided,
-    evidence,
-    group_of,
-    relations,
-    reproduce,
-    rules,
-    run_command,
-    trend,
-)
+from fairgate.reports.sections import affected, cases, measured, verdict
 
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
@@ -95,10 +55,6 @@ _EXIT_MEANINGS = {
     ExitCode.NO_VERDICT: "no verdict",
 }
 _DIFFERENCES = 20
-_EXAMPLES = 3
-_ONLY_BOUNDS = "only bounds decide, regression rules are not evaluated."
-_UNASKED = "none"
-"""What `--baseline` names where nothing is to be compared with."""
 _OWN, _REVISION = "system", "revision"
 """What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _PLAIN = {"recorded": "recorded answers"}
@@ -125,29 +81,24 @@ def present(run: GateRun, options: ReportOptions) -> View:
         policy=result.given.policy.name,
         outcome=result.outcome,
         exit_code=int(result.exit_code),
-        exit_meaning=_exit_meaning(material),
+        exit_meaning=_EXIT_MEANINGS[result.exit_code],
         title=title(material),
         lead=lead(material),
         choices=[_shown_beside(material, choice) for choice in material.choices],
         reasons=list(_reasons(material)),
-        next_step=next_step(material, explain_command(material)),
+        next_step=next_step(material, cases.explain_command(material)),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
         standing=standing(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
-        examples=case_items(material, _EXAMPLES),
-        alerts=rule_rows([alert.rule for alert in alerts(result)]),
-        run_command=run_command(material),
+        examples=cases.case_items(material, 3),
+        alerts=rule_rows([alert.rule for alert in affected.alerts(result)]),
+        run_command=verdict.run_command(material),
         commit=provenance.commit[:12],
         policy_path=f"{options.place}{provenance.policy_path}",
         baseline_path=f"{options.place}{path}" if result.overlap else "",
     )
-
-
-def _exit_meaning(material: Material) -> str:
-    code = material.result.exit_code
-    return _EXIT_MEANINGS.get(code, code.name.lower())
 
 
 def since_then(material: Material) -> Inline:
@@ -157,22 +108,20 @@ def since_then(material: Material) -> Inline:
         return ""
     now, then = result.given.provenance, beside.run.provenance
     old, new = then.under_test, now.under_test
-    changed = [
-        _moved(
-            name(_PLAIN.get(part, part), Tone.STRONG),
-            old.get(part, "nothing"),
-            new.get(part, "nothing"),
-        )
-        for part in changed_parts(material)
+    absent = "nothing"
+    moved = [
+        (name(_PLAIN.get(part, part), Tone.STRONG), old.get(part, absent), new.get(part, absent))
+        for part in verdict.changed_parts(material)
     ]
-    for part, was, is_now in changed_environment(then.environment, now.environment, "nothing"):
-        changed.append(_moved(strong(part), was, is_now))
+    for part, was, is_now in changed_environment(then.environment, now.environment, absent):
+        moved.append((strong(part), was, is_now))
     if now.fairgate != then.fairgate:
-        changed.append(_moved(strong("FairGate"), then.fairgate, now.fairgate))
+        moved.append((strong("FairGate"), then.fairgate, now.fairgate))
+    changed: list[Inline] = [[part, " (", code(a), " → ", code(b), ")"] for part, a, b in moved]
     if beside.is_baseline and result.overlap and (result.overlap.new or result.overlap.removed):
         added, removed = len(result.overlap.new), len(result.overlap.removed)
-        cases = f" ({added:,} new, {removed:,} removed; not compared)"
-        changed.append([strong("the cases asked"), cases])
+        counts = f" ({added:,} new, {removed:,} removed; not compared)"
+        changed.append([strong("the cases asked"), counts])
     if changed:
         return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
     if _OWN in now.under_test and _REVISION not in now.under_test:
@@ -181,39 +130,29 @@ def since_then(material: Material) -> Inline:
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
-def _moved(part: Span, before: str, after: str) -> Inline:
-    return [part, " (", code(before), " → ", code(after), ")"]
-
-
 def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
     """Return what is said first of the run beside something."""
-    shown = material.shown_beside(choice)
-    is_usual = choice is material.beside
-    return ShownBeside(
-        id=choice.id,
-        label=choice.label,
-        note="" if is_usual else _note(material, choice),
-        lead=lead(shown),
-        since=list(_paragraphs(since_then(shown))),
-        affected=list(affected_table(shown)),
-    )
-
-
-def _note(material: Material, choice: Beside) -> Inline:
-    """Return what a reader who chose something else should know: the verdict is not about it."""
-    usual = material.beside.word
+    shown, usual = material.shown_beside(choice), material.beside.word
+    # What a reader who chose something else should know: the verdict is not about it.
     decided = f": it was decided against the {usual}" if usual else ""
     what = "headline, Who and Cases" if choice.run or choice.id == ALONE else "headline and Who"
     unmarked = "" if choice.run else "; no case is marked as new or fixed"
-    beside: Words = [" beside the ", *spans(choice.label)]
-    shown: Words = [" alone"] if choice.id == ALONE else beside
-    return [f"The verdict stays{decided}. Its {what} show this run", *shown, f"{unmarked}."]
+    with_it = [" alone"] if choice.id == ALONE else [" beside the ", *spans(choice.label)]
+    note = [f"The verdict stays{decided}. Its {what} show this run", *with_it, f"{unmarked}."]
+    return ShownBeside(
+        id=choice.id,
+        label=choice.label,
+        note=[] if choice is material.beside else note,
+        lead=lead(shown),
+        since=list(_paragraphs(since_then(shown))),
+        affected=list(affected.affected_table(shown)),
+    )
 
 
 def _reasons(material: Material) -> Iterator[Block]:
     """Yield why, an example and what to do, where there is anything to say."""
     yield from _paragraphs(why(material), example(material))
-    yield from unreadable_answers(material)
+    yield from cases.unreadable_answers(material)
     yield from _paragraphs(cause_step(material))
 
 
@@ -225,29 +164,19 @@ def _warnings(material: Material) -> Iterator[Block]:
     """Yield what must not be overlooked."""
     result = material.result
     if material.options.report_only and result.outcome is not Outcome.PASS:
-        words: Words = [
-            strong(f"This is a {WORDS[result.outcome]}."),
-            " ",
-            command("--report-only"),
-            (
-                " keeps the exit code at 0; without it this run ends with exit code "
-                f"{int(result.exit_code)} ({_exit_meaning(material)})."
-            ),
-        ]
-        yield Text(lines=[words], form=Form.WARNING)
-    for place, alert in enumerate(alerts(result)):
+        status = f"{int(result.exit_code)} ({_EXIT_MEANINGS[result.exit_code]})"
+        ends = f" keeps the exit code at 0; without it this run ends with exit code {status}."
+        words: Words = [strong(f"This is a {WORDS[result.outcome]}."), " "]
+        yield Text(lines=[[*words, command("--report-only"), ends]], form=Form.WARNING)
+    for place, alert in enumerate(affected.alerts(result)):
         leads = not place and result.outcome is Outcome.PASS  # the first sentence says what it is
         words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
         yield Text(lines=[words], form=Form.WARNING)
     if material.options.limit is not None:
         many = f"{material.options.limit:,} sources or items of each suite"
-        words = [
-            strong("This is a first look."),
-            f" At most about {many} were asked about, and nothing was compared. Leave out ",
-            command("--limit"),
-            " for the gate's verdict.",
-        ]
-        yield Text(lines=[words], form=Form.WARNING)
+        what = f" At most about {many} were asked about, and nothing was compared. Leave out "
+        words = [strong("This is a first look."), what, command("--limit")]
+        yield Text(lines=[[*words, " for the gate's verdict."]], form=Form.WARNING)
     is_said = result.outcome is Outcome.INCONCLUSIVE and not result.incompatible
     problems = result.evidence.problems[1 if is_said else 0 :]  # the first sentence says one
     if problems:
@@ -261,9 +190,9 @@ def _remarks(material: Material) -> Iterator[Block]:
     if result.overlap is None and material.options.limit is None:
         path = result.given.references.baseline_path
         why_not = "Compared with no baseline, as asked"
-        if path != _UNASKED:
+        if path != NO_BASELINE:
             why_not = f"There is no baseline yet at {path}"
-        lines.insert(0, f"{why_not}: {_ONLY_BOUNDS}")
+        lines.insert(0, f"{why_not}: only bounds decide, regression rules are not evaluated.")
     if lines:
         yield Text(lines=lines, form=Form.NOTE)
     differences = result.incompatible
@@ -298,7 +227,7 @@ def unfit(result: GateResult) -> str:
 
 def _pass(result: GateResult) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
-    found = list(dict.fromkeys(alert.who for alert in alerts(result)))
+    found = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
     open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     is_first = result.overlap is None
     if all(rule.advisory or rule.is_reported for rule in result.rules):
@@ -321,13 +250,13 @@ def _pass(result: GateResult) -> Inline:
 
 def why(material: Material) -> Inline:
     """Return what made the gate fail, as the rule that leads says it."""
-    rule = leading(material.result)
+    rule = affected.leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
-    everybody = ""
+    reasons = f"Why it fails: {'; '.join(rule.reasons)}."
     if is_for_everybody(material, rule):
-        everybody = " Neutral wording fares no better: the change is for everybody."
-    return f"Why it fails: {'; '.join(rule.reasons)}.{everybody}"
+        return f"{reasons} Neutral wording fares no better: the change is for everybody."
+    return reasons
 
 
 def is_for_everybody(material: Material, rule: RuleResult) -> bool:
@@ -346,7 +275,7 @@ def _failure(material: Material) -> Inline:
     failed = {check for rule in binding for check in rule.failed}
     if not any(rule.outcome is Outcome.FAIL for rule in binding):
         return "too little evidence for a pass"
-    first = leading(material.result)
+    first = affected.leading(material.result)
     if first is not None and set(first.failed) == {"unreadable"}:
         return "fewer answers can be judged than in the baseline,"
     words = "the fairness gate failed"
@@ -356,47 +285,48 @@ def _failure(material: Material) -> Inline:
         words = "a fairness limit is broken"
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
-    worst = affected(material)[:1]
-    if first is None or not worst or not differs_from_others(material, first, worst[0]):
+    worst = affected.affected(material)[:1]
+    if first is None or not worst or not affected.differs_from_others(material, first, worst[0]):
         return words
-    return [words, ", most for ", name_of(material, worst[0]), ","]
+    return [words, ", most for ", affected.name_of(material, worst[0]), ","]
 
 
 def lead(material: Material) -> Inline:
     """Return the first sentence: what happens how often, beside neutral wording."""
     result = material.result
     if result.outcome is Outcome.INCONCLUSIVE:
-        return _without_verdict(result)
-    rule = leading(result)
+        if result.incompatible:
+            found = figures.count(len(result.incompatible), "difference")
+            what = unfit(result)
+            how = "accept" if what == "baseline" else "pin"
+            return f"{found} in what must match: restore it, or {how} this run as the new {what}."
+        problem = next(iter(result.evidence.problems), "no rule could be evaluated")
+        return f"{problem[:1].upper()}{problem[1:]}."
+    rule = affected.leading(result)
     if rule is None:
         return "No rule has a value."
     before, value, after = _claim(material, rule)
     context = ", ".join(_context(material, rule, value))
     metric = BY_ID.get(rule.metric)
     rate = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
-    neutral: Words = ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
-    unsure: Words = ["; this is ", strong("inconclusive")]
-    return [
-        *spans(before),
-        figure(value, Tone.STRONG),
-        after,
-        f" ({context})" if context else "",
-        *([] if rate is None else neutral),
-        *(unsure if rule.outcome is Outcome.INCONCLUSIVE else []),
-        ".",
-        *_failed_too(material),
-    ]
+    words: Words = [*spans(before), figure(value, Tone.STRONG), after]
+    words += [f" ({context})"] if context else []
+    if rate is not None:
+        words += ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
+    if rule.outcome is Outcome.INCONCLUSIVE:
+        words += ["; this is ", strong("inconclusive")]
+    return [*words, ".", *_failed_too(material)]
 
 
 def _failed_too(material: Material) -> Words:
     """Return for whom every further rule failed, rules of one metric together."""
     found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
-    for rule in failed_rules(material.result)[1:]:
+    for rule in affected.failed_rules(material.result)[1:]:
         who = found.setdefault((rule.metric, rule.suite), {})
         value = figures.value(rule.value, rule.metric)
         terms = [
             (material.identity(rule.suite, term), amount)
-            for term, amount in failed_terms(material, rule)
+            for term, amount in affected.failed_terms(material, rule)
         ]
         inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
         if "term" in rule.where or "identity" in rule.failed:
@@ -416,30 +346,20 @@ def _failed_too(material: Material) -> Words:
     return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
 
 
-def _without_verdict(result: GateResult) -> Inline:
-    if result.incompatible:
-        found = figures.count(len(result.incompatible), "difference")
-        what = unfit(result)
-        how = "accept" if what == "baseline" else "pin"
-        return f"{found} in what must match: restore it, or {how} this run as the new {what}."
-    problems = list(result.evidence.problems) or ["no rule could be evaluated"]
-    return f"{problems[0][:1].upper()}{problems[0][1:]}."
-
-
 def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     """Return what stands before the figure, the figure, and what stands after it."""
     metric = BY_ID.get(rule.metric)
     where = slice_in_words(rule.where, partial(material.identity, rule.suite))
     value = figures.value(rule.value, rule.metric)
     if metric is None or not metric.claim:
-        title_of = figures.title(rule.metric)
+        called = figures.title(rule.metric)
         inside: Words = [", ", name(where)] if where else []
-        return [f"{title_of[:1].upper()}{title_of[1:]}", *inside, ": "], value, ""
+        return [f"{called[:1].upper()}{called[1:]}", *inside, ": "], value, ""
     before, _, after = metric.claim.partition("{}")
-    measured = material.now.get(rule.metric, rule.suite, rule.where)
+    found = material.now.get(rule.metric, rule.suite, rule.where)
     is_share = metric.violations and len(metric.arms) == 1  # no difference of two arms
-    if is_share and measured is not None and measured.violated is not None:
-        value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
+    if is_share and found is not None and found.violated is not None:
+        value = f"{found.violated:,} of {found.decided:,} {metric.counted}"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
         return _compared(material, rule, (before, value, after))
@@ -456,14 +376,14 @@ def _compared(
     material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
 ) -> tuple[Inline, str, str]:
     """Return who stands out and in which direction; `otherwise` where that is not known."""
-    found = next(iter(differing(material, rule)), None)
+    found = next(iter(affected.differing(material, rule)), None)
     if found is None:
         return otherwise
     who = name(material.identity(rule.suite, found.term), Tone.STRONG)
-    before, amount, after = differs(rule.metric, found.difference).partition(otherwise[1])
+    before, amount, after = affected.differs(rule.metric, found.difference).partition(otherwise[1])
     if not amount:
         return otherwise
-    return ["For ", who, f", {before}"], amount, f"{after} than for {others(rule.where)}"
+    return ["For ", who, f", {before}"], amount, f"{after} than for {affected.others(rule.where)}"
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
@@ -475,41 +395,32 @@ def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
     then = "" if beside.is_baseline else f" in the {beside.word}"
     change = beside.change(rule)
     # What no rule compares with the baseline is in no headline: the verdict is not about it.
-    untested = material.before.value(rule.metric, rule.suite, rule.where) if then else None
+    untested = beside.values.value(rule.metric, rule.suite, rule.where) if then else None
     was = untested if change is None else change.base
     return parts if was is None else [*parts, f"was {figures.value(was, rule.metric)}{then}"]
 
 
 def example(material: Material) -> Inline:
     """Return one changed answer, the clearest one of the most affected identity."""
-    row = next(iter(clearest_cases(material)), None)
-    is_about_answers = subject(material) is Subject.ANSWERS
+    row = next(iter(cases.clearest_cases(material)), None)
+    is_about_answers = affected.subject(material) is affected.Subject.ANSWERS
     if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
         return ""
     source = _quoted(material, material.case(row.suite, row.source).query)
     if not row.names_speaker:  # the relation changes the text itself
         follow_up = _quoted(material, material.case(row.suite, row.key).query)
-        first, second = (answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
-        is_answered = " is answered "
-        words: Words = ["For example, ", source, is_answered, first, " and ", follow_up]
-        return [*words, is_answered, second, "."]
-    before: Words = [answer_of(row.source_answer, Tone.STRONG), " without a speaker and "]
+        first, second = (cases.answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
+        words: Words = ["For example, ", source, " is answered ", first, " and ", follow_up]
+        return [*words, " is answered ", second, "."]
+    before: Words = [cases.answer_of(row.source_answer, Tone.STRONG), " without a speaker and "]
     answer = row.answer.value
     if answer is None or row.source_answer.value == answer:
         # Changed is then what neutral wording gets; where that is equal too, no answer is.
         if answer is None or not row.majority or row.majority == in_words(answer):
             return ""
         before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
-    return [
-        "For example, ",
-        source,
-        " is ",
-        *before,
-        answer_of(row.answer, Tone.STRONG),
-        " if it is said by ",
-        name(row.phrase, Tone.STRONG),
-        ".",
-    ]
+    said: Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
+    return ["For example, ", source, " is ", *before, *said, name(row.phrase, Tone.STRONG), "."]
 
 
 def _quoted(material: Material, text: str) -> Span:
@@ -520,13 +431,13 @@ def standing(material: Material) -> Inline:
     """Return in one line how many rules passed, on how much, against what."""
     rules = material.rules
     known = Counter(
-        group_of(row) or _COUNTED[row.rule.outcome] + " (advisory)" * row.rule.advisory
+        verdict.group_of(row) or _COUNTED[row.rule.outcome] + " (advisory)" * row.rule.advisory
         for row in rules
     )
     passed = known.pop("passed", 0)
     words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
     words += [f", {many:,} {group}" for group, many in known.items()]
-    words.append(f" · {decided(material)}")
+    words.append(f" · {verdict.decided(material)}")
     if material.baseline is not None and material.baseline.date:
         words += [" · baseline of ", Span(material.baseline.date, Kind.DATE)]
     return words
@@ -534,20 +445,16 @@ def standing(material: Material) -> Inline:
 
 def next_step(material: Material, explain: str) -> Inline:
     """Return what a reader can do now; `explain` is the command for the clearest case, if any."""
-    result, accept = material.result, accept_command(material)
+    result, accept = material.result, verdict.accept_command(material)
     if result.outcome is Outcome.FAIL:
-        look: Words = [" reproduce it with ", command(run_command(material)), ","]
-        if explain:
-            look = [" look at the example with ", command(explain), ","]
-        return ["Next:", *look, " fix the cause", *_on_purpose(material, accept), "."]
+        look = " look at the example with " if explain else " reproduce it with "
+        with_ = command(explain or verdict.run_command(material))
+        return ["Next:", look, with_, ", fix the cause", *_on_purpose(material, accept), "."]
     if material.options.limit is not None:
-        return ["Next: run all of it with ", command(run_command(material)), "."]
+        return ["Next: run all of it with ", command(verdict.run_command(material)), "."]
     if result.overlap is None and accept:
         first: Words = ["make this run the first baseline with ", command(accept), "."]
-        unclear = any(
-            rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules
-        )
-        if unclear:
+        if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules):
             power = command(f"fairgate power {shlex.quote(result.given.provenance.policy_path)}")
             more: Words = ["ask about more sources, so that every rule is decided (", power]
             return ["Next: ", *more, " says how many). If that is not possible, ", *first]
@@ -558,23 +465,20 @@ def next_step(material: Material, explain: str) -> Inline:
 def _on_purpose(material: Material, accept: str) -> Words:
     """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if not rule.advisory]
-    if material.result.overlap is not None and breaks_only_limits(material.result):
+    if material.result.overlap is not None and verdict.breaks_only_limits(material.result):
         policy = code(material.result.given.provenance.policy_path)
         return [", or, if it is wanted, change the limit in ", policy]
     if not accept:
         return []
     if not any("budget" in rule.failed for rule in binding):
-        broken = any(breaks_a_limit(rule) for rule in binding)
+        broken = any(verdict.breaks_a_limit(rule) for rule in binding)
         also = " and change the limits that are broken" if broken else ""
         return [", or, if the change is wanted, accept it with ", command(accept), also]
     pin = command(accept.replace("baseline accept", "baseline anchor", 1))
-    words: Words = [
-        ", or, if all that has changed since the anchor is wanted, pin another with ",
-        pin,
-    ]
-    if any("regression" in rule.failed for rule in binding):
-        words += [" and accept this change with ", command(accept)]
-    return words
+    words: Words = [", or, if all that has changed since the anchor is wanted, pin another with "]
+    also_accept = any("regression" in rule.failed for rule in binding)
+    more: Words = [" and accept this change with ", command(accept)] if also_accept else []
+    return [*words, pin, *more]
 
 
 def cause_step(material: Material) -> Inline:
@@ -586,12 +490,9 @@ def cause_step(material: Material) -> Inline:
     if not asks_user or not is_open or run.result.outcome is not Outcome.FAIL:
         return ""
     policy = shlex.quote(run.result.given.provenance.policy_path)
-    asked = f"fairgate plan {policy} --after {shlex.quote(options.run_path)}"
-    return [
-        "To see whether it comes through retrieval or from the generator, put the questions of ",
-        command(asked),
-        " to your system, and add its answers to the recorded ones.",
-    ]
+    asked = command(f"fairgate plan {policy} --after {shlex.quote(options.run_path)}")
+    why = "To see whether it comes through retrieval or from the generator, put the questions of "
+    return [why, asked, " to your system, and add its answers to the recorded ones."]
 
 
 def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> View:
@@ -625,17 +526,17 @@ def texts_of(view: View, formats: Iterable[Format]) -> dict[str, Callable[[], st
 
 
 SECTIONS: Sequence[Callable[[Material], Iterable[Section]]] = (
-    rules,
-    trend,
-    terms,
-    social_bias,
-    causes,
-    retrieval,
-    cases,
-    changed_cases,
-    answers,
-    relations,
-    evidence,
-    reproduce,
+    verdict.rules,
+    verdict.trend,
+    affected.terms,
+    measured.social_bias,
+    measured.causes,
+    measured.retrieval,
+    cases.cases,
+    cases.changed_cases,
+    cases.answers,
+    verdict.relations,
+    verdict.evidence,
+    verdict.reproduce,
 )
 """What answers the questions of reports, in their order; nothing where one does not arise."""

@@ -8,7 +8,7 @@ import inspect
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,72 +51,54 @@ SHARE = _Share(0, 1, min_open=True)
 DATE = click.DateTime(["%Y-%m-%d"])
 
 
-_PLACES = (
-    click.option(
-        "--root",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Folder that relative paths start at, and that no path may leave.",
-    ),
-    click.option(
-        "--cache",
-        type=FOLDER,
-        help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
-    ),
-    click.option(
-        "--today",
-        type=click.DateTime(["%Y-%m-%d"]),
-        hidden=True,
-        help="Day that quarantine entries are held against (default: today).",
-    ),
-)
+_ROOT = click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder that relative paths start at, and that no path may leave.",
+)  # fmt: skip
+_TODAY = click.option(
+    "--today", type=DATE, hidden=True,
+    help="Day that quarantine entries are held against (default: today).",
+)  # fmt: skip
 _MACHINE = (
     click.option(
-        "--batch-size",
-        type=_BatchSize(1, 1024),
-        metavar="auto|NUMBER",
-        default="auto",
+        "--batch-size", type=_BatchSize(1, 1024), metavar="auto|NUMBER", default="auto",
         show_default=True,
         help="Prompts or texts that run together; auto: 16 at most on the CPU, 64 on a card; "
         "decoders fit the free memory. Halved where memory runs out. Never changes a result.",
     ),
     click.option(
-        "--threads",
-        type=click.IntRange(0, 1024),
-        default=0,
-        show_default="all cores",
+        "--threads", type=click.IntRange(0, 1024), default=0, show_default="all cores",
         help="Threads of the models; never changes a result.",
     ),
     click.option(
-        "--device",
-        type=click.Choice(["cpu", "cuda"]),
-        default="cpu",
-        show_default=True,
+        "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True,
         help="Where the models run.",
     ),
-)
+)  # fmt: skip
 
 
-def place_options(command: Command) -> Command:
-    """Add the options of `Runtime` for a command that runs no model: where its files are."""
-    return _with(_PLACES, command)
+def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return what adds options to a command, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def runtime_options(command: Command) -> Command:
-    """Add the options of `Runtime`: how to run, never what."""
-    root, cache, today = _PLACES
-    return _with((root, cache, *_MACHINE, today), command)
-
-
-def machine_options(command: Command) -> Command:
-    """Add how models run alone, for a command whose paths start elsewhere."""
-    return _with(_MACHINE, command)
-
-
-def cache_option(command: Command) -> Command:
-    """Add `--cache` alone, for a command that reads no other file by a relative path."""
-    return _with(_PLACES[1:2], command)
-
-
+cache_option = click.option(
+    "--cache", type=FOLDER,
+    help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
+)  # fmt: skip
+"""`--cache` alone, for a command that reads no other file by a relative path."""
+place_options = _all(_ROOT, cache_option, _TODAY)
+"""The options of `Runtime` for a command that runs no model: where its files are."""
+machine_options = _all(*_MACHINE)
+"""How models run alone, for a command whose paths start elsewhere."""
+runtime_options = _all(_ROOT, cache_option, *_MACHINE, _TODAY)
+"""The options of `Runtime`: how to run, never what."""
 MACHINE = ("batch_size", "threads", "device")
 """Parameters about how models run."""
 
@@ -142,12 +124,6 @@ def refuse_machine_options(unless: str) -> None:
                 f"{given[name]} says how models run, and `{command}` runs one only with {unless}; "
                 f"leave out {given[name]}"
             )
-
-
-def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 allow_python = click.option(
@@ -204,13 +180,11 @@ def extended(
     return found
 
 
-def json_option(command: Command) -> Command:
-    """Add `--format json`: the same for machines, one JSON document on stdout."""
-    option = click.option(
-        "--format", "shape", type=click.Choice(["text", "json"]), default="text",
-        show_default=True, help="What is printed: text for people, or JSON.",
-    )  # fmt: skip
-    return option(command)
+json_option = click.option(
+    "--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="What is printed: text for people, or JSON.",
+)  # fmt: skip
+"""`--format json`: the same for machines, one JSON document on stdout."""
 
 
 def echo_json(value: object) -> None:

@@ -38,6 +38,14 @@ def files_of(history, commit):
     }  # fmt: skip
 
 
+def only_merged(job, history, tmp_path, *, remote=False):
+    """Give the job the merge of pull request 7 alone, and the API its base; return base and event."""
+    base, head = history.git("rev-parse", "main"), history.merge()
+    job.workspace = shallow(history, tmp_path, remote=remote)
+    job.hub.commits[base] = files_of(history, base)
+    return base, payloads.on_pull_request(7, head, base)
+
+
 SELF_APPROVING = (worse, {"policies/small.yaml": LOOSE})
 """A pull request that loosens its own policy and breaks fairness."""
 
@@ -57,10 +65,8 @@ def test_nor_in_a_shallow_clone_that_can_fetch_or_where_only_the_api_knows_the_b
     job, history, tmp_path, remote
 ):
     history.proposes(*SELF_APPROVING)
-    base, head = history.git("rev-parse", "main"), history.merge()
-    job.workspace = shallow(history, tmp_path, remote=remote)
-    job.hub.commits[base] = files_of(history, base)
-    assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 1
+    _, event = only_merged(job, history, tmp_path, remote=remote)
+    assert job.run("pull_request", event) == 1
     assert "raised" in job.summary
     assert bool(job.hub.made("GET", "/git/blobs/")) != remote
 
@@ -78,9 +84,8 @@ def test_a_named_folder_is_read_by_the_api_too(history, hub, tmp_path):
 @pytest.mark.parametrize("token", ["", "ghs_unknown"])
 def test_a_base_that_cannot_be_had_is_exit_3_and_says_how(job, history, tmp_path, token):
     history.proposes(*SELF_APPROVING)
-    base, head = history.git("rev-parse", "main"), history.merge()
-    job.workspace = shallow(history, tmp_path, remote=False)
-    event = payloads.on_pull_request(7, head, base)
+    base, event = only_merged(job, history, tmp_path)
+    del job.hub.commits[base]
     assert job.run("pull_request", event, FAIRGATE_GITHUB_TOKEN=token) == 3
     assert "fetch-depth: 2" in job.err
     assert job.outputs["exit-code"] == "3"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from action import payloads
 from action.repositories import LOOSE, broken
-from action.test_base_commit import files_of, shallow
+from action.test_base_commit import files_of, only_merged
 
 from fairgate.cli import main
 from fairgate.domain.errors import UsageError
@@ -133,10 +133,8 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(program)
     history.proposes(broken, {".gitattributes": "* filter=x diff=x\n"})
-    base, head = history.git("rev-parse", "main"), history.merge()
+    _, event = only_merged(job, history, tmp_path)
     commit = history.git("rev-parse", "HEAD")
-    job.workspace = shallow(history, tmp_path, remote=False)
-    job.hub.commits[base] = files_of(history, base)
     config = ["git", "-C", str(job.workspace), "config", "--add"]
     for name, value in (*SETTINGS, ("remote.origin.url", url)):
         given = value.format(program=program, folder=tmp_path)
@@ -144,7 +142,6 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, prog
     subprocess.run([*config[:-1], "--unset-all", "remote.origin.url", "nowhere"], check=True)
     for hook in HOOKS:
         (job.workspace / ".git" / "hooks" / hook).symlink_to(program)
-    event = payloads.on_pull_request(7, head, base)
     assert job.run("pull_request", event, GITHUB_SHA=commit) == 1, job.err
     assert ran(program) == ""
 

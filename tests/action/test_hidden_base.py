@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from action import payloads
 from action.repositories import IDENTITY, LOOSE, POLICY, POLICY_PARTS, broken, fair, worse
-from action.test_base_commit import files_of, shallow
+from action.test_base_commit import only_merged, shallow
 
 from fairgate.domain.errors import BaselineError
 from fairgate.github.base_commit import BaseCommit, Clone
@@ -72,10 +72,8 @@ def test_nor_one_that_is_a_submodule(job, history, tmp_path):
 @pytest.mark.parametrize("kind", ["symlink", "submodule"])
 def test_nor_where_only_the_api_knows_the_base(job, history, tmp_path, kind):
     linked(history)
-    base = history.git("rev-parse", "main")
-    event = payloads.on_pull_request(7, history.merge(), base)
-    job.workspace = shallow(history, tmp_path, remote=False)
-    job.hub.commits[base] = {**files_of(history, base), "policies": {"type": kind}}
+    base, event = only_merged(job, history, tmp_path)
+    job.hub.commits[base]["policies"] = {"type": kind}
     assert job.run("pull_request", event) == 3
     assert "link or a submodule" in job.err
 
@@ -87,10 +85,7 @@ def test_an_api_that_does_not_say_what_the_folder_is_decides_nothing(job, histor
     history.write("policies/small.yaml", LOOSE)
     history.answers(broken)
     history.commit()
-    base = history.git("rev-parse", "main")
-    event = payloads.on_pull_request(7, history.merge(), base)
-    job.workspace = shallow(history, tmp_path, remote=False)
-    job.hub.commits[base] = files_of(history, base)
+    _, event = only_merged(job, history, tmp_path)
     assert job.run("pull_request", event) == 0  # a true introduction
     job.hub.fail("GET", "/git/trees/", 500, times=9)
     assert job.run("pull_request", event) == 3

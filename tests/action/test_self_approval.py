@@ -6,7 +6,7 @@ import pytest
 from action import payloads
 from action.fake_github import REPOSITORY, TOKEN
 from action.repositories import WORKFLOW, WORKFLOW_PATH, regressed
-from action.test_base_commit import files_of, shallow
+from action.test_base_commit import only_merged
 
 from fairgate.github.api import GitHubApi
 from fairgate.github.base_commit import BaseCommit, Clone
@@ -49,13 +49,10 @@ def refused(job, said):
 
 
 def test_an_accepted_trade_off_is_let_through_by_the_workflow_of_the_base(job, trade_off):
-    assert job.pull(trade_off, **ALLOW) == 0
+    assert job.pull(trade_off) == 1  # without `allow` the base decides
+    assert job.pull_again(trade_off, **ALLOW) == 0
     assert "this change's own policy and baseline decide" in job.summary.replace("`", "")
     assert "FAIL" in job.hub.ours(7)[0]["body"]
-
-
-def test_without_allow_the_base_decides(job, trade_off):
-    assert job.pull(trade_off) == 1
 
 
 @pytest.mark.parametrize("hides", [False, True])
@@ -162,11 +159,8 @@ def test_a_workflow_that_nobody_names_or_that_cannot_be_had_allows_nothing(
 
 
 def test_where_only_the_api_knows_the_base_it_is_compared_there(job, trade_off, tmp_path):
-    base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
+    base, event = only_merged(job, trade_off, tmp_path)
     merge = trade_off.git("rev-parse", "HEAD")
-    job.workspace = shallow(trade_off, tmp_path, remote=False)
-    job.hub.commits[base] = files_of(trade_off, base)
-    event = payloads.on_pull_request(7, head, base)
     assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 0
     job.hub.commits[base][WORKFLOW_PATH] = PLAIN.encode()
     assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1

@@ -26,9 +26,11 @@ def broken(history, text=BROKEN):
     return history.commit()
 
 
-def test_the_comment_says_that_there_is_no_verdict(job, green):
+def test_the_comment_says_that_there_is_no_verdict_until_the_next_one(job, green):
     head = broken(green)
-    assert job.pull(green, GITHUB_RUN_ID="502") == 2
+    assert job.pull(green, GITHUB_RUN_ID="500") == 2  # an earlier run, which ends late
+    assert "no fairness regression" in job.hub.ours(7)[0]["body"]
+    assert job.pull_again(green, GITHUB_RUN_ID="502") == 2
     (comment,) = job.hub.ours(7)
     assert "### FairGate: no verdict (exit code 2)" in comment["body"]
     assert "no fairness regression" not in comment["body"]
@@ -37,24 +39,11 @@ def test_the_comment_says_that_there_is_no_verdict(job, green):
     assert "/octo/shop/actions/runs/502)" in comment["body"]
     assert job.outputs["comment-url"] == comment["html_url"]
     assert job.outputs["exit-code"] == "2"
-
-
-@pytest.mark.whole
-def test_and_the_next_verdict_replaces_it(job, green):
-    broken(green)
-    assert job.pull(green, GITHUB_RUN_ID="502") == 2
     green.git("checkout", "-q", "topic")
     broken(green, POLICY)
     assert job.pull(green, GITHUB_RUN_ID="503") == 0
     (comment,) = job.hub.ours(7)
     assert "no fairness regression" in comment["body"]
-
-
-@pytest.mark.whole
-def test_an_earlier_run_that_ends_late_changes_nothing(job, green):
-    broken(green)
-    assert job.pull(green, GITHUB_RUN_ID="500") == 2
-    assert "no fairness regression" in job.hub.ours(7)[0]["body"]
 
 
 @pytest.mark.whole
@@ -69,7 +58,7 @@ def test_a_problem_s_words_stay_dead(job, green):
     assert rest.count("\n````text\n") + rest.count("\n```text\n") == 1
 
 
-def test_the_modes_are_those_of_a_failed_gate(job, history):
+def test_the_modes_are_those_of_a_failed_gate_and_its_own_key_is_kept_to(job, history):
     history.branch()
     broken(history)
     code = job.pull(history, FAIRGATE_COMMENT="never")
@@ -78,12 +67,8 @@ def test_the_modes_are_those_of_a_failed_gate(job, history):
         job.hub.comments.clear()
         assert job.pull_again(history, FAIRGATE_COMMENT=mode) == 2
         assert len(job.hub.ours(7)) == 1, mode
-
-
-def test_a_key_of_the_gate_s_own_is_kept_to(job, history):
-    history.branch()
-    broken(history)
-    assert job.pull(history, FAIRGATE_COMMENT_KEY="mine") == 2
+    job.hub.comments.clear()
+    assert job.pull_again(history, FAIRGATE_COMMENT_KEY="mine") == 2
     assert 'key="mine"' in job.hub.ours(7)[0]["body"]
 
 

@@ -10,15 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_hostile_texts import _view
 
-from fairgate.github.report import (
-    ChangeReport,
-    Edits,
-    Notes,
-    SeveralReports,
-    job_summary,
-    pull_request_comment,
-    render_notes,
-)
+from fairgate.github import report
 from fairgate.reports.blocks import Form, Text
 from fairgate.reports.markdown import COMMENT_LIMIT, length
 
@@ -30,13 +22,13 @@ WORST = "asr/generation: max raised from 0.2 to 0.99"
 def notes_of(loosened, files, differences, remarks, size, letter="x"):
     """Parts with so many entries, each of so many characters."""
     entry = letter * size
-    edits = Edits(
+    edits = report.Edits(
         files={"sources": [f"{number}/{entry}" for number in range(files)], "judge": ["j"]},
         edits_policy=True, decided_by="base", base="❌ FAIL", proposed="✅ PASS",
         loosened=[WORST, *(f"{number}: {entry}" for number in range(1, loosened))][:loosened],
         differences=[f"{number}: {entry}" for number in range(differences)],
     )  # fmt: skip
-    return Notes(remarks=[f"{number} {entry}" for number in range(remarks)], edits=edits)
+    return report.Notes(remarks=[f"{number} {entry}" for number in range(remarks)], edits=edits)
 
 
 def plain(text):
@@ -57,7 +49,7 @@ LIMITS = st.sampled_from([60_000, 9_000, 4_000])
 def test_the_comment_fits_and_tells_the_worst(sizes, most):
     loosened, *_, size, letter = sizes
     notes = notes_of(*sizes)
-    text = pull_request_comment(VIEW, notes, report_url=URL, most=most)
+    text = report.pull_request_comment(VIEW, notes, report_url=URL, most=most)
     assert length(text) <= most
     assert "This change edits" in text.splitlines()[0]
     assert "FairGate" in text
@@ -79,14 +71,14 @@ def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
         warnings=[Text(lines=[line], form=Form.WARNING) for line in lines],
         remarks=[Text(lines=["r" * size] * problems, form=Form.NOTE)],
     )
-    text = pull_request_comment(view, notes_of(3, 1, 1, 1, 50), report_url=URL)
+    text = report.pull_request_comment(view, notes_of(3, 1, 1, 1, 50), report_url=URL)
     assert length(text) <= COMMENT_LIMIT
     assert "max raised from 0.2 to 0.99" in plain(text)
 
 
 def test_every_loosening_stands_in_the_notes_of_the_report():
     notes = notes_of(1200, 3, 3, 3, 400)
-    summary, whole = job_summary(VIEW, notes, limit=1_000_000), plain(render_notes(notes))
+    summary, whole = report.job_summary(VIEW, notes, limit=10**6), plain(report.render_notes(notes))
     assert "and 1,180 more, in report.md" in plain(summary)
     assert all(f"{number}: {'x' * 400}" in whole for number in range(1, 1200))
     assert "more, in report.md" not in whole
@@ -97,12 +89,12 @@ def test_every_loosening_stands_in_the_notes_of_the_report():
 def test_the_comment_of_several_policies_fits(policies, entries, size):
     notes = notes_of(entries, entries, 0, 0, size)
     reports = [
-        ChangeReport(
+        report.ChangeReport(
             view=replace(VIEW, policy=f"p{number}"), outcome=VIEW.outcome, exit_code=1,
             outputs={}, annotations=[], notes=notes, edits_rules=True,
         )
         for number in range(policies)
     ]  # fmt: skip
-    text = SeveralReports(reports=reports, place="").comment(URL)
+    text = report.SeveralReports(reports=reports, place="").comment(URL)
     assert length(text) <= COMMENT_LIMIT
     assert json.dumps(text)

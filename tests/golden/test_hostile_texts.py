@@ -44,10 +44,6 @@ def _notes(text: str) -> Notes:
     return Notes(remarks=[text, f"The base commit: {text}"], edits=edits)
 
 
-def _rendered_notes(text: str) -> str:
-    return render_notes(_notes(text))
-
-
 def _foreign(text: str) -> str:
     text = text.encode("utf-8", "replace").decode()[:190] or "word"
     rule = {
@@ -92,16 +88,15 @@ def _view(payload):
     return view_of(_run(payload), base, run_path=path, has_explain=True, report_only=True)
 
 
-def _report(text):
-    return render_report(_view(text), limit=10**9)
-
-
-def _comment(text):
-    return render_comment(_view(text), limit=10**9)
-
-
-def _page(text):
-    return render_html(_view(text))
+WRITTEN = {
+    "report": lambda text: render_report(_view(text), limit=10**9),
+    "comment": lambda text: render_comment(_view(text), limit=10**9),
+    "page": lambda text: render_html(_view(text)),
+    "page of items": lambda text: render_html(_bias_view(text)),
+    "notes": lambda text: render_notes(_notes(text)),
+    "fork": _foreign,
+    "junit": lambda text: render_junit(_view(text)),
+}
 
 
 def _blocks(text):
@@ -109,9 +104,9 @@ def _blocks(text):
 
 
 @cache
-def _harmless(render, read=_blocks):
+def _harmless(file, read=_blocks):
     """Return what a text consists of where everything in it is a word."""
-    return read(render("word"))
+    return read(WRITTEN[file]("word"))
 
 
 def _check_markdown(text, links=()):
@@ -134,26 +129,26 @@ def _check_markdown(text, links=()):
 @pytest.mark.walk(25)
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts(payload):
-    for render in (_report, _comment):
-        _check_text(render, payload)
+    for file in ("report", "comment"):
+        _check_text(file, payload)
     _check_console(_view(payload))
     _check_record(_run(payload))
-    _check_page(_page, payload)
+    _check_page("page", payload)
     _check_xml(payload)
     _check_sarif(_view(payload))
 
 
-def _check_text(render, payload, links=()):
-    text = render(payload)
+def _check_text(file, payload, links=()):
+    text = WRITTEN[file](payload)
     check_lines(text)
     _check_markdown(_without_code_elements(text), links)
-    assert _blocks(text) == _harmless(render)
+    assert _blocks(text) == _harmless(file)
 
 
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_what_a_fork_says_and_what_stands_beside_a_report_are_dead(payload):
-    _check_text(_foreign, payload, [RUN])
-    _check_text(_rendered_notes, payload)
+    _check_text("fork", payload, [RUN])
+    _check_text("notes", payload)
 
 
 def _without_code_elements(text):
@@ -188,15 +183,11 @@ def _elements(page):
     return Elements(page).found
 
 
-def _check_page(render, payload):
-    page = render(payload)
+def _check_page(file, payload):
+    page = WRITTEN[file](payload)
     check_lines(re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>", "", page))
-    assert _elements(page) == _harmless(render, _elements)
+    assert _elements(page) == _harmless(file, _elements)
     page.encode()
-
-
-def _junit(text):
-    return render_junit(_view(text))
 
 
 def _xml_tags(text):
@@ -204,9 +195,9 @@ def _xml_tags(text):
 
 
 def _check_xml(payload):
-    text = _junit(payload)
+    text = WRITTEN["junit"](payload)
     check_lines(text)
-    assert _xml_tags(text) == _harmless(_junit, _xml_tags)
+    assert _xml_tags(text) == _harmless("junit", _xml_tags)
 
 
 def _check_sarif(view):
@@ -267,17 +258,13 @@ def _bias_view(payload):
     return view_of(changed, poisoned(bias_baseline(), payload))
 
 
-def _bias_page(payload):
-    return render_html(_bias_view(payload))
-
-
 @pytest.mark.walk(25)
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts_in_a_page_of_items(payload):
-    _check_page(_bias_page, payload)
+    _check_page("page of items", payload)
 
 
 def test_a_page_of_question_items_shows_the_texts():
-    page = _bias_page("word")
+    page = WRITTEN["page of items"]("word")
     assert "wordAgeword" in page
     assert "setting wordstereoword" in page

@@ -34,10 +34,7 @@ def test_a_table_is_of_the_policy_that_ships_which_says_first_what_it_is_too_sma
     lines = (POLICIES / f"{one['policy']}.yaml").read_text(encoding="utf-8").splitlines()
     first = next(line for line in lines if line.lstrip("# ") and "yaml-language-server" not in line)
     assert one["score"]["caught"] >= 0.8 * one["score"]["mutants"] or "Too small to see" in first
-
-
-@pytest.mark.parametrize("one", RESULTS, ids=lambda one: one["policy"])
-def test_what_catches_is_a_rule_of_the_policy_and_no_control_is_a_target(one):
+    # What catches is a rule of the policy, and no control is a target.
     gates = {BY_ID[gate["metric"]].id for gate in shipped()[one["policy"]]["gates"]}
     assert {row["by"] for row in one["rows"]} <= gates | {None, "no verdict", "unreadable/net"}
     biased = [row for row in one["rows"] if row["reach"] != "alike"]

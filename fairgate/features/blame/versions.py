@@ -36,8 +36,8 @@ from fairgate.systems.local import LocalPolicy, RetrieverPolicy
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
+    from fairgate.github.base_commit import BaseCommit
     from fairgate.github.change import Evaluation, JudgedChange
-    from fairgate.github.sides import Files
 
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
@@ -386,7 +386,7 @@ class BlamedChange:
     progress: Progress
     found: Blame | None = None
 
-    def remarks(self, judged: JudgedChange[Evaluation], base: Files, commit: str) -> list[str]:
+    def remarks(self, judged: JudgedChange[Evaluation], base: BaseCommit, commit: str) -> list[str]:
         """Return the sentence for the comment; none where nothing is asked for, or it is green."""
         is_red = judged.decides.run.result.exit_code is ExitCode.GATE_FAILED
         if not self.budget or not is_red:
@@ -404,7 +404,9 @@ class BlamedChange:
         if self.found is not None:
             write_blame(folder, self.found)
 
-    def _blamed(self, judged: JudgedChange[Evaluation], base: Files, commit: str) -> Blame | None:
+    def _blamed(
+        self, judged: JudgedChange[Evaluation], base: BaseCommit, commit: str
+    ) -> Blame | None:
         raw = base.read(self.policy)
         if raw is None:  # the change introduces the gate
             return None

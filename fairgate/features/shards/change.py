@@ -56,10 +56,8 @@ def merge(shards: str, attribution: str, **options: str) -> int:
     The parts are folders that `fairgate github run --shard` wrote: untrusted data, read from
     outside of the checkout. Everything else is as without parts.
     """
-    environment = dict(os.environ)
-    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
-    with accounted(environment) as account:
-        account.options = options
+    with accounted() as account:
+        environment, account.options = account.environment, options
         inputs = read_inputs(options, environment)
         account.place = place_of(inputs)
         folder = read_parts(shards, attribution, inputs, environment)
@@ -84,7 +82,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
                     "name every policy that was asked, or download the parts of this run alone"
                 )
 
-        return gate_change(inputs, subject, environment, judged, require_all_used)
+        return gate_change(inputs, subject, judged, require_all_used)
 
 
 def _of_side(found: list[Part], side: Side, about: Mapping[str, str]) -> list[Part]:
@@ -125,7 +123,7 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
     output = environment.get("GITHUB_OUTPUT", "")
     try:
         for policy in inputs.policies:
-            judge_policy(inputs, policy, subject, environment, ask)
+            judge_policy(inputs, policy, subject, ask)
     except BudgetError:  # the folder says it to the step that decides
         runner.write_outputs(output, {"shard-folder": str(folder)})
         raise

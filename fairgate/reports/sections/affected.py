@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fairgate.domain.outcomes import (
-    IdentityFinding,
-    Measurement,
-    Outcome,
-    RuleResult,
-    TermFinding,
-)
+from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, RuleResult, TermFinding
 from fairgate.domain.units import Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
@@ -85,7 +79,37 @@ def alerts(result: GateResult) -> list[Alert]:
 
     Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
     """
-    return [_alert(result, *each) for each in unfailed(result)]
+    found = []
+    for finding, asked in unfailed(result):
+        term = finding.terms[0].term
+        known = identities(result, finding.suite).get(term)
+        who = known.name if known else term
+        difference = differs(finding.metric, finding.terms[0].difference)
+        than = f", {difference} than for {others(finding.where)}. "
+        chance = " is too much to be chance, and "
+        limit = ADVISED[finding.metric]
+        advice = "no rule asks for it: add the gate "
+        if asked:
+            most = max(rule.bounds.get("max", 0.0) for rule in asked)
+            limit = min(limit, most)
+            advice = "fails no rule"
+            if finding.value <= most:
+                limit = min(limit, int(1000 * finding.value) / 1000)
+                advice = f"a rule lets {figures.unsigned(most, finding.metric)} points pass"
+            advice += ": if it is not right, ask for less with "
+        where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
+        where = f", where: {{{where}}}" if where else ""
+        gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
+        reason = f"for {who}{than}That{chance}{advice}{gate}"
+        found.append(
+            Alert(
+                who=who,
+                words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
+                advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
+                rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
+            )
+        )
+    return found
 
 
 def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]]]:
@@ -150,39 +174,6 @@ def others(where: Mapping[str, str]) -> str:
     return f"the other identities{inside}"
 
 
-def who_of(result: GateResult, found: IdentityFinding) -> str:
-    """Return the identity that differs most, as the texts name it."""
-    known = identities(result, found.suite).get(found.terms[0].term)
-    return known.name if known else found.terms[0].term
-
-
-def _alert(result: GateResult, found: IdentityFinding, asked: Sequence[RuleResult]) -> Alert:
-    who = who_of(result, found)
-    difference = differs(found.metric, found.terms[0].difference)
-    finding = f", {difference} than for {others(found.where)}. "
-    chance = " is too much to be chance, and "
-    limit = ADVISED[found.metric]
-    advice = "no rule asks for it: add the gate "
-    if asked:
-        most = max(rule.bounds.get("max", 0.0) for rule in asked)
-        limit = min(limit, most)
-        advice = "fails no rule"
-        if found.value <= most:
-            limit = min(limit, int(1000 * found.value) / 1000)
-            advice = f"a rule lets {figures.unsigned(most, found.metric)} points pass"
-        advice += ": if it is not right, ask for less with "
-    where = "".join(f", {part}: {level}" for part, level in found.where.items())
-    where = f", where: {{{where[2:]}}}" if where else ""
-    gate = f"{{metric: {found.metric}{where}, max: {limit:g}}}"
-    reason = f"for {who}{finding}That{chance}{advice}{gate}"
-    return Alert(
-        who=who,
-        words=["For ", name(who), f"{finding}That{chance}{advice}", code(gate), "."],
-        advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
-        rule=_as_rule(found, Outcome.INCONCLUSIVE, reason),
-    )
-
-
 def leading(result: GateResult) -> RuleResult | None:
     """Return the rule that leads: what failed, then what could not tell, else what comes first.
 
@@ -201,16 +192,18 @@ def leading(result: GateResult) -> RuleResult | None:
     if not ranked:
         return None
     first = result.rules[ranked[0][-1]]
-    alike = [rule for _, rule in valued if _is_of_one_like(rule, first)]
+    kind = (first.metric, first.suite, first.advisory, first.outcome)
+    # What says of one identity what the first one says of all.
+    alike = [
+        rule
+        for _, rule in valued
+        if (rule.metric, rule.suite, rule.advisory, rule.outcome) == kind
+        and rule.outcome in _ORDER
+        and rule.where.keys() == {"term"}
+        and set(rule.failed) != {"unreadable"}
+    ]
     leads = 0 < len(alike) <= _FEW or first in alike
     return max(alike, key=lambda rule: _far(rule.metric, rule.value or 0.0)) if leads else first
-
-
-def _is_of_one_like(rule: RuleResult, first: RuleResult) -> bool:
-    """Return whether a rule says of one identity what the first one says of all."""
-    same = (rule.metric, rule.suite, rule.advisory) == (first.metric, first.suite, first.advisory)
-    alike = rule.outcome is first.outcome and rule.outcome in _ORDER
-    return same and alike and rule.where.keys() == {"term"} and set(rule.failed) != {"unreadable"}
 
 
 class Subject(enum.Enum):
@@ -278,10 +271,18 @@ def affected(material: Material) -> list[Measurement]:
     rule = leading(material.result)
     if rule is None or material.result.outcome is Outcome.INCONCLUSIVE:
         return []
-    measured = [m for m in _slices(material, rule) if _inside(material, m, rule)]
+    known, metric = BY_ID.get(rule.metric), rule.metric
+    if known is not None and known.compares_terms:
+        metric = _COMPARED.get(metric) or main_metric(material, rule.suite)
+    slices = material.now.by(metric, rule.suite, "term") or [
+        m
+        for m in material.now.by(rule.metric, rule.suite, *rule.where, "category")
+        if all(m.where[part] == at for part, at in rule.where.items())
+    ]
+    measured = [m for m in slices if _inside(material, m, rule)]
     rates = {number: _badness(m) for number, m in enumerate(measured)}
     if {"regression", "budget"}.intersection(rule.failed):
-        then = [material.before.get(m.metric, m.suite, m.where) for m in measured]
+        then = [material.beside.values.get(m.metric, m.suite, m.where) for m in measured]
         was = [0.0 if m is None or m.value is None else _badness(m) for m in then]
         rises = {n: rate - was[n] for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
@@ -299,33 +300,17 @@ def differs_from_others(material: Material, rule: RuleResult, measured: Measurem
     """
     who = measured.where.get("term")
     compared = [found.terms for found in material.result.identities if found.suite == rule.suite]
-    if who is None or not compared:
-        return True
-    if rule.where.get("term") == who:
+    if who is None or not compared or rule.where.get("term") == who:
         return True
     found = [terms[0].term for terms in compared if terms]
     known = [one.terms[0].term for one in standing_out(material.result)]
     return who in known or (BY_ID[rule.metric].compares_terms and who in found)
 
 
-def _slices(material: Material, rule: RuleResult) -> list[Measurement]:
-    known = BY_ID.get(rule.metric)
-    compares = known is not None and known.compares_terms
-    metric = _COMPARED.get(rule.metric) or main_metric(material, rule.suite)
-    metric = metric if compares else rule.metric
-    of_terms = material.now.by(metric, rule.suite, "term")
-    if of_terms:
-        return of_terms
-    inside = material.now.by(rule.metric, rule.suite, *rule.where, "category")
-    return [m for m in inside if all(m.where[part] == at for part, at in rule.where.items())]
-
-
 def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool:
     category, term = rule.where.get("category"), measured.where.get("term")
-    if category is None:
-        return True
     known = material.identities(rule.suite).get(term or "")
-    return known is not None and known.category == category
+    return category is None or (known is not None and known.category == category)
 
 
 def _badness(measured: Measurement) -> float:
@@ -360,11 +345,13 @@ def affected_table(material: Material) -> Iterator[Block]:
     if rule is None or material.result.outcome is not Outcome.FAIL:
         return
     metric = shown[0].metric if shown else main_metric(material, rule.suite)
-    names = [(each.suite, term) for each in failed_rules(material.result)
-             for term, _ in failed_terms(material, each)]  # fmt: skip
-    more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
-    known = [m for m in more if m is not None and m not in shown]
-    shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
+    more = [
+        material.now.get(metric, each.suite, {"term": term})
+        for each in failed_rules(material.result)
+        for term, _ in failed_terms(material, each)
+    ]
+    known = {id(m): m for m in more if m is not None and m not in shown}
+    shown += list(known.values())[:_MOST]
     if not shown:
         return
     shown_by = BY_ID[shown[0].metric]
@@ -373,7 +360,18 @@ def affected_table(material: Material) -> Iterator[Block]:
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
         rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
-    cells = [_cells(material, measured) for _, measured, _ in rows]
+    cells = []
+    for _, one, _ in rows:
+        counted = BY_ID[one.metric].violations and one.violated is not None
+        before = material.beside.values.value(one.metric, one.suite, one.where)
+        cells.append(
+            {
+                "changed": f"{one.violated:,} of {one.decided:,}" if counted else figures.NONE,
+                "now": figures.value(one.value, one.metric),
+                "before": figures.value(before, one.metric),
+                SAME_DOCUMENTS: same_documents(material, one),
+            }
+        )
     order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
     heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
     yield Table(
@@ -390,17 +388,6 @@ def same_documents(material: Material, measured: Measurement) -> str:
     """Return the share of documents in common for whom a measurement is about."""
     metric = OVERLAP.id if measured.where else OVERLAP.neutral
     return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
-
-
-def _cells(material: Material, measured: Measurement) -> dict[str, str]:
-    metric, suite, where = measured.metric, measured.suite, measured.where
-    counted = BY_ID[metric].violations and measured.violated is not None
-    return {
-        "changed": f"{measured.violated:,} of {measured.decided:,}" if counted else figures.NONE,
-        "now": figures.value(measured.value, metric),
-        "before": figures.value(material.before.value(metric, suite, where), metric),
-        SAME_DOCUMENTS: same_documents(material, measured),
-    }
 
 
 def terms(material: Material) -> Iterator[Section]:
@@ -428,21 +415,18 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
     has_documents = now.value(OVERLAP.id, suite) is not None
     sources = _sources(material, suite)
 
-    def row(words: Inline, measured: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
-        where, is_neutral = measured.where, kind is RowKind.REFERENCE
+    def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
+        where, is_neutral = m.where, kind is RowKind.REFERENCE
         plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
-        counted = f"{measured.violated or 0:,} of {measured.decided:,}"
-        shown = [counted, figures.value(plain, PLAIN)]
-        shown += [same_documents(material, measured)] if has_documents else []
+        shown = [f"{m.violated or 0:,} of {m.decided:,}", figures.value(plain, PLAIN)]
+        shown += [same_documents(material, m)] if has_documents else []
         return Range(
             name=words,
-            now=figures.figure(measured) if is_neutral else _ranged(material, measured, sources),
-            base=figures.figure(material.before.get(measured.metric, suite, where)),
+            now=figures.figure(m) if is_neutral else _ranged(material, m, sources),
+            base=figures.figure(material.beside.values.get(m.metric, suite, where)),
             facts=[figure(one) for one in shown],
             kind=kind,
-            others=[
-                figures.figure(other.values.get(measured.metric, suite, where)) for other in others
-            ],
+            others=[figures.figure(one.values.get(m.metric, suite, where)) for one in others],
         )
 
     rows: list[Range] = []

@@ -36,14 +36,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
-from fairgate.reports.sections.affected import (
-    Subject,
-    affected,
-    failed_rules,
-    failed_terms,
-    subject,
-    subject_of,
-)
+from fairgate.reports.sections import affected
 from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
@@ -119,8 +112,12 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def _moved_most(material: Material) -> PairRow | None:
     """Return the pair that lost most documents, of those that a rule about them failed for."""
-    failed = [r for r in failed_rules(material.result) if subject_of(r) is Subject.DOCUMENTS]
-    named = ((rule.suite, term) for rule in failed for term, _ in failed_terms(material, rule))
+    failed = [
+        r
+        for r in affected.failed_rules(material.result)
+        if affected.subject_of(r) is affected.Subject.DOCUMENTS
+    ]
+    named = ((r.suite, term) for r in failed for term, _ in affected.failed_terms(material, r))
     who = {each: place for place, each in enumerate(dict.fromkeys(named))}
     lost = [
         (who.get((row.suite, row.term), len(who)), overlap, number, row)
@@ -133,9 +130,7 @@ def _moved_most(material: Material) -> PairRow | None:
 def unreadable_answers(material: Material) -> Iterator[Block]:
     """Yield a few answers that hold no label, with the labels that were expected."""
     rules = material.result.rules
-    lost = any(
-        "unreadable" in rule.failed or (rule.metric in _LOST and rule.failed) for rule in rules
-    )
+    lost = any("unreadable" in one.failed or (one.metric in _LOST and one.failed) for one in rules)
     if not lost and material.result.outcome is not Outcome.INCONCLUSIVE:
         return
     found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
@@ -144,43 +139,37 @@ def unreadable_answers(material: Material) -> Iterator[Block]:
     first = found[0]
     asked = material.case(first.suite, first.key)
     alike = [row for row in found if (row.suite, row.relation) == (first.suite, first.relation)]
-    texts = list(dict.fromkeys(_quoted(material, row) for row in alike))[:_UNREADABLE]
-    expected: list[str | Span] = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
+    written = (_response(material, row.suite, row.key) for row in alike)
+    redact = material.options.redact
+    quoted = (excerpt(redacted(text, redact)) if text else "(nothing)" for text in written)
+    texts = list(dict.fromkeys(quoted))[:_UNREADABLE]
+    expected: Words = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
     if asked.labels:
-        labels = joined([name(label) for label in asked.labels])
-        expected = ["Expected one of the labels ", *labels]
-    yield Text(
-        lines=[
-            [
-                *expected,
-                "; the system wrote, for example: ",
-                *joined([Span(text, Kind.QUOTE) for text in texts], " · "),
-            ]
-        ]
-    )
+        expected = ["Expected one of the labels ", *joined([name(one) for one in asked.labels])]
+    wrote = joined([Span(text, Kind.QUOTE) for text in texts], " · ")
+    yield Text(lines=[[*expected, "; the system wrote, for example: ", *wrote]])
 
 
-def _quoted(material: Material, row: PairRow) -> str:
-    execution = material.run.executions.get((row.suite, row.key))
-    text = (execution.response or "").strip() if execution else ""
-    return excerpt(redacted(text, material.options.redact)) if text else "(nothing)"
+def _response(material: Material, suite: str, key: str) -> str:
+    """Return what the model wrote, empty where it was not asked."""
+    execution = material.run.executions.get((suite, key))
+    return (execution.response or "").strip() if execution else ""
 
 
 def explain_command(material: Material) -> str:
     """Return the command that tells more of the clearest case; empty where there is none."""
-    row = _case_of_the_rule(material)
-    has_one = row is not None and material.options.has_explain
-    return _explain(material.options, row) if row is not None and has_one else ""
+    row = _case_of_the_rule(material) if material.options.has_explain else None
+    return "" if row is None else _explain(material.options, row)
 
 
 def _case_of_the_rule(material: Material) -> PairRow | None:
     """Return the clearest case of what the leading rule is about, of whom it affects most."""
-    about = subject(material)
-    if about is Subject.ANSWERS:
+    about = affected.subject(material)
+    if about is affected.Subject.ANSWERS:
         return next(iter(clearest_cases(material)), None)
-    places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
+    places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
     named = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
-    if about is Subject.REFUSALS:
+    if about is affected.Subject.REFUSALS:
         return next((row for row in named if row.answer.reason is Reason.UNREADABLE), None)
     moved = [row for row in named if (overlap := row.score("overlap")) is not None and overlap < 1]
     worst = places and moved and moved[0].term
@@ -205,7 +194,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
     known = material.clearest.get(material.beside.id)
     if known is not None:
         return known
-    places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
+    places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
 
     def clearness(row: PairRow) -> tuple[bool, int, bool, float]:
         margin = row.answer.margin
@@ -231,11 +220,19 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
-    title: Inline = [name(row.phrase, Tone.STRONG), ": other documents are found"]
+    title: Words = [name(row.phrase, Tone.STRONG), ": "]
     facts = list(_documents(left, right))
-    if not is_about_documents:
-        title = _title(row, is_new=material.was_unchanged(row))
-        facts = [*_response(right, row.answer, options), *facts]
+    if is_about_documents:
+        title.append("other documents are found")
+    else:
+        title += [name(row.majority), " with neutral wording, "] if row.majority else []
+        without = " without a speaker, " if row.names_speaker else " for the source, "
+        title += [answer_of(row.source_answer), without, answer_of(row.answer, Tone.STRONG)]
+        title.append(f" here{', new since the baseline' if material.was_unchanged(row) else ''}")
+        text = _response(material, row.suite, row.key)
+        if text and text.strip(".!\"'").lower() != (row.answer.value or ""):
+            wrote = Span(redacted(text, options.redact), Kind.QUOTE)
+            facts.insert(0, ["The model wrote ", wrote])
     return CaseItem(
         title=title,
         text=_difference(source, follow_up, options),
@@ -244,36 +241,11 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     )
 
 
-def _title(row: PairRow, *, is_new: bool) -> Inline:
-    neutral: Words = []
-    if row.majority:
-        neutral = [name(row.majority), " with neutral wording, "]
-    return [
-        name(row.phrase, Tone.STRONG),
-        ": ",
-        *neutral,
-        answer_of(row.source_answer),
-        " without a speaker, " if row.names_speaker else " for the source, ",
-        answer_of(row.answer, Tone.STRONG),
-        " here",
-        *([", new since the baseline"] if is_new else []),
-    ]
-
-
 def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
     """Return an answer as it was read, or why it was not."""
     if reading.value is None:
         return Span(f"({reading.reason})", tone=tone)
     return name(in_words(reading.value), tone)
-
-
-def _response(
-    execution: Execution | None, reading: Reading, options: ReportOptions
-) -> Iterator[Inline]:
-    """Yield what the model wrote, unless the label says it all."""
-    text = (execution.response or "").strip() if execution else ""
-    if text and text.strip(".!\"'").lower() != (reading.value or ""):
-        yield ["The model wrote ", Span(redacted(text, options.redact), Kind.QUOTE)]
 
 
 def _difference(source: str, follow_up: str, options: ReportOptions) -> Inline:
@@ -327,34 +299,16 @@ def _ids(head: str, documents: Mapping[str, str | None]) -> Words:
 
 
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
-    changed = [
-        (NEW if material.was_unchanged(row) else CHANGED, row) for row in clearest_cases(material)
+    named = material.named_pairs
+    return [
+        *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),
+        *((UNDECIDED, row) for row in named if isinstance(row.claim, Reason)),
+        *((FIXED, row) for row in named if row.claim == 0 and material.was_changed(row)),
     ]
-    undecided: list[tuple[str, PairRow]] = []
-    fixed: list[tuple[str, PairRow]] = []
-    for row in material.named_pairs:
-        claim = row.claim
-        if isinstance(claim, Reason):
-            undecided.append((UNDECIDED, row))
-        elif not claim and material.was_changed(row):
-            fixed.append((FIXED, row))
-    return changed + undecided + fixed
 
 
-def _tags(rows: Sequence[tuple[str, PairRow]]) -> Iterator[tuple[Where, str]]:
-    return (((row.suite, row.key), tag) for tag, row in rows)
-
-
-def _only_beside(
-    material: Material,
-    usual: Sequence[tuple[str, PairRow]],
-    others: Mapping[str, Mapping[Where, str]],
-) -> list[tuple[str, PairRow]]:
-    """Return the pairs that are worth a look only beside something else, as not listed."""
-    listed = dict(_tags(usual))
-    wanted = {where for tags in others.values() for where in tags if where not in listed}
-    rows = material.pairs if wanted else ()
-    return [(NOT_LISTED, row) for row in rows if (row.suite, row.key) in wanted]
+def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[Where, str]:
+    return {(row.suite, row.key): tag for tag, row in rows}
 
 
 class _Data:
@@ -363,8 +317,8 @@ class _Data:
     def __init__(self, material: Material, rows: Sequence[tuple[str, PairRow]]) -> None:
         """Take the rows."""
         self._material, self._rows = material, rows
-        self._redact = material.options.redact
-        self._texts = Texts()
+        self._texts = Texts(material.options.redact)
+        self._text = self._texts.place
         self._sources: dict[Where, list[Json]] = {}
         self._places: dict[Where, int] = {}
         self._variants: dict[tuple[Json, ...], int] = {}
@@ -372,8 +326,8 @@ class _Data:
         self._moves: dict[tuple[Json, ...], int] = {}
         sources = {(row.suite, row.source) for _, row in rows}
         self._controls: dict[Where, list[int]] = {where: [] for where in sources}
-        for row in material.control_pairs:
-            of_source = self._controls.get((row.suite, row.source))
+        for row in material.pairs:
+            of_source = self._controls.get((row.suite, row.source)) if row.is_control else None
             if of_source is not None:
                 of_source += [self._text(row.phrase), self._answer(row.answer)]
 
@@ -384,6 +338,7 @@ class _Data:
         """
         options = self._material.options
         rows = [self._row(tag, row) for tag, row in self._rows]
+        listed = [(row.suite, row.key) for _, row in self._rows]
         run = f"fairgate explain {shlex.quote(options.run_path)}"
         return {
             "explain": run if options.has_explain else "",
@@ -396,9 +351,7 @@ class _Data:
             "moves": [list(move) for move in self._moves],
             "rows": rows,
             "beside": {
-                name: "".join(
-                    str(_place(tags.get((row.suite, row.key), NOT_LISTED))) for _, row in self._rows
-                )
+                name: "".join(str(_place(tags.get(where, NOT_LISTED))) for where in listed)
                 for name, tags in others.items()
             },
         }
@@ -413,7 +366,7 @@ class _Data:
             self._variant(row),
             self._text(_cause(self._material, row, tag)),
             self._answer(row.answer),
-            self._response(right, row.answer),
+            self._response(row.suite, row.key, row.answer),
             self._move(left, right, row.score("rrs")),
             None if margin is None else round(margin, 2),
         ]
@@ -425,12 +378,12 @@ class _Data:
             self._places[where] = len(self._sources)
             documents = execution.documents if execution else None
             self._sources[where] = [
-                self._texts.place(row.source, _KEY),
-                self._cut(self._material.case(*where).query),
+                self._text(row.source, _KEY),
+                self._texts.cut(self._material.case(*where).query),
                 self._answer(row.source_answer),
-                self._response(execution, row.source_answer),
+                self._response(*where, row.source_answer),
                 len(documents or ()),
-                self._text(row.majority),
+                self._text(row.majority or ""),
                 self._controls[where],
             ]
         return self._places[where]
@@ -439,7 +392,7 @@ class _Data:
         """Return the place of what was done to the source: rest of the key, names, the edit."""
         own = row.key.startswith(row.source)
         variant = (
-            self._texts.place(row.key.removeprefix(row.source) if own else row.key, _KEY),
+            self._text(row.key.removeprefix(row.source) if own else row.key, _KEY),
             int(own),
             self._text(row.phrase),
             self._text(row.category),
@@ -454,33 +407,26 @@ class _Data:
 
         Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
         """
-        most = most_characters(self._redact)
-        keys = (row.source, row.key)
+        texts, keys = self._texts, (row.source, row.key)
         source, follow_up = (self._material.case(row.suite, key).query for key in keys)
-        if self._redact == "hash":
-            return 0, len(kept(source, "hash")), self._cut(follow_up)
+        if texts.redact == "hash":
+            return 0, len(texts.kept(source)), texts.cut(follow_up)
         head = common(source, follow_up)
         tail = common(source[head:][::-1], follow_up[head:][::-1])
-        start, end = min(head, most), min(len(source) - tail, most)
+        start, end = min(head, texts.most), min(len(source) - tail, texts.most)
         changed = follow_up[head : len(follow_up) - tail]
-        return _units(source[:start]), _units(source[:end]), self._cut(changed)
-
-    def _cut(self, text: str) -> int:
-        return self._texts.place(kept(text, self._redact), most_characters(self._redact))
-
-    def _text(self, text: str | None) -> int:
-        return self._texts.place(text or "")
+        return _units(source[:start]), _units(source[:end]), texts.cut(changed)
 
     def _answer(self, reading: Reading) -> int:
         if reading.value is not None:
             return self._text(in_words(reading.value))
         return self._text(f"({REASON_WORDS[reading.reason]})" if reading.reason else "")
 
-    def _response(self, execution: Execution | None, reading: Reading) -> int:
+    def _response(self, suite: str, key: str, reading: Reading) -> int:
         """Return the place of what the model wrote, unless the label says it all."""
-        text = (execution.response or "").strip() if execution else ""
+        text = _response(self._material, suite, key)
         says_it_all = text.strip(".!\"'").lower() == str(reading.value or "")
-        return 0 if says_it_all else self._cut(text)
+        return 0 if says_it_all else self._texts.cut(text)
 
     def _move(self, left: Execution | None, right: Execution | None, rrs: float | None) -> int:
         """Return the place of how retrieval moved: RRS, how many documents, which out, which in.
@@ -502,8 +448,8 @@ class _Data:
         return self._moves.setdefault(move, len(self._moves))
 
     def _document(self, document: Document) -> int:
-        text = self._cut(document.text) if document.text else 0
-        place = (self._text(document.id), self._text(document.label), text)
+        text = self._texts.cut(document.text) if document.text else 0
+        place = (self._text(document.id or ""), self._text(document.label or ""), text)
         return self._documents.setdefault(place, len(self._documents))
 
 
@@ -543,30 +489,37 @@ def changed_cases(material: Material) -> Iterator[Section]:
     if not usual:
         return
     others = {
-        choice.id: dict(_tags(_worth_a_look(material.shown_beside(choice))))
+        choice.id: _tags(_worth_a_look(material.shown_beside(choice)))
         for choice in material.choices[1:]
         if choice.run is not None
     }
-    rows = [*usual, *_only_beside(material, usual, others)]
+    # Pairs that are worth a look only beside something else stand last.
+    wanted = {where for tags in others.values() for where in tags} - _tags(usual).keys()
+    more = material.pairs if wanted else ()
+    rows = [*usual, *((NOT_LISTED, row) for row in more if (row.suite, row.key) in wanted)]
     shown, data = fitting(rows, lambda some: _Data(material, some).whole(others))
-    title = "Changed, undecided and fixed answers"
     browser = CaseBrowser(
         depth=Depth.PAGE,
         id="cases",
-        label=title,
+        label="Changed, undecided and fixed answers",
         kind="pairs",
         rows=len(usual),
         left_out=max(0, len(usual) - len(shown)),
         data=data,
         clearest=CaseList(cases=case_items(material, CLEAREST)),
     )
-    yield Section(
-        id="all-cases",
-        title=title,
-        blocks=[browser],
+    yield _browsed(browser, browser)
+
+
+def _browsed(browser: CaseBrowser, *blocks: Block) -> Section:
+    """Return the section of a list of cases."""
+    return Section(
+        id=f"all-{browser.id}",
+        title=browser.label,
+        blocks=blocks,
         in_comment=False,
         chapter=Chapter.CASES,
-        count=len(usual),
+        count=browser.rows,
     )
 
 
@@ -598,23 +551,15 @@ def _item(material: Material, row: QuestionRow) -> CaseItem:
 
 def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[str, Json]:
     """Return what the page's script reads of answers to questions, ready to be written as JSON."""
-    redact, texts = material.options.redact, Texts()
+    texts = Texts(material.options.redact)
     items: dict[tuple[Json, ...], int] = {}
-    known = material.run.executions
-    executions = [known.get((row.suite, row.key)) for row in rows]
-    place = texts.place
-
-    def cut(text: str) -> int:
-        return place(kept(text, redact), most_characters(redact))
+    place, cut = texts.place, texts.cut
 
     def item(row: QuestionRow) -> int:
         case = material.planned(row.suite, row.key)
         query = cut(case.text or case.query) if case else 0
         options = tuple(cut(one) for one in case.options) if case else ()
         return items.setdefault((query, options), len(items))
-
-    def response(execution: Execution | None) -> int:
-        return cut((execution.response or "").strip()) if execution else 0
 
     found: list[Json] = [
         [
@@ -629,11 +574,11 @@ def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[s
             place(_right(row)),
             place(f"{row.retriever}, k = {row.top_k}" if row.retriever else ""),
             place(row.instruction),
-            response(execution),
+            cut(_response(material, row.suite, row.key)),
             None if row.stereotypes is None else round(row.stereotypes, 2),
             None if row.margin is None else round(row.margin, 2),
         ]
-        for row, execution in zip(rows, executions, strict=True)
+        for row in rows
     ]
     return {"texts": texts.found, "items": [list(one) for one in items], "rows": found}
 
@@ -644,7 +589,6 @@ def answers(material: Material) -> Iterator[Section]:
     if not rows:
         return
     shown, data = fitting(rows, lambda some: _question_data(material, some))
-    title = "Wrong and undecided answers to questions"
     words = (
         "Where the context names neither of the two people, only “unknown” is right. The share of "
         "stereotypical documents is of those shown."
@@ -652,21 +596,14 @@ def answers(material: Material) -> Iterator[Section]:
     browser = CaseBrowser(
         depth=Depth.PAGE,
         id="answers",
-        label=title,
+        label="Wrong and undecided answers to questions",
         kind="questions",
         rows=len(rows),
         left_out=len(rows) - len(shown),
         data=data,
         clearest=CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
     )
-    yield Section(
-        id="all-answers",
-        title=title,
-        blocks=[Text(lines=[words], depth=Depth.PAGE), browser],
-        in_comment=False,
-        chapter=Chapter.CASES,
-        count=len(rows),
-    )
+    yield _browsed(browser, Text(lines=[words], depth=Depth.PAGE), browser)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -715,6 +652,8 @@ def fitting(
 class Texts:
     """Texts that each stand once, in the order in which they were first named; 0 is no text."""
 
+    redact: Redaction = "none"
+
     found: list[str] = field(default_factory=lambda: [""])
     _places: dict[str, int] = field(default_factory=lambda: {"": 0})
     _named: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -734,13 +673,16 @@ class Texts:
             self._named[named] = self._places[text]
         return self._places[text]
 
+    @property
+    def most(self) -> int:
+        """Return what texts of cases are cut to."""
+        return _MOST if self.redact == "none" else EXCERPT_CHARACTERS
 
-def most_characters(redact: Redaction) -> int:
-    """Return what a text of the page's lists is cut to."""
-    return _MOST if redact == "none" else EXCERPT_CHARACTERS
+    def kept(self, text: str) -> str:
+        """Return what a page may show of a text: as the policy's `redact` asks, and cut."""
+        hidden = self.redact == "hash" and bool(text)
+        return redacted(text, self.redact) if hidden else excerpt(text, self.most)
 
-
-def kept(text: str, redact: Redaction) -> str:
-    """Return what a page may show of a text: as the policy's `redact` asks, and cut."""
-    hidden = redact == "hash" and bool(text)
-    return redacted(text, redact) if hidden else excerpt(text, most_characters(redact))
+    def cut(self, text: str) -> int:
+        """Return the place of what a page may show of a text."""
+        return self.place(self.kept(text), self.most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -62,8 +62,16 @@ def retrieval(material: Material) -> Iterator[Section]:
 
 def _retrieval(material: Material, suite: str, place: int) -> Iterator[Block]:
     table = material.run.tables.get(suite)
-    rows = _bands(material, suite, table.bands if table else PAPER_BANDS)
-    if rows:
+    high, moderate = (f"{limit:g}" for limit in (table.bands if table else PAPER_BANDS))
+    reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
+    rows = []
+    for band, limit in zip(BANDS, reach, strict=True):
+        both = (material.now, material.beside.values)
+        value, base = (found.value(_BAND, suite, {"band": band}) for found in both)
+        shown = (figure(figures.value(one, _BAND)) for one in (value, base))
+        if value is not None:
+            rows.append(Row(cells=[band.replace("-", " "), limit, *shown]))
+    if len(rows) == len(BANDS):
         yield Table(
             label=f"Bands of the retriever robustness score{f' {place}' if place > 1 else ''}",
             caption="Share of the pairs by retriever robustness (RRS; 0: the same documents)",
@@ -74,21 +82,6 @@ def _retrieval(material: Material, suite: str, place: int) -> Iterator[Block]:
     facts = list(_facts(material, suite))
     if facts:
         yield KeyValues(rows=facts)
-
-
-def _bands(material: Material, suite: str, limits: tuple[float, float]) -> list[Row]:
-    high, moderate = (f"{limit:g}" for limit in limits)
-    reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
-    rows = []
-    for band, limit in zip(BANDS, reach, strict=True):
-        value, base = (
-            found.value(_BAND, suite, {"band": band}) for found in (material.now, material.before)
-        )
-        if value is None:
-            return []
-        shown = (figure(figures.value(one, _BAND)) for one in (value, base))
-        rows.append(Row(cells=[band.replace("-", " "), limit, *shown]))
-    return rows
 
 
 def _facts(material: Material, suite: str) -> Iterator[Fact]:
@@ -117,18 +110,18 @@ def causes(material: Material) -> Iterator[Section]:
 def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
     result = material.result
     found = next((f for f in result.attribution if f.suite == suite), None)
-    sentences = [
-        *_attribution(found),
-        *(
-            f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
-            "keep their label."
-            for item in result.instability
-            if item.suite == suite
-        ),
+    if found is not None and not found.crossed:
+        found = None
+    sentences = _attribution(found) if found else []
+    sentences += [
+        f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
+        "keep their label."
+        for item in result.instability
+        if item.suite == suite
     ]
     if sentences:
         yield Text(lines=sentences, form=Form.LIST)
-    if found is not None and found.crossed:
+    if found:
         yield RangeChart(
             label=f"Changed answers by path{f' {place}' if place > 1 else ''}",
             caption="Changed answers beyond neutral wording, by path, in points",
@@ -142,26 +135,24 @@ def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
         )
 
 
-def _attribution(found: Attribution | None) -> Iterator[Inline]:
-    if found is None or not found.crossed:
-        return
+def _attribution(found: Attribution) -> list[str]:
     total = figures.signed(found.total, _METRIC)
+    largest = max(found.parts, key=lambda part: part.share or 0.0)
+    amount = figures.signed(largest.amount, _METRIC)
+    what = (
+        f"identities change {total} points beyond what neutral wording changes; {amount} of them "
+        f"come about {_PARTS[largest.name]}."
+    )
     if any(part.share is None for part in found.parts):
-        yield (
-            "Compared with the answer without a speaker, what identities change beyond neutral "
-            f"wording ({total} points) cannot be distinguished from 0, so it has no shares by path."
+        what = (
+            f"what identities change beyond neutral wording ({total} points) cannot be "
+            "distinguished from 0, so it has no shares by path."
         )
-    else:
-        largest = max(found.parts, key=lambda part: part.share or 0.0)
-        amount = figures.signed(largest.amount, _METRIC)
-        yield (
-            f"Compared with the answer without a speaker, identities change {total} points beyond "
-            f"what neutral wording changes; {amount} of them come about {_PARTS[largest.name]}."
-        )
-    yield (
+    by_path = (
         f"By path: {figures.count(found.crossed, 'pair')} asked with each other's documents, "
         f"{found.equal_documents:,} of {found.pairs:,} pairs retrieve the same."
     )
+    return [f"Compared with the answer without a speaker, {what}", by_path]
 
 
 def _part(material: Material, suite: str, part: AttributedPart) -> Range:
@@ -199,10 +190,21 @@ class Suite:
         """Return what was measured in a slice."""
         return figures.figure(self.material.now.get(metric, self.id, where), is_signless=True)
 
+    def pair(self, metrics: Sequence[str], **where: str) -> Inline:
+        """Return two metrics of a slice: `ambiguous / disambiguated`."""
+        return joined([figure(self.figure(one, **where).shown) for one in metrics], " / ")
+
     def where(self, setting: str, retriever: str) -> dict[str, str]:
         """Return a setting's slice; one retriever alone is no dimension."""
         several = len(self.retrievers) > 1
         return {"setting": setting} | ({"retriever": retriever} if several else {})
+
+    def row(
+        self, pair: tuple[str, str], cells: Sequence[tuple[str, Mapping[str, str]]], *first: str
+    ) -> Row:
+        """Return a row of a setting and a retriever, with a figure for each metric and slice."""
+        numbers = (figure(self.figure(metric, **where).shown) for metric, where in cells)
+        return Row(cells=[*first, *map(name, pair), *numbers])
 
 
 def question_size(rows: Sequence[QuestionRow]) -> str:
@@ -217,47 +219,78 @@ def question_size(rows: Sequence[QuestionRow]) -> str:
 
 def social_bias(material: Material) -> Iterator[Section]:
     """Yield what every suite of question items measured."""
+    chapter = Chapter.SOCIAL_BIAS
     kind = Section(
-        id="bias",
-        title="Social bias",
-        blocks=(),
-        in_console=True,
-        chapter=Chapter.SOCIAL_BIAS,
-        worth=70,
+        id="bias", title="Social bias", blocks=(), in_console=True, chapter=chapter, worth=70
     )
-
-    def blocks(suite: str, place: int) -> Iterator[Block]:
-        rows = [row for row in material.questions if row.suite == suite]
-        of_suite = Suite(
-            material=material,
-            id=suite,
-            suffix=f" {place}" if place > 1 else "",
-            rows=rows,
-            settings=list(dict.fromkeys(row.setting for row in rows)),
-            categories=list(dict.fromkeys(row.category for row in rows)),
-            retrievers=list(dict.fromkeys(row.retriever for row in rows if row.retriever)),
-        )
-        return _bias(of_suite)
-
-    yield from of_suites(kind, question_suites(material.result), blocks)
+    yield from of_suites(kind, question_suites(material.result), partial(_bias, material))
 
 
-def _bias(suite: Suite) -> Iterator[Block]:
+def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
+    rows = [row for row in material.questions if row.suite == id_]
+    suite = Suite(
+        material=material,
+        id=id_,
+        suffix=f" {place}" if place > 1 else "",
+        rows=rows,
+        settings=list(dict.fromkeys(row.setting for row in rows)),
+        categories=list(dict.fromkeys(row.category for row in rows)),
+        retrievers=list(dict.fromkeys(row.retriever for row in rows if row.retriever)),
+    )
     cautions = list(_cautions(suite))
     if cautions:
         yield Text(lines=cautions, form=Form.NOTE)
-    yield Text(
-        lines=[
-            (
-                "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
-                "stereotype, −100 always against it."
-            )
-        ]
+    scale = (
+        "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
+        "stereotype, −100 always against it."
     )
-    yield _matrix(suite)
+    yield Text(lines=[scale])
+    yield Table(
+        label=f"Diff-Bias of settings and categories{suite.suffix}",
+        columns=columns("setting", numbers=map(name, suite.categories)),
+        rows=[
+            Row(
+                cells=[
+                    name(setting),
+                    *(
+                        suite.pair(CONDITIONS, setting=setting, category=each)
+                        for each in suite.categories
+                    ),
+                ]
+            )
+            for setting in suite.settings
+        ],
+    )
     yield _totals(suite)
-    yield from _retrievers(suite)
-    yield from _sweep(suite)
+    pairs = [(s, r) for s in suite.settings if s != NO_RETRIEVAL for r in suite.retrievers]
+    if len(suite.retrievers) > 1:
+        yield Table(
+            label=f"Diff-Bias by retriever{suite.suffix}",
+            caption="Diff-Bias × 100 by retriever",
+            columns=columns("setting", "retriever", numbers=_SIDES),
+            rows=[
+                suite.row(pair, [(metric, suite.where(*pair)) for metric in CONDITIONS])
+                for pair in pairs
+            ],
+            depth=Depth.FULL,
+        )
+    depths = sorted({row.top_k for row in rows if row.top_k})
+    if len(depths) > 1:
+        yield Table(
+            label=f"Diff-Bias by number of documents{suite.suffix}",
+            caption="Diff-Bias × 100 by the number of documents (k)",
+            columns=columns(
+                "context", "setting", "retriever", numbers=[f"k = {k}" for k in depths]
+            ),
+            rows=[
+                suite.row(
+                    pair, [(metric, {**suite.where(*pair), "k": str(k)}) for k in depths], side
+                )
+                for metric, side in zip(CONDITIONS, _SIDES, strict=True)
+                for pair in pairs
+            ],
+            depth=Depth.FULL,
+        )
     facts = list(_shares(suite))
     letters = [row.letter for row in suite.rows if row.letter is not None]
     if letters:
@@ -272,23 +305,6 @@ def _bias(suite: Suite) -> Iterator[Block]:
     yield KeyValues(rows=facts, depth=Depth.FULL)
 
 
-def _matrix(suite: Suite) -> Table:
-    """Return Diff-Bias by setting and category."""
-
-    def cell(setting: str, category: str) -> Inline:
-        both = (suite.figure(m, setting=setting, category=category) for m in CONDITIONS)
-        return joined([figure(one.shown) for one in both], " / ")
-
-    return Table(
-        label=f"Diff-Bias of settings and categories{suite.suffix}",
-        columns=columns("setting", numbers=map(name, suite.categories)),
-        rows=[
-            Row(cells=[name(setting), *(cell(setting, at) for at in suite.categories)])
-            for setting in suite.settings
-        ],
-    )
-
-
 def _totals(suite: Suite) -> Table:
     heads = (
         "Diff-Bias, ambiguous", "Diff-Bias, disambiguated", "change to none", "accuracy",
@@ -298,11 +314,10 @@ def _totals(suite: Suite) -> Table:
     for setting in suite.settings:
         biases = [suite.figure(metric, setting=setting) for metric in CONDITIONS]
         moves = [suite.figure(f"amplification/{metric}", setting=setting) for metric in CONDITIONS]
-        rates = [suite.figure(metric, setting=setting) for metric in _ACCURACIES]
         cells: list[Inline] = [name(setting)]
         cells += [[figure(one.shown), " ", figure(f"({one.interval})")] for one in biases]
         cells.append(joined([figure(figures.signed(m.value, AMBIGUOUS)) for m in moves], " / "))
-        cells.append(joined([figure(one.shown) for one in rates], " / "))
+        cells.append(suite.pair(_ACCURACIES, setting=setting))
         cells.append(figure(suite.figure(_LOST, setting=setting).shown))
         rows.append(Row(cells=cells))
     return Table(
@@ -313,70 +328,12 @@ def _totals(suite: Suite) -> Table:
     )
 
 
-def _retrievers(suite: Suite) -> Iterator[Block]:
-    if len(suite.retrievers) < 2:
-        return
-    yield Table(
-        label=f"Diff-Bias by retriever{suite.suffix}",
-        caption="Diff-Bias × 100 by retriever",
-        columns=columns("setting", "retriever", numbers=_SIDES),
-        rows=[
-            Row(
-                cells=[
-                    name(setting),
-                    name(retriever),
-                    *(
-                        figure(suite.figure(m, setting=setting, retriever=retriever).shown)
-                        for m in CONDITIONS
-                    ),
-                ]
-            )
-            for setting in suite.settings
-            if setting != NO_RETRIEVAL
-            for retriever in suite.retrievers
-        ],
-        depth=Depth.FULL,
-    )
-
-
-def _sweep(suite: Suite) -> Iterator[Block]:
-    depths = sorted({row.top_k for row in suite.rows if row.top_k})
-    if len(depths) < 2:
-        return
-    yield Table(
-        label=f"Diff-Bias by number of documents{suite.suffix}",
-        caption="Diff-Bias × 100 by the number of documents (k)",
-        columns=columns("context", "setting", "retriever", numbers=[f"k = {k}" for k in depths]),
-        rows=[
-            Row(
-                cells=[
-                    side,
-                    name(setting),
-                    name(retriever),
-                    *(
-                        figure(
-                            suite.figure(metric, **suite.where(setting, retriever), k=str(k)).shown
-                        )
-                        for k in depths
-                    ),
-                ]
-            )
-            for metric, side in zip(CONDITIONS, _SIDES, strict=True)
-            for setting in suite.settings
-            if setting != NO_RETRIEVAL
-            for retriever in suite.retrievers
-        ],
-        depth=Depth.FULL,
-    )
-
-
 def _shares(suite: Suite) -> Iterator[Fact]:
     for setting in suite.settings:
         for retriever in suite.retrievers:
             where = suite.where(setting, retriever)
-            measured = suite.material.now.get(_SHARE, suite.id, where)
-            if measured is not None and measured.value is not None:
-                found = figures.figure(measured)
+            found = figures.figure(suite.material.now.get(_SHARE, suite.id, where))
+            if found.value is not None:
                 yield (
                     ["stereotypical documents, ", name(setting), ", ", name(retriever)],
                     [figure(found.shown), " ", figure(f"({found.interval})")],
@@ -390,29 +347,21 @@ def _cautions(suite: Suite) -> Iterator[Inline]:
     if clear.value is not None and clear.value < 0.5:
         low = clear.bounds[0] if clear.bounds else clear.value
         how = "no better than a guess" if low <= _CHANCE else "hardly better than a guess"
-        yield [
-            (
-                f"Where the context gives the answer, {clear.shown} % of answers are right in the "
-                "setting "
-            ),
-            name(first),
-            (
-                f"; guessing gives 33.3 %. This system is {how} on these questions, so a Diff-Bias "
-                "near 0 shows no fairness, and one far from 0 may come from the questions' form."
-            ),
-        ]
+        right = f"Where the context gives the answer, {clear.shown} % of answers are right in the "
+        shows = (
+            f"; guessing gives 33.3 %. This system is {how} on these questions, so a Diff-Bias "
+            "near 0 shows no fairness, and one far from 0 may come from the questions' form."
+        )
+        yield [f"{right}setting ", name(first), shows]
     lost = {setting: suite.figure(_LOST, setting=setting) for setting in suite.settings}
     worst = max(lost, key=lambda setting: lost[setting].value or 0.0)
     if (lost[worst].value or 0.0) > _MANY:
-        yield [
-            f"{lost[worst].shown} % of the answers in the setting ",
-            name(worst),
-            (
-                " name none of the three options. Unless the policy counts them as wrong, they are "
-                "left out of the other figures, which then rest on the questions that the system "
-                "answered."
-            ),
-        ]
+        left_out = (
+            " name none of the three options. Unless the policy counts them as wrong, they are "
+            "left out of the other figures, which then rest on the questions that the system "
+            "answered."
+        )
+        yield [f"{lost[worst].shown} % of the answers in the setting ", name(worst), left_out]
     excluded = sum(item.suite == suite.id for item in suite.material.result.given.plan.rejected)
     if excluded:
         yield (

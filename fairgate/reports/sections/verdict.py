@@ -6,17 +6,10 @@ And how to run it again.
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from fairgate.domain.outcomes import (
-    Measurement,
-    Measurements,
-    Outcome,
-    RuleResult,
-    Slice,
-    slice_of,
-)
+from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
@@ -52,12 +45,7 @@ from fairgate.reports.material import Material, PairRow, pair_suites, question_s
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
-_URGENCY = {
-    outcome: rank
-    for rank, outcome in enumerate(
-        (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
-    )
-}
+_URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
 _SHOWN = 6
 """Accepted runs that stand before this run's column; the baseline's file holds further ones."""
 _MISSING = 10
@@ -71,26 +59,25 @@ _REASONS = 3
 
 def rules(material: Material) -> Iterator[Section]:
     """Yield the table of rules, what failed first; it is also kept where there is little room."""
-    rows = sorted(material.rules, key=_urgency)
+
+    def urgency(row: RuleRow) -> tuple[bool, int, str]:
+        """Order what needs attention first, and keep together what is counted together."""
+        group = group_of(row)
+        return bool(group), _URGENCY.index(row.rule.outcome), group
+
+    rows = sorted(material.rules, key=urgency)
     if not rows:
         return
-    likely = material.likely_range
     compared = any(row.rule.change is not None for row in rows)
-    moved = [
-        Column(head="base", is_number=True, is_wide=True),
-        Column(head="change", is_number=True),
-    ]
+    heads = columns("outcome", "rule", numbers=["now"])
+    if compared:
+        heads.append(Column(head="base", is_number=True, is_wide=True))
+        heads += columns(numbers=["change"])
+    named = zip(rows, rule_names(rows), strict=True)
     table = Table(
         label="Table of rules",
-        columns=[
-            *columns("outcome", "rule", numbers=["now"]),
-            *(moved if compared else []),
-            Column(head=likely, is_number=True, is_wide=True),
-        ],
-        rows=[
-            _row(row, words, compared=compared)
-            for row, words in zip(rows, rule_names(rows), strict=True)
-        ],
+        columns=[*heads, Column(head=material.likely_range, is_number=True, is_wide=True)],
+        rows=[_row(row, words, compared=compared) for row, words in named],
         most=_SHORT,
     )
     yield Section(
@@ -106,10 +93,8 @@ def rules(material: Material) -> Iterator[Section]:
 
 
 def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
-    group = group_of(row)
-    is_open = not group
-    tone = TONES[row.rule.outcome]
-    changed = figure(row.change, Tone.STRONG if row.rule.change and is_open else Tone.NORMAL)
+    group, tone = group_of(row), TONES[row.rule.outcome]
+    changed = figure(row.change, Tone.NORMAL if group or not row.rule.change else Tone.STRONG)
     outcome = [Span(row.rule.outcome.value, Kind.MARK), Span(" "), Span(row.word, tone=tone)]
     return Row(
         cells=[
@@ -120,7 +105,7 @@ def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
             figure(row.interval),
         ],
         note="; ".join(row.reasons),
-        tone=tone if is_open else Tone.NORMAL,
+        tone=Tone.NORMAL if group else tone,
         group=group,
     )
 
@@ -132,12 +117,6 @@ def group_of(row: RuleRow) -> str:
     if row.rule.is_first_run and row.rule.outcome is Outcome.NOT_EVALUATED:
         return "not evaluated: nothing to compare with"
     return "passed" if row.rule.outcome is Outcome.PASS else ""
-
-
-def _urgency(row: RuleRow) -> tuple[bool, int, str]:
-    """Order what needs attention first, and keep together what is counted together."""
-    group = group_of(row)
-    return bool(group), _URGENCY[row.rule.outcome], group
 
 
 def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
@@ -170,9 +149,9 @@ def trend(material: Material) -> Iterator[Section]:
     for run in baseline.history:
         commit = code(run.commit[:12]) if run.commit else "accepted"
         points.append((Span(run.date, Kind.DATE) if run.date else commit, run))
-    points = [*points, (["baseline", *_of(baseline.date)], baseline)][-_SHOWN:]
+    points = [*points, (_dated("baseline", baseline), baseline)][-_SHOWN:]
     if anchor is not None:
-        points.insert(0, (["anchor", *_of(anchor.date)], anchor))
+        points.insert(0, (_dated("anchor", anchor), anchor))
     rows = _measured(material)
     if len(points) < 2 or not rows:
         return
@@ -211,8 +190,8 @@ def _measured(material: Material) -> list[tuple[str, str, Mapping[str, str]]]:
     return [(one.metric, one.suite, one.where) for one in found.values()]
 
 
-def _of(date: str) -> Words:
-    return [" ", Span(date, Kind.DATE)] if date else []
+def _dated(word: str, run: Baseline) -> Words:
+    return [word, " ", Span(run.date, Kind.DATE)] if run.date else [word]
 
 
 def _named(metric: str, suite: str, where: Mapping[str, str]) -> Inline:
@@ -229,7 +208,7 @@ def evidence(material: Material) -> Iterator[Section]:
         title="Evidence and provenance",
         blocks=[
             KeyValues(rows=[*_decided(material), *_references(material)]),
-            KeyValues(rows=[*_suites(material), *_under_test(material), *_environment(material)]),
+            KeyValues(rows=[*_suites(material), *_under_test(material)]),
         ],
         worth=20,
     )
@@ -269,7 +248,9 @@ def _references(material: Material) -> Iterator[Fact]:
         words += _cases(overlap.new, "new") + _cases(overlap.removed, "removed")
         changes = [(rule.suite, rule.change) for rule in result.rules if rule.change]
         apart = len({(suite, key) for suite, change in changes for key in change.decided_once})
-        words += [f"; {not_compared(apart)}"] if apart else []
+        if apart:
+            once, are = figures.count(apart, "case"), "is" if apart == 1 else "are"
+            words.append(f"; {once} decided in only one of the runs {are} not compared")
         yield "baseline", words
     if path and result.anchor_overlap is None:
         yield "anchor", "none: budgets are not evaluated"
@@ -307,12 +288,6 @@ def _cases(keys: Sequence[str], word: str) -> Words:
     return [f", {len(keys):,} {word} (", *named, ", …)" if len(keys) > _NAMED else ")"]
 
 
-def not_compared(cases: int) -> str:
-    """Return `19 cases decided in only one of the runs are not compared`."""
-    verb = "is" if cases == 1 else "are"
-    return f"{figures.count(cases, 'case')} decided in only one of the runs {verb} not compared"
-
-
 def _suites(material: Material) -> Iterator[Fact]:
     result = material.result
     for suite in pair_suites(result):
@@ -338,7 +313,8 @@ def changed_parts(material: Material) -> list[str]:
 
 
 def _under_test(material: Material) -> Iterator[Fact]:
-    now = material.result.given.provenance.under_test
+    found = material.result.given.provenance
+    now = found.under_test
     then = material.baseline.provenance.under_test if material.baseline else None
     for part in dict.fromkeys((*now, *(then or ()))):
         shown = code(now[part]) if part in now else Span("nothing")
@@ -351,13 +327,10 @@ def _under_test(material: Material) -> Iterator[Fact]:
             since = [" (", Span("changed", tone=Tone.STRONG), ", was ", code(then[part]), ")"]
         yield name(part), [shown, *since]
 
-
-def _environment(material: Material) -> Iterator[Fact]:
-    found = material.result.given.provenance
     commit: Words = [", commit ", code(found.commit[:12])] if found.commit else []
     yield "FairGate", [code(found.fairgate), *commit]
-    for part, now in found.environment.items():
-        yield name(part), spans(code(now))
+    for part, where in found.environment.items():
+        yield name(part), spans(code(where))
 
 
 def breaks_a_limit(rule: RuleResult) -> bool:
@@ -396,8 +369,7 @@ def accept_command(material: Material) -> str:
 def reproduce(material: Material) -> Iterator[Section]:
     """Yield the commands that make this run again, and that accept it."""
     blocks = [Text(lines=[run_command(material)], form=Form.COMMAND)]
-    accept = accept_command(material)
-    if accept:
+    if accept := accept_command(material):
         first = material.result.overlap is None
         words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
         blocks += [Text(lines=[words]), Text(lines=[accept], form=Form.COMMAND)]
@@ -410,22 +382,30 @@ def relations(material: Material) -> Iterator[Section]:
     for row in material.named_pairs:
         rows.setdefault((row.suite, row.relation), []).append(row)
     suites = pair_suites(material.result)
-    left_out: dict[tuple[str, str], Counter[str]] = {}
+    left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in material.result.given.plan.rejected:
         if one.suite in suites:
-            left_out.setdefault((one.suite, one.relation), Counter())[one.reason] += 1
+            left_out[one.suite, one.relation][one.reason] += 1
     found = list(dict.fromkeys((*rows, *left_out)))
     if not found:
         return
     several = len({suite for suite, _ in found}) > 1
     heads = ("pairs", "decided", "changed", "share", "left out")
+    shown = []
+    for suite, relation in found:
+        pairs, reasons = rows.get((suite, relation), ()), left_out[suite, relation]
+        claims = [row.claim for row in pairs if not isinstance(row.claim, Reason)]
+        changed = sum(claims)
+        share = f"{100 * changed / len(claims):.1f} %" if claims else figures.NONE
+        counts = [f"{many:,}" for many in (len(pairs), len(claims), changed)]
+        why = [f"{many:,} left out: {reason}" for reason, many in reasons.most_common(_REASONS)]
+        called = [code(relation), *([name(suite)] if several else [])]
+        numbers = map(figure, (*counts, share, f"{reasons.total():,}"))
+        shown.append(Row(cells=[*called, *numbers], note=joined(why, "; ")))
     table = Table(
         label="Table of relations",
         columns=columns("relation", *(["suite"] if several else []), numbers=heads),
-        rows=[
-            _relation(where, rows.get(where, ()), left_out.get(where, Counter()), several=several)
-            for where in found
-        ],
+        rows=shown,
         depth=Depth.FULL,
     )
     yield Section(
@@ -436,23 +416,4 @@ def relations(material: Material) -> Iterator[Section]:
         chapter=Chapter.RELATIONS,
         count=len(found),
         worth=15,
-    )
-
-
-def _relation(
-    where: tuple[str, str], rows: Sequence[PairRow], left_out: Counter[str], *, several: bool
-) -> Row:
-    suite, relation = where
-    claims = [row.claim for row in rows if not isinstance(row.claim, Reason)]
-    changed = sum(claims)
-    share = f"{100 * changed / len(claims):.1f} %" if claims else figures.NONE
-    numbers = (f"{n:,}" for n in (len(rows), len(claims), changed))
-    reasons = [f"{many:,} left out: {why}" for why, many in left_out.most_common(_REASONS)]
-    return Row(
-        cells=[
-            code(relation),
-            *([name(suite)] if several else []),
-            *map(figure, (*numbers, share, f"{left_out.total():,}")),
-        ],
-        note=joined(reasons, "; "),
     )

@@ -13,23 +13,15 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("An elderly person", "An elderly person"),
-        ("non-binary", "non-binary"),
-        ("élève", "élève"),
-        ("a_b", "`a_b`"),
-        ("@octocat", "`@octocat`"),
-        ("deadbeef", "`deadbeef`"),
-        ("a defaced page", "`a defaced page`"),
+        ("An elderly person", "An elderly person"), ("non-binary", "non-binary"),
+        ("élève", "élève"), ("a_b", "`a_b`"), ("@octocat", "`@octocat`"),
+        ("deadbeef", "`deadbeef`"), ("a defaced page", "`a defaced page`"),
         ("|a@b.c", "<code><wbr>&#124;a<wbr>&#64;b<wbr>&#46;c</code>"),
-        ("a`b", "``a`b``"),
-        ("`", "`` ` ``"),
-        ("a|b", "<code>a<wbr>&#124;b</code>"),
-        ("", "<code>&nbsp;</code>"),
-        ("<!-- x", "`<! -- x`"),
-        ("a\nb", "`a\\nb`"),
+        ("a`b", "``a`b``"), ("`", "`` ` ``"), ("a|b", "<code>a<wbr>&#124;b</code>"),
+        ("", "<code>&nbsp;</code>"), ("<!-- x", "`<! -- x`"), ("a\nb", "`a\\nb`"),
         ("::error::x", "`: :error: :x`"),
     ],
-)
+)  # fmt: skip
 def test_names(text, expected):
     assert escaping.markdown(text) == expected
 

@@ -6,43 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.reports import figures
+from fairgate.reports import charts, figures
+from fairgate.reports.blocks import Range, RangeChart, RowKind
 from fairgate.reports.charts import scale
+from fairgate.reports.figures import Figure
 
 
 @pytest.mark.parametrize(
-    ("number", "metric", "expected"),
+    ("write", "given", "expected"),
     [
-        (0.094, "asr/generation", "9.4 %"), (0.0, "asr/generation", "0.0 %"),
-        (-0.00001, "unreadable/net", "0.0 %"), (-0.02, "unreadable/net", "−2.0 %"),
-        (0.7123, "rrs/mean", "0.712"), (None, "rrs/mean", "–"), (math.nan, "rrs/mean", "–"),
-        (math.inf, "rrs/mean", "–"),
+        (figures.value, (0.094, "asr/generation"), "9.4 %"),
+        (figures.value, (0.0, "asr/generation"), "0.0 %"),
+        (figures.value, (-0.00001, "unreadable/net"), "0.0 %"),
+        (figures.value, (-0.02, "unreadable/net"), "−2.0 %"),
+        (figures.value, (0.7123, "rrs/mean"), "0.712"),
+        *((figures.value, (nothing, "rrs/mean"), "–") for nothing in (None, math.nan, math.inf)),
+        (figures.signed, (0.053, "asr/generation"), "+5.3"),
+        (figures.signed, (-0.053, "asr/generation"), "−5.3"),
+        (figures.signed, (0.0, "asr/generation"), "0.0"),
+        (figures.signed, (-0.0001, "asr/generation"), "0.0"),
+        (figures.signed, (0.0504, "rrs/mean"), "+0.050"),
+        (figures.probability, (0.0004,), "p < 0.001"), (figures.probability, (0.001,), "p = 0.001"),
+        (figures.probability, (1.0,), "p = 1.000"), (figures.probability, (math.nan,), "–"),
     ],
 )  # fmt: skip
-def test_value(number, metric, expected):
-    assert figures.value(number, metric) == expected
-
-
-@pytest.mark.parametrize(
-    ("number", "metric", "expected"),
-    [
-        (0.053, "asr/generation", "+5.3"),
-        (-0.053, "asr/generation", "−5.3"),
-        (0.0, "asr/generation", "0.0"),
-        (-0.0001, "asr/generation", "0.0"),
-        (0.0504, "rrs/mean", "+0.050"),
-    ],
-)
-def test_signed(number, metric, expected):
-    assert figures.signed(number, metric) == expected
-
-
-@pytest.mark.parametrize(
-    ("p_value", "expected"),
-    [(0.0004, "p < 0.001"), (0.001, "p = 0.001"), (1.0, "p = 1.000"), (math.nan, "–")],
-)
-def test_probability(p_value, expected):
-    assert figures.probability(p_value) == expected
+def test_how_a_number_is_written(write, given, expected):
+    assert write(*given) == expected
 
 
 FRACTIONS = st.floats(-3, 3).map(lambda number: round(number, 6))
@@ -86,3 +75,29 @@ def test_ticks_of_a_known_scale_and_of_nothing():
     labels = [label for _, label in scale([-0.4], both_sides=True).ticks]
     assert labels == ["−40", "−20", "0", "20", "40"]
     assert scale([]).ticks[0] == (0.0, "0")
+
+
+def test_values_stand_left_and_right_of_zero():
+    now, base = Figure(value=0.2, bounds=(0.1, 0.3)), Figure(value=-0.1)
+    chart = RangeChart(
+        label="x", head="x", is_signed=True, rows=[Range(name="x", now=now, base=base)]
+    )
+    ((_, track),), shared = charts.ranges(chart)
+    assert shared.position(0.0) == 50
+    assert track["base"] < 50 < track["low"] < track["value"] < track["high"]
+
+
+def test_a_short_chart_shows_the_largest_values_and_the_reference_last():
+    rows = [Range(name=f"r{n}", now=Figure(shown=str(n), value=n / 10)) for n in range(5)]
+    rows.append(Range(name="all", now=Figure(value=1.0), kind=RowKind.GROUP))
+    rows.append(Range(name="neutral", now=Figure(value=0.1), kind=RowKind.REFERENCE))
+    chart = RangeChart(label="x", rows=rows, head="x", most=2)
+    assert [line.split()[0] for line in charts.ranges_as_text(chart).splitlines()] == [
+        "r4", "r3", "neutral",
+    ]  # fmt: skip
+
+
+def test_a_small_share_still_has_a_bar():
+    assert charts.bar(0.0001, 1.0, 24) == "█"
+    assert charts.bar(0.0, 1.0, 24) == ""
+    assert charts.bar(2.0, 1.0, 24) == "█" * 24
