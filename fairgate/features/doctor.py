@@ -69,14 +69,11 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         yield f"  note: {harmless(notice)}"
     prompts = {
         render_prompt(
-            DEFAULT_TEMPLATE,
-            instruction=case.instruction,
-            text=case.text or case.query,
-            documents=(),
-            characters=1,
+            DEFAULT_TEMPLATE, instruction=case.instruction, text=case.text or case.query,
+            documents=(), characters=1,
         )
         for case in loaded.plan.cases
-    }
+    }  # fmt: skip
     asked = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
     yield f"A run asks {asked}, without documents; attribution asks more once answers are known."
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads

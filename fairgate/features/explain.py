@@ -67,12 +67,9 @@ def explain(run: Path, case: str, **options: Any) -> int:
     undated = replace(runtime_of(options), today=None)
     done = replay(run, options["policy"], undated)
     record, prompts = explain_case(
-        done.run,
-        case,
-        suite=options["suite"],
-        vectors=done.system.vectors,
+        done.run, case, suite=options["suite"], vectors=done.system.vectors,
         redact=done.loaded.policy.redact,
-    )
+    )  # fmt: skip
     if options["shape"] == "json":
         echo_json(record)
     else:
@@ -125,12 +122,7 @@ def aligned(
 
 
 def explain_case(
-    run: GateRun,
-    key: str,
-    *,
-    suite: str | None,
-    vectors: VectorsOf,
-    redact: Redaction,
+    run: GateRun, key: str, *, suite: str | None, vectors: VectorsOf, redact: Redaction
 ) -> tuple[Record, Sequence[str]]:
     """Return everything about the pair `key`, as JSON has it, and both prompts for people.
 
@@ -233,11 +225,9 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
     end = common(source[::-1], follow_up[::-1])
     start = common(source[: shorter - end], follow_up[: shorter - end])
     return (
-        source[:start],
-        source[start : len(source) - end],
-        follow_up[start : len(follow_up) - end],
+        source[:start], source[start : len(source) - end], follow_up[start : len(follow_up) - end],
         source[len(source) - end :],
-    )
+    )  # fmt: skip
 
 
 def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answer]) -> str:

@@ -27,11 +27,7 @@ RESULT_LIMIT = 5000
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROJECT = "https://github.com/org/fairgate"
 _TEXT_LIMIT = 1000
-_LEVELS = {
-    Outcome.FAIL: "error",
-    Outcome.INCONCLUSIVE: "warning",
-    Outcome.NOT_EVALUATED: "note",
-}
+_LEVELS = {Outcome.FAIL: "error", Outcome.INCONCLUSIVE: "warning", Outcome.NOT_EVALUATED: "note"}
 
 
 def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) -> str:

@@ -287,30 +287,28 @@ def _parsed(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+@dataclass(frozen=True, slots=True)
 class SpreadGenerator:
     """The ports `Generator` and `OptionScorer` over the actors of a run.
 
     An answer depends on its request alone, so it is the same whichever actor gives it.
     """
 
-    def __init__(self, inner: Generator, model: str, team: Team) -> None:
-        """Take the model as it would be asked here, its name for workers, and the workers.
-
-        `inner` gives the fingerprint alone.
-        """
-        self._inner = inner
-        self._model = model
-        self._team = team
+    inner: Generator
+    """The model as it would be asked here; gives the fingerprint alone."""
+    model: str
+    """Its name for workers."""
+    team: Team
 
     @property
     def fingerprint(self) -> str:
         """Identify the model: who asks it changes no answer."""
-        return self._inner.fingerprint
+        return self.inner.fingerprint
 
     @property
     def side_by_side(self) -> int:
         """Return how many times as many requests are best scored at once."""
-        return self._team.cluster.most
+        return self.team.cluster.most
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position in requests, answer)` as workers send them. Raises WorkerError."""
@@ -318,10 +316,10 @@ class SpreadGenerator:
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request."""
-        found = dict(
-            self._asked("score", requests, lambda value, of: scores_from(value, len(of.options)))
+        scored = self._asked(
+            "score", requests, lambda given, of: scores_from(given, len(of.options))
         )
-        return [found[position] for position in range(len(requests))]
+        return [scores for _, scores in sorted(scored)]
 
     def _asked(
         self,
@@ -329,7 +327,7 @@ class SpreadGenerator:
         requests: Sequence[GenerationRequest],
         read: Callable[[object, GenerationRequest], T | None],
     ) -> Iterator[tuple[int, T]]:
-        for position, value in self._team.ask(self._model, self.fingerprint, way, requests):
+        for position, value in self.team.ask(self.model, self.fingerprint, way, requests):
             found = read(value, requests[position])
             if found is None:
                 raise WorkerError(
@@ -445,9 +443,8 @@ class _Actors:
         while self._waiting or any(one.replies is not None for one in self._actors):
             self._hand_out(asks)
             busy = [one for one in self._actors if one.replies is not None]
-            ready, _ = self._ray.wait(
-                [one.replies for one in busy], num_returns=1, timeout=_SECONDS_A_LOOK
-            )
+            replies = [one.replies for one in busy]
+            ready, _ = self._ray.wait(replies, num_returns=1, timeout=_SECONDS_A_LOOK)
             for actor in busy:
                 if any(actor.replies is one for one in ready):
                     yield from self._next(actor)
@@ -499,12 +496,9 @@ class _Actors:
         except StopIteration:
             reply = None
         match reply:
-            case {"machine": dict(machine)} if all(
-                isinstance(one, str) for one in machine.values()
-            ):
-                actor.has_begun = True
-                self._failed_starts = 0
-                yield {"machine": machine}
+            case {"machine": dict(found)} if all(isinstance(one, str) for one in found.values()):
+                actor.has_begun, self._failed_starts = True, 0
+                yield {"machine": found}
             case {"position": int(position), "value": value} if position in actor.left:
                 del actor.left[position]
                 yield {"position": position, "value": value}

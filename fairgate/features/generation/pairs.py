@@ -368,16 +368,11 @@ def generate_pairs(
         numbers = [f"{asked + n:06d}" for n in range(len(batch))]
         cases = [
             Case(
-                key=number,
-                suite=_SUITE,
-                query=brief.question(),
-                instruction=_INSTRUCTION,
-                labels=(),
-                cluster=number,
-                retriever=None,
+                key=number, suite=_SUITE, query=brief.question(), instruction=_INSTRUCTION,
+                labels=(), cluster=number, retriever=None,
             )
             for number, brief in zip(numbers, batch, strict=True)
-        ]
+        ]  # fmt: skip
         found = model.execute(cases, progress)
         for brief, case in zip(batch, cases, strict=True):
             answer = found[_SUITE, case.key].response or ""

@@ -92,13 +92,7 @@ def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bo
 
 
 def evaluate_judge(
-    path: Path,
-    labelled: Path,
-    runtime: Runtime,
-    progress: Progress,
-    *,
-    repeats: int,
-    seed: int,
+    path: Path, labelled: Path, runtime: Runtime, progress: Progress, *, repeats: int, seed: int
 ) -> dict[str, object]:
     """Ask a judge about labelled pairs, and return its record: plain data, the same every time.
 

@@ -219,11 +219,9 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     runtime = runtime_of(options)
     at = options["at"]
     search = Search(
-        kinds=_kinds(options["kinds"]),
-        grid=tuple(sorted({*GRID, at})),
-        stated=at,
+        kinds=_kinds(options["kinds"]), grid=tuple(sorted({*GRID, at})), stated=at,
         seeds=options["seeds"],
-    )
+    )  # fmt: skip
     named = options["baseline"]
     done = replay(run, policy, runtime, partial(locate_references, named=named))
     test = MutationTest(done.run.given, done.run.executions, done.system)

@@ -19,14 +19,7 @@ from fairgate.domain.cases import ALL_DOCUMENTS, Case
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Measurements, Outcome, RuleResult
-from fairgate.domain.ports import (
-    NOTHING,
-    SILENT,
-    Executed,
-    Progress,
-    SystemUnderTest,
-    Vectors,
-)
+from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.features.mutation.mutants import (
     SEPARATING_METRICS,
     CaseId,

@@ -29,11 +29,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, ModelError, UsageError
 from fairgate.domain.wording import concealed, harmless
-from fairgate.features.onnx_export.parity import (
-    compare_decoder,
-    compare_embedder,
-    explain,
-)
+from fairgate.features.onnx_export.parity import compare_decoder, compare_embedder, explain
 from fairgate.features.onnx_export.precision import Precision, change_precision
 from fairgate.onnx.batches import free_bytes
 from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
@@ -47,12 +43,9 @@ ONE_LINER = (
     ".venv-export/bin/fairgate export MODEL"
 )
 _TOKENIZER = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "chat_template.jinja",
-)
+)  # fmt: skip
 _NEEDED = ("torch", "optimum", "onnx", "transformers")
 
 
@@ -72,11 +65,7 @@ _PLAIN = ExportChoice()
 
 
 def export_model(
-    model: str,
-    output: Path,
-    choice: ExportChoice = _PLAIN,
-    *,
-    say: Callable[[str], object] = str,
+    model: str, output: Path, choice: ExportChoice = _PLAIN, *, say: Callable[[str], object] = str
 ) -> dict[str, Any]:
     """Export `model` (Hugging Face id, local folder or GGUF file) into the new folder `output`.
 
@@ -456,11 +445,9 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
         source = source.pinned()
         adapter = source.file("adapter_config.json")
         config = AutoConfig.from_pretrained(
-            source.name,
-            revision=source.revision or "main",
-            subfolder=source.subfolder,
+            source.name, revision=source.revision or "main", subfolder=source.subfolder,
             trust_remote_code=False,
-        )
+        )  # fmt: skip
     except Exception as error:  # noqa: BLE001 transformers and the hub document no common class
         raise ModelError(
             f"{source.asked!r} cannot be exported ({reason_of(error)}). "

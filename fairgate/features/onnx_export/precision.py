@@ -169,11 +169,9 @@ def change_precision(graph: Path, precision: Precision) -> None:
         file.unlink()
     size = sum(len(tensor.raw_data) for tensor in changed.graph.initializer)
     onnx.save(
-        changed,
-        str(graph),
-        save_as_external_data=size > _EXTERNAL_ABOVE,
+        changed, str(graph), save_as_external_data=size > _EXTERNAL_ABOVE,
         location=f"{graph.name}_data",
-    )
+    )  # fmt: skip
 
 
 def _quantise(model: Any, bits: int) -> Any:

@@ -304,22 +304,16 @@ def run_attribution(
     crossed = crossed_cases(asked, assessed, documents, loaded.policy.seed)
     sources = {case.cluster for case in part_of(loaded.plan, shard).cases}
     crossed = [case for case in crossed if case.cluster in sources]
-    error = None
+    error, names = None, [(case.suite, case.key) for case in crossed]
     with system.stack:
         try:
             found = system.execute(crossed, composition.progress, asked.executions)
-            names = [(case.suite, case.key) for case in crossed]
             own.answers |= {name: found.get(name) for name in names}
         except BudgetError as spent:
             error = spent
         environment = system.environment(before.environment)
-    update = {
-        "folder": folder,
-        "questions": len(own.answers),
-        "environment": environment,
-        "spent": _spent(error),
-    }
-    part = before.model_copy(update=update)
+    update = {"folder": folder, "questions": len(own.answers), "environment": environment}
+    part = before.model_copy(update={**update, "spent": _spent(error)})
     own.unlabelled |= composition.unlabelled
     _write(part, own, error)
     return part
@@ -364,10 +358,14 @@ def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
     keep_output_out_of_git(part.folder)
     about = {"is": "a part of a run, not a verdict", **part.model_dump()}
     head = json.dumps(about, indent=1, ensure_ascii=False)
+    vectors = ((name, row.astype("<f4").tobytes()) for name, row in sorted(known.vectors.items()))
     files = {
         PART_MANIFEST: (head, "\n"),
         ANSWERS: _answer_lines(known),
-        VECTORS: _vector_lines(known.vectors),
+        VECTORS: (
+            json.dumps({"document": name, "vector": base64.b64encode(raw).decode()}) + "\n"
+            for name, raw in vectors
+        ),
     }
     write_parts(part.folder, files)
     if error is not None:
@@ -388,12 +386,6 @@ def _answer_lines(part: Answered) -> Iterator[str]:
             places = [place for place, (one, both) in pairs if one.label != both.label]
             line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
         yield line + "\n"
-
-
-def _vector_lines(vectors: Mapping[str, Vectors]) -> Iterator[str]:
-    for name in sorted(vectors):
-        raw = base64.b64encode(vectors[name].astype("<f4").tobytes()).decode()
-        yield json.dumps({"document": name, "vector": raw}) + "\n"
 
 
 def find_shards(named: Sequence[Path]) -> list[Part]:
@@ -525,8 +517,8 @@ def merge(
     system to ask is another one here; DataError where one is damaged; BudgetError where the budget
     of one was spent, as a run in one process does.
     """
-    read = read_all(parts, composition.loaded, composition.runtime)
-    under_test = parts[0].under_test
+    loaded, under_test = composition.loaded, parts[0].under_test
+    read = read_all(parts, loaded, composition.runtime)
     environment = of_machines([one.environment for one in parts])
     given = composition.gate_input(references, under_test, environment)
     system = UnitedSystem(read, under_test, composition if asks else None)
@@ -540,12 +532,7 @@ def merge(
             "without that option where the system can be asked"
         )
         done = done.started_from(done.given, notice)
-    return FinishedRun(
-        loaded=composition.loaded,
-        run=done,
-        system=system,
-        notices=composition.notices,
-    )
+    return FinishedRun(loaded=loaded, run=done, system=system, notices=composition.notices)
 
 
 def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> list[Answered]:
@@ -626,9 +613,8 @@ class UnitedSystem:
         """Take all parts and the system that they asked; without `live` nothing is asked."""
         self._known = Answered()
         for one in reversed(parts):  # of two parts' vectors of a document the first counts
-            self._known.answers |= one.answers
-            self._known.vectors |= one.vectors
-            self._known.unlabelled |= one.unlabelled
+            for name in Answered.__slots__:
+                getattr(self._known, name).update(getattr(one, name))
         self._under_test, self._live = under_test, live
         self._opened: SystemUnderTest | None = None
         self.stack = contextlib.ExitStack()
