@@ -157,8 +157,7 @@ def bundle_run(
         return found
 
     done = replay(run, policy, runtime, references)
-    now = run_record(done.run.result)
-    first = next(differences(record, now), None)
+    first = next(differences(record, run_record(done.run.result)), None)
     if first is not None:
         raise UsageError(
             f"{run}: the run's answers do not give its verdict any more, policy or baseline are "

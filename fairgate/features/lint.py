@@ -183,7 +183,14 @@ class PairLinter:
         return next(self._faults(kind, source, follow_up), None)
 
     def _faults(self, kind: EditKind, source: str, follow_up: str) -> Iterator[str]:
-        yield from _text_faults(source, follow_up)
+        if " ".join(source.split()).casefold() == " ".join(follow_up.split()).casefold():
+            yield "the text is the same as that of the source"
+        if english := new_english_fault(source, follow_up):
+            yield f"the follow-up {english}"
+        texts = (source, follow_up)
+        was, now = (next((sign for sign in text if sign.isalnum()), "") for text in texts)
+        if now.islower() and not was.islower():
+            yield "the follow-up does not begin with a capital letter"
         before, after = tokens(source), tokens(follow_up)
         one, other = self._read(before), self._read(after)
         keys = [mention.key for mention in one.mentions]
@@ -260,17 +267,6 @@ class _Reading:
     def count(self, part: str) -> int:
         """Return how many mentions have a part in their sentence."""
         return sum(mention.part == part for mention in self.mentions)
-
-
-def _text_faults(source: str, follow_up: str) -> Iterator[str]:
-    if " ".join(source.split()).casefold() == " ".join(follow_up.split()).casefold():
-        yield "the text is the same as that of the source"
-    fault = new_english_fault(source, follow_up)
-    if fault is not None:
-        yield f"the follow-up {fault}"
-    was, now = (next((sign for sign in text if sign.isalnum()), "") for text in (source, follow_up))
-    if now.islower() and not was.islower():
-        yield "the follow-up does not begin with a capital letter"
 
 
 # Whether the mentions of two texts differ as the edit says.
@@ -554,8 +550,7 @@ def unknown_attribute_faults(
     yield from left_behind(walk)
     old, new = NOUNS.get(walk.old[-1]), NOUNS.get(walk.new[-1]) if walk.new else None
     for was, now in walk.pronouns:
-        agrees = walk.names or (old == was and now == (new or "they"))
-        if was != now and not agrees:
+        if was != now and not (walk.names or (old == was and now == (new or "they"))):
             yield f"the pronoun of '{was}' becomes that of '{now}', which is not the attribute"
     follows = {was for was, _ in walk.pronouns} | ({old} if new and old != new else set())
     if len(walk.pronouns) > 1 or follows & walk.kept:

@@ -545,8 +545,7 @@ class _Actors:
 
     def _that_fit(self) -> int:
         """Return the most threads with which all actors have a place."""
-        machines = self._machines()
-        cpus = [int(one["Resources"].get("CPU", 0)) for one in machines]
+        cpus = [int(one["Resources"].get("CPU", 0)) for one in self._machines()]
         for threads in range(max(cpus, default=0), 0, -1):
             if sum(each // threads for each in cpus) >= self._cluster.most:
                 return threads

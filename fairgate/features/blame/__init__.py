@@ -26,14 +26,7 @@ from fairgate.features.blame.factors import (
 from fairgate.features.blame.mixed_corpus import ChangedDocument
 from fairgate.reports.escaping import plain, short_name
 from fairgate.reports.figures import count, points, signed, signed_interval, value
-from fairgate.terminal.options import (
-    EXISTING_FOLDER,
-    cache_option,
-    echo_json,
-    json_option,
-    machine_options,
-    runtime_of,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, say
 
 _LISTED = 50
@@ -198,16 +191,18 @@ def blame_record(found: Blame) -> dict[str, Any]:
     help="Most questions to the models; stored answers cost none.",
 )  # fmt: skip
 @click.option(
-    "--run", type=EXISTING_FOLDER, help="Folder of HEAD's run, for blame.json beside its reports."
+    "--run",
+    type=shared.EXISTING_FOLDER,
+    help="Folder of HEAD's run, for blame.json beside its reports.",
 )
 @click.option(
     "--confined", is_flag=True,
     help="Refuse paths that lead out of BASE and HEAD, for changes that nobody has reviewed.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@json_option
-@cache_option
-@machine_options
+@shared.json_option
+@shared.cache_option
+@shared.machine_options
 def blame(base: str, head: str, **options: Any) -> int:
     """Cross BASE and HEAD over what differs between them, and say what explains HEAD's red verdict.
 
@@ -219,7 +214,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     from fairgate.features.blame.versions import blaming, write_blame
     from fairgate.gate.run_folder import check_run
 
-    runtime = runtime_of(options, confined=options["confined"])
+    runtime = shared.runtime_of(options, confined=options["confined"])
     progress = progress_for(quiet=options["quiet"])
     if options["run"] is not None:
         check_run(options["run"])
@@ -232,7 +227,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     if options["run"] is not None:
         write_blame(options["run"], found)
     if options["shape"] == "json":
-        echo_json(blame_record(found))
+        shared.echo_json(blame_record(found))
     else:
         click.echo(render_blame(found))
     return ExitCode.PASS

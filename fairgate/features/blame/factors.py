@@ -500,8 +500,7 @@ def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> Searched
     """
     search = runner.sides.search()
     changed = search.union.changed
-    kinds = Counter(each.kind for each in changed)
-    found = SearchedDocuments(changed=dict(sorted(kinds.items())))
+    found = SearchedDocuments(changed=dict(sorted(Counter(each.kind for each in changed).items())))
     if not is_enough:
         return replace(found, why_not="taking back the corpus alone does not restore the verdict")
     if not changed:

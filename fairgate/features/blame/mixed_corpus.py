@@ -146,8 +146,7 @@ class UnionSearch:
             fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
             for start in range(0, len(fresh), self.retriever.at_once):
                 batch = fresh[start : start + self.retriever.at_once]
-                lists = self.retriever.retrieve(batch, depth)
-                self._known |= dict(zip(batch, lists, strict=True))
+                self._known |= dict(zip(batch, self.retriever.retrieve(batch, depth), strict=True))
             done = [
                 query for query in waiting if depth == self.union.size or enough(self._known[query])
             ]

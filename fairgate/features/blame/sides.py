@@ -155,8 +155,7 @@ class LocalSides:
     def union(self) -> UnionCorpus:
         """Return the documents of both sides."""
         base, head = self._parts
-        has_ids = base.has_ids and head.has_ids
-        return UnionCorpus(base.corpus, head.corpus, has_ids=has_ids)
+        return UnionCorpus(base.corpus, head.corpus, has_ids=base.has_ids and head.has_ids)
 
     def system(self, new: frozenset[Factor]) -> SystemUnderTest:
         """Return the system with HEAD's level of these factors, and BASE's of the others."""
@@ -226,8 +225,7 @@ class LocalSides:
                 for field in fields
             }
             policy = self._head.generator.model_copy(update=chosen)
-            opened = open_generator(policy, self._of(Factor.MODEL, new).resources)
-            self._opened = name, opened
+            self._opened = name, open_generator(policy, self._of(Factor.MODEL, new).resources)
         return self._opened[1]
 
     def _retriever(self, new: frozenset[Factor]) -> Retriever:

@@ -150,8 +150,7 @@ def _template_faults(
     for m, name in enumerate(names):
         place = ("slots", m, "dimension")
         if name not in dimensions:
-            hint = suggestion(name, dimensions)
-            yield place, f"no attribute is called {quoted(name)}; {hint}"
+            yield place, f"no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
         elif name in names[:m]:
             yield place, f"{quoted(name)} occurs twice in one template; use it once"
     try:

@@ -120,8 +120,7 @@ def evaluate_judge(
     predicted = np.asarray([first[key].verdict is Verdict.BIASED for key in decided], dtype=bool)
     true = np.asarray([biased[key] for key in decided], dtype=bool)
     scores = np.asarray([first[key].score for key in decided], dtype=np.float64)
-    rng = np.random.default_rng(seed)
-    found = figures(predicted, true, scores, confidence=CONFIDENCE, rng=rng)
+    found = figures(predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(seed))
     record = {
         "schema_version": 1,
         "judge": judge.id,

@@ -374,9 +374,8 @@ class MutationTest:
     def _verdict(self, mutant: Mutant, strength: float, seed: int) -> _Verdict:
         run = self.gated(mutant, strength, seed)
         code = run.result.exit_code
-        stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules)
-        if code is not ExitCode.PASS and not stopping:
-            stopping = [CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)]
+        no_verdict = CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)
+        stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules) or [no_verdict]
         value, by = None, separating(mutant)
         if by is not None:
             where = {by.dimension: mutant.where[by.dimension], **self._fixed(mutant.suite, by)}

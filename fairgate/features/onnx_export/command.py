@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -31,6 +30,7 @@ from fairgate.domain.errors import ExitCode, ModelError, UsageError
 from fairgate.domain.wording import concealed, harmless
 from fairgate.features.onnx_export.parity import compare_decoder, compare_embedder, explain
 from fairgate.features.onnx_export.precision import Precision, change_precision
+from fairgate.io.tables import file_sha256
 from fairgate.onnx.batches import free_bytes
 from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
 from fairgate.onnx.model_folder import ModelFolder
@@ -102,8 +102,7 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
     change_precision(folder / "model.onnx", choice.precision)
     _release_memory()
     compare = compare_decoder if choice.task == "text-generation" else compare_embedder
-    found = ModelFolder.find(folder)
-    parity = compare(source.name, source.revision, found, choice.precision)
+    parity = compare(source.name, source.revision, ModelFolder.find(folder), choice.precision)
     if not parity.get("within_limits", True) and not choice.keep_anyway:
         raise ModelError(
             f"{explain(source.asked, choice.precision, parity)}; or add --keep-anyway to keep "
@@ -118,7 +117,7 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
         "versions": {name: _version(name) for name in (*_NEEDED, "onnxruntime")},
         "parity": parity,
         "files": {
-            file.relative_to(folder).as_posix(): _hash(file)
+            file.relative_to(folder).as_posix(): file_sha256(str(file))
             for file in sorted(folder.rglob("*"))
             if file.is_file()
         },
@@ -241,11 +240,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 _ORIGINAL = "original model, by its Hugging Face id."
 _ALWAYS = ("LICENSE", "modules.json", "config_sentence_transformers.json", "1_Pooling/config.json")
 
@@ -321,8 +315,7 @@ class ExportSource:
 
     def modules(self) -> list[dict[str, Any]]:
         """Return the sentence-transformers modules; empty for a plain transformers model."""
-        found = self.mapping("modules.json") or []
-        return [one for one in found if isinstance(one, dict)]
+        return [one for one in self.mapping("modules.json") or [] if isinstance(one, dict)]
 
     @property
     def subfolder(self) -> str:

@@ -163,8 +163,7 @@ def change_precision(graph: Path, precision: Precision) -> None:
     import onnx
 
     model = onnx.load(str(graph))
-    half = precision == "fp16"
-    changed = halve(model) if half else _quantise(model, _BITS[precision])
+    changed = halve(model) if precision == "fp16" else _quantise(model, _BITS[precision])
     for file in graph.parent.glob(f"{graph.name}*"):
         file.unlink()
     size = sum(len(tensor.raw_data) for tensor in changed.graph.initializer)

@@ -376,13 +376,11 @@ def _answer_lines(part: Answered) -> Iterator[str]:
     lines = execution_lines(one for one in part.answers.values() if one is not None)
     for (suite, key), execution in part.answers.items():
         if execution is None:
-            absent = {"suite": suite, "key": key, _ABSENT: True}
-            yield json.dumps(absent, ensure_ascii=False) + "\n"
+            yield json.dumps({"suite": suite, "key": key, _ABSENT: True}, ensure_ascii=False) + "\n"
             continue
         line, given = next(lines), part.unlabelled.get((suite, key))
         if given is not None and execution.documents:
-            own = given.documents or ()
-            pairs = enumerate(zip(own, execution.documents, strict=True))
+            pairs = enumerate(zip(given.documents or (), execution.documents, strict=True))
             places = [place for place, (one, both) in pairs if one.label != both.label]
             line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
         yield line + "\n"
@@ -580,8 +578,7 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
 
 def objection(there: Part, here: Mapping[str, Any]) -> str | None:
     """Return why a part is not of the run that `expected` describes; None where it is."""
-    asked = {name: getattr(there, name) for name in here}
-    for name, then, now in _differing(asked, here):
+    for name, then, now in _differing({name: getattr(there, name) for name in here}, here):
         return f"its {name} is {then}, here it is {now}"
     return None
 
