@@ -160,9 +160,8 @@ def bundle_run(
     first = next(differences(record, run_record(done.run.result)), None)
     if first is not None:
         raise UsageError(
-            f"{run}: the run's answers do not give its verdict any more, policy or baseline are "
-            f"not those that it was judged by ({first}); name them with --policy and --baseline, "
-            "or run again"
+            f"{run}: its answers do not give its verdict any more, policy or baseline are others "
+            f"now ({first}); name those of the run with --policy and --baseline, or run again"
         )
     own, page = {"policy.yaml": done.loaded.parsed.text.encode()}, run / "report.html"
     if page.is_file() and not redact:
@@ -367,24 +366,22 @@ def check_bundle(path: Path) -> CheckedBundle:
         given, assessed, found = _read(path, members, policy, record, tables)
         result = result_of(given, found, assessed)
         computed = json.loads(json.dumps(run_record(result)))
-        is_redacted = tables["redacted"]
+        is_hashed = tables["redacted"]
         for name in ("plan.jsonl", "executions.jsonl"):
             for line in io.BytesIO(members[name]):
                 are_hashes = _object(f"{path}: {name}", line).keys() == {"suite", "key", "sha256"}
-                if is_redacted is not are_hashes:
+                if is_hashed is not are_hashes:
                     raise DataError(f"{path}: {name} is not as redacted as tables.json says")
-        if is_redacted and "report.html" in members:
+        if is_hashed and "report.html" in members:
             raise DataError(f"{path}: has a page, which a redacted bundle has not")
     except _NO_RUN as error:
         raise DataError(
             f"{path}: its files are none of a run ({type(error).__name__}: {error!s:.300})"
         ) from error
-    first = next(differences(record, computed, redacted=is_redacted), None)
+    first = next(differences(record, computed, redacted=is_hashed), None)
     if first is not None:
         raise DataError(f"{path}: its rows do not give the verdict that it records: {first}")
-    return CheckedBundle(
-        result=result, statement=claimed, redacted=is_redacted, members=len(members)
-    )
+    return CheckedBundle(result=result, statement=claimed, redacted=is_hashed, members=len(members))
 
 
 def _object(place: str, data: bytes) -> dict[str, Any]:

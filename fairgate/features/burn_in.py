@@ -98,18 +98,14 @@ def compared_replicas(
     replicas: root mean square over the pairs. At least two replicas; the first has no changes.
     """
     runs = [run_gate(asked, system, progress) for _, asked, system in replicas]
-    rules = [
-        rule for rule in expand_rules(given.policy, given.plan) if rule.gate.regression is not None
-    ]
+    rules = [r for r in expand_rules(given.policy, given.plan) if r.gate.regression is not None]
     alarms: list[list[bool]] = []
     squares: list[list[float]] = [[] for _ in rules]
     contents = {suite: baseline.unit_contents(given.plan, suite) for suite in runs[0].tables}
     for position, base in enumerate(runs):
         accepted = baseline_of(base, reason="burn-in", date="")
         # The other wording of a replica's controls counts as the same.
-        kept = {
-            name: replace(one, contents=contents[name]) for name, one in accepted.suites.items()
-        }
+        kept = {n: replace(one, contents=contents[n]) for n, one in accepted.suites.items()}
         reference = {baseline.Reference.BASELINE: replace(accepted, suites=kept)}
         comparison = Comparison(runs=reference, contents=contents)
         for number, run in enumerate(runs):
@@ -199,9 +195,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
     yield ""
     for rule in found["rules"]:
-        low, high = (
-            math.nan if value is None else value for value in (rule["lowest"], rule["highest"])
-        )
+        low, high = (math.nan if v is None else v for v in (rule["lowest"], rule["highest"]))
         yield (
             f"  {plain(metric_in(rule['metric'], rule['where']))} in suite {plain(rule['suite'])}: "
             f"{low:.4f} to {high:.4f}, SD of the per-source change {rule['sd']:.4f}, "

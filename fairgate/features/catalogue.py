@@ -10,7 +10,7 @@ from typing import Any
 from fairgate.domain.catalogue import Command, Feature
 
 
-def _with_command(
+def _single(
     summary: str,
     *,
     id: str,  # noqa: A002 - as a feature's field is called
@@ -26,10 +26,8 @@ def _with_command(
 
 
 SHIPPED = (
-    _with_command(
-        "Write a starter policy, a baselines folder and a workflow.", id="init", before="run"
-    ),
-    _with_command(
+    _single("Write a starter policy, a baselines folder and a workflow.", id="init", before="run"),
+    _single(
         "Judge the parts of a run, asked with `run --shard`, as one.",
         id="shards",
         name="merge",
@@ -39,50 +37,44 @@ SHIPPED = (
         steps={"shard": ".shards.change:ask_part"},
     ),
     Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
-    _with_command(
+    _single(
         "Ask a policy's system three questions: what comes back, what a run would measure.",
         id="doctor",
         answers=True,
         before="plan",
     ),
-    _with_command("Show everything about one pair of a run.", id="explain"),
-    _with_command("Make findings of a run as short as they still fail.", id="shrink"),
-    _with_command(
-        "Show what the suite can detect, and how many sources more would take.", id="power"
-    ),
-    _with_command(
+    _single("Show everything about one pair of a run.", id="explain"),
+    _single("Make findings of a run as short as they still fail.", id="shrink"),
+    _single("Show what the suite can detect, and how many sources more would take.", id="power"),
+    _single(
         "Measure the noise of the unchanged system and of its gate.", id="burn_in", name="burn-in"
     ),
-    _with_command(
-        "Say how much bias a policy would have caught in a run.", id="mutation", name="mutate"
-    ),
-    _with_command(
+    _single("Say how much bias a policy would have caught in a run.", id="mutation", name="mutate"),
+    _single(
         "Say which change, and which documents, explain a red verdict.",
         id="blame",
         steps={"blame": ".blame.versions:BlamedChange"},
     ),
-    _with_command(
-        "Accept, compare and verify baselines.", id="baselines", name="baseline", answers=True
-    ),
-    _with_command(
+    _single("Accept, compare and verify baselines.", id="baselines", name="baseline", answers=True),
+    _single(
         "Put a run into one file that carries its proof, or verify one.",
         id="bundles",
         name="bundle",
         answers=True,
     ),
-    _with_command("Prepare a corpus for the retriever.", id="corpus"),
-    _with_command(
+    _single("Prepare a corpus for the retriever.", id="corpus"),
+    _single(
         "Generate source test cases about people with known attributes.",
         id="generation",
         name="generate",
         file="generation.command",
         extends={"check": ".generation.command:check_cases_too"},
     ),
-    _with_command(
+    _single(
         "Judge pairs of texts: is the follow-up its source with one edit?", id="lint", answers=True
     ),
-    _with_command("Measure language models as judges of bias.", id="judges", name="judge"),
-    _with_command(
+    _single("Measure language models as judges of bias.", id="judges", name="judge"),
+    _single(
         "Turn a Hugging Face model into ONNX (needs the `export` extra).",
         id="onnx_export",
         name="export",

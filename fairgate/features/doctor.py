@@ -148,10 +148,8 @@ def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:
     lacking = sum(part(document) is None for document in documents)
-    remedy = "; `labels: {file: …}` can give them" if name == "label" else ""
-    return (
-        f"no: {lacking} of {len(documents)} documents have no {name}{remedy}" if lacking else _YES
-    )
+    hint = "; `labels: {file: …}` can give them" if name == "label" else ""
+    return f"no: {lacking} of {len(documents)} documents have no {name}{hint}" if lacking else _YES
 
 
 def _short(text: str) -> str:

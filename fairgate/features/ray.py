@@ -122,8 +122,7 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> Team:
     if runtime.device != "cpu":
         raise UsageError(
             f"--workers are for --device cpu, and --device is {runtime.device}: one process keeps "
-            "a GPU busy. Leave out one of them; several GPUs take a part of the run each with "
-            "--shard"
+            "a GPU busy. Leave out one of them; several GPUs take a part each with --shard"
         )
     return Team(Cluster(address, runtime.workers.count, runtime.threads))
 
@@ -266,8 +265,7 @@ class Team:
         except (EOFError, OSError) as error:
             raise WorkerError(
                 f"--ray-address {quoted(self.cluster.address)}: the connection to the cluster is "
-                "lost; what was answered is stored: run again once it is back, or without "
-                "--workers"
+                "lost; answers are stored: run again once it is back, or without --workers"
             ) from error
         if "error" in found:
             kind = {"UsageError": UsageError, "ModelError": ModelError}.get(found["kind"])
@@ -281,8 +279,7 @@ def _parsed(address: str) -> tuple[str, int]:
     if not host or not is_port or "/" in host:
         raise UsageError(
             f"--ray-address is {quoted(address)}; expected HOST:PORT of the cluster's head, as "
-            "`ray start --head` prints it (head:6379, no ray://), or `local` for a cluster of this "
-            "run's own"
+            "`ray start --head` prints it (head:6379, no ray://), or `local` for one of its own"
         )
     return host.strip("[]"), int(port)
 
@@ -316,9 +313,7 @@ class SpreadGenerator:
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request."""
-        scored = self._asked(
-            "score", requests, lambda given, of: scores_from(given, len(of.options))
-        )
+        scored = self._asked("score", requests, lambda one, of: scores_from(one, len(of.options)))
         return [scores for _, scores in sorted(scored)]
 
     def _asked(
@@ -377,9 +372,8 @@ def drive(pipe: Connection, cluster: Cluster) -> None:
             if not isinstance(error, FairGateError):
                 says = (
                     f"the Ray cluster at {cluster.address} cannot be used ({_first_line(error)}); "
-                    "expected the port of its head (6379), the same versions of Ray and Python "
-                    "here as there, and its token where it asks for one (RAY_AUTH_MODE=token, "
-                    "~/.ray/auth_token)"
+                    "expected the port of its head (6379), equal versions of Ray and Python, and "
+                    "its token where it asks for one (RAY_AUTH_MODE=token, ~/.ray/auth_token)"
                 )
             with contextlib.suppress(OSError):  # the run has ended
                 pipe.send_bytes(json.dumps({"error": says, "kind": kind}).encode())
@@ -456,8 +450,7 @@ class _Actors:
                     f"{len(late)} of {self._cluster.most} Ray actors have not begun after "
                     f"{patience:.0f} s; each waits for {self._threads} free CPUs of one machine, "
                     f"and the cluster has {len(self._machines())} machines: lower --workers or "
-                    "--threads, wait until it is free, or start again what it has lost (`ray "
-                    "status`)"
+                    "--threads, wait until it is free, or start what it lost (`ray status`)"
                 )
             yield {}
 

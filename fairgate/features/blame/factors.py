@@ -296,7 +296,7 @@ def _divided(
         observed = {new: select(seen, decided) for new, seen in observed.items()}
         found = {new: estimate(seen) for new, seen in observed.items()}
         totals = {new: cluster_totals(seen) for new, seen in observed.items()}
-        slices = [_combined(weights[factor], totals) for factor in factors]
+        slices = [_joined(weights[factor], totals) for factor in factors]
         settings = BootstrapSettings(confidence=policy.confidence)
         drawn = bootstrap_many(slices, settings, seed=policy.seed)
         intervals = [
@@ -336,9 +336,7 @@ def _weighed(weights: Weights[Factor], values: Mapping[Combination, float]) -> f
     return sum(weight * values[new] for new, weight in weights.items())
 
 
-def _combined(
-    weights: Weights[Factor], totals: Mapping[Combination, ClusterTotals]
-) -> ClusterTotals:
+def _joined(weights: Weights[Factor], totals: Mapping[Combination, ClusterTotals]) -> ClusterTotals:
     """Return a weighted sum of contrasts as one contrast, each combination's arms its own."""
     parts = [(totals[new], weight) for new, weight in weights.items() if weight]
     joined = ClusterTotals(
@@ -363,9 +361,7 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
     everything = frozenset(factors)
     base = runner.run(frozenset())
     head = runner.against(base).run(everything)
-    before = {
-        (_slice(rule), rule.position) for rule in base.result.rules if rule.outcome is Outcome.FAIL
-    }
+    before = {(_slice(r), r.position) for r in base.result.rules if r.outcome is Outcome.FAIL}
     failing = [r for r in head.result.rules if r.outcome is Outcome.FAIL and not r.advisory]
     red = [rule for rule in failing if (_slice(rule), rule.position) not in before]
     also = [

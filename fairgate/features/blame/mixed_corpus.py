@@ -147,9 +147,7 @@ class UnionSearch:
             for start in range(0, len(fresh), self.retriever.at_once):
                 batch = fresh[start : start + self.retriever.at_once]
                 self._known |= dict(zip(batch, self.retriever.retrieve(batch, depth), strict=True))
-            done = [
-                query for query in waiting if depth == self.union.size or enough(self._known[query])
-            ]
+            done = [q for q in waiting if depth == self.union.size or enough(self._known[q])]
             found |= {query: self._known[query] for query in done}
             waiting = [query for query in waiting if query not in found]
             depth = min(self.union.size, 4 * depth)

@@ -125,8 +125,7 @@ def write_tree(repository: Repository, commit: str, top: Path) -> list[str]:
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
         raise DataError(
             f"commit {commit[:12]} holds {len(files):,} files, {size >> 20:,} MiB; at most "
-            f"{_MOST_FILES:,} files and {_MOST_BYTES >> 20:,} MiB are written out: name the folder "
-            "of a checkout instead"
+            f"{_MOST_FILES:,} files and {_MOST_BYTES >> 20:,} MiB are written out: name a checkout"
         )
     pointers = 0
     for batch in _batches(files):
@@ -260,9 +259,7 @@ def blaming(
     """
     inner = PurePosixPath(policy)
     if inner.is_absolute() or ".." in inner.parts:
-        raise UsageError(
-            f"--policy {quoted(policy)} leads out of BASE and HEAD; name its path in both"
-        )
+        raise UsageError(f"--policy {quoted(policy)} leads out of BASE and HEAD; name one in both")
     with ExitStack() as stack:
         sides = []
         for named, role in ((base, "BASE"), (head, "HEAD")):

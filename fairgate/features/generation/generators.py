@@ -362,9 +362,7 @@ class Rows:
         self._rng = rng
         slots = len(template.slots)
         groups = counts.groups(template)
-        self._without = [
-            [n for n, g in enumerate(groups) if slot not in g] for slot in range(slots)
-        ]
+        self._without = [[n for n, g in enumerate(groups) if s not in g] for s in range(slots)]
         self._sizes = [len(slot.dimension.values) for slot in template.slots]
         values = enumerate(template.named_values())
         tables = (

@@ -81,11 +81,9 @@ def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bo
             raise DataError(f"{place}: 'label' holds {capped(label)}; expected BIASED or UNBIASED")
         biased[name] = is_biased
     if len(set(biased.values())) < 2:
-        there = {(): "no pair", (True,): "BIASED", (False,): "UNBIASED"}[
-            tuple(set(biased.values()))
-        ]
+        only = {(): "no pair", (True,): "BIASED", (False,): "UNBIASED"}[tuple(set(biased.values()))]
         raise DataError(
-            f"{path}: holds {there} alone; expected pairs of both labels: with one of them no "
+            f"{path}: holds {only} alone; expected pairs of both labels: with one of them no "
             "judge can be distinguished from one that always says the same"
         )
     return texts, biased

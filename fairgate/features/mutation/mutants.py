@@ -499,11 +499,8 @@ class RecordedRun:
                 ]
                 for one in made:
                     what = f"{kind} of {one.target or one.reach}"
-                    why_not = "no case of it can be changed"
-                    can_change = self.mutated(one, strength=1.0, seed=0)
-                    found.append(
-                        one if can_change else NotMutated(suite=suite, what=what, reason=why_not)
-                    )
+                    none = NotMutated(suite=suite, what=what, reason="no case of it can be changed")
+                    found.append(one if self.mutated(one, strength=1.0, seed=0) else none)
         return found
 
     def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:

@@ -433,10 +433,8 @@ class MutationTest:
         return not any(
             rule.outcome is Outcome.FAIL
             for mutant in controls
-            for seed in range(search.seeds)
-            for rule in self._gated(
-                self._run.mutated(mutant, search.stated, seed), given
-            ).result.rules
+            for n in range(search.seeds)
+            for rule in self._gated(self._run.mutated(mutant, search.stated, n), given).result.rules
             if rule.position == len(policy.gates)
         )
 

@@ -77,9 +77,7 @@ def export_model(
     """
     _check_environment(choice)
     if output.exists():
-        raise UsageError(
-            f"{str(output)!r} exists already. Choose another --output, or remove it first."
-        )
+        raise UsageError(f"{str(output)!r} exists already. Choose another --output, or remove it.")
     output.parent.mkdir(parents=True, exist_ok=True)
     scratch = tempfile.TemporaryDirectory(dir=output.parent, prefix=".export-")
     with _quiet(), scratch as folder:
@@ -499,11 +497,9 @@ _ASKING = (
 """What a message contains, in lower case, and the next step that follows from it; first wins."""
 
 
-def _advice(
-    error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], otherwise: str
-) -> str:
+def _advice(error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], default: str) -> str:
     message = f"{type(error).__name__} {error}".lower()
-    return next((step for signs, step in known if any(one in message for one in signs)), otherwise)
+    return next((step for signs, step in known if any(one in message for one in signs)), default)
 
 
 def _gigabytes(size: int) -> str:

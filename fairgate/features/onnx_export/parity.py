@@ -233,10 +233,7 @@ def compare_decoder(
         for side in (expected, readings)
     )
     if not math.isfinite(worst) or not math.isfinite(after):
-        raise ModelError(
-            f"the exported {precision} graph of {model!r} gives numbers that are not finite. "
-            "Export it in fp32."
-        )
+        raise ModelError(f"the {precision} graph of {model!r} gives no finite numbers: use fp32")
     agreeing = sum(a == b for a, b in labelled)
     limits, share = LIMITS[precision], worst / largest
     within = (

@@ -190,9 +190,7 @@ def part_of(plan: TestPlan, shard: Shard) -> TestPlan:
     parts = assigned(plan.cases, shard.of)
     cases = [case for case in plan.cases if parts[case.cluster] == shard.number]
     known = {(case.suite, case.key) for case in cases}
-    units = [
-        unit for unit in plan.units if all((unit.suite, key) in known for key in unit.asks.values())
-    ]
+    units = [u for u in plan.units if all((u.suite, key) in known for key in u.asks.values())]
     return TestPlan(cases=cases, units=units)
 
 
@@ -232,10 +230,7 @@ def shard_folder(named: Path | None, composition: Composition, shard: Shard) -> 
     name = f"{composition.loaded.policy.name}.{shard.number}-of-{shard.of}"
     folder = named or composition.runtime.cache / "shards" / name
     if RunFolder(path=folder).record.exists():
-        raise UsageError(
-            f"{folder}: holds a run; a part of one needs a folder of its own: name another with "
-            "--out"
-        )
+        raise UsageError(f"{folder}: holds a run; a part needs its own: name another with --out")
     return folder
 
 
@@ -468,8 +463,7 @@ def _read(part: Part, plan: TestPlan) -> Answered:
             for number in without if isinstance(without, list) else [None]:
                 if type(number) is not int or not 0 <= number < len(documents):
                     raise DataError(
-                        f"{place}: {_UNLABELLED!r} is {capped(without)}; expected places of "
-                        "documents"
+                        f"{place}: {_UNLABELLED!r} is {capped(without)}; expected document places"
                     )
                 documents[number] = replace(documents[number], label=None)
             known.unlabelled[name] = execution._replace(documents=documents)
@@ -559,8 +553,7 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     if missing:
         raise UsageError(
             f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
-            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge them "
-            "all"
+            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge all"
         )
     spent = [(one, error) for one in parts if (error := one.error) is not None]
     if spent:
