@@ -39,8 +39,7 @@ def test_its_page_names_every_file_and_no_other(repository):
 def test_workflow_policy_and_service_fit(repository):
     read = YAML(typ="safe").load
     policy = read(repository / "policies" / "reviews.yaml")
-    workflow = read(repository / ".github" / "workflows" / "fairness.yml")
-    steps = workflow["jobs"]["gate"]["steps"]
+    steps = read(repository / ".github" / "workflows" / "fairness.yml")["jobs"]["gate"]["steps"]
     (action,) = [step for step in steps if step.get("uses", "").startswith("org/fairgate@")]
     assert (repository / action["with"]["policy"]).is_file()
     serve = policy["system"]["serve"]
