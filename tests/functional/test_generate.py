@@ -172,8 +172,5 @@ def test_quality_is_a_table_of_the_files(workspace):
     assert by_name["astraea"][1] < by_name["genfair"][1]
     assert by_name["astraea"][2] < by_name["genfair"][2]
     assert all(row[3] > 1 for row in by_name.values())
-
-
-def test_quality_without_cases_is_refused(workspace):
     assert workspace.run("check", "policy.yaml", "--quality") == 2
     assert "--quality is of generated cases" in workspace.err

@@ -148,11 +148,13 @@ def test_the_check_hook_names_every_broken_file(workspace):
     assert "bad.yaml:1" in workspace.err
 
 
-def test_the_smoke_hook_says_that_it_is_no_gate(workspace):
+def test_the_smoke_hook_says_that_it_is_no_gate_and_fails_where_nothing_runs(workspace):
     assert workspace.gate(lambda key: "negative" if "#race" in key else "positive") == 1
     assert workspace.run("hook", "smoke", "policy.yaml") == 0
     assert "smoke only, not the gate" in workspace.out
     assert "5 sources" in workspace.out
+    (workspace.root / "answers.jsonl").write_text("{")
+    assert workspace.run("hook", "smoke", "policy.yaml") == 4
 
 
 SMOKE = """\
@@ -177,8 +179,3 @@ def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
         assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0
     assert toy.asked == 3 * 13 + 2 * 4 * 2
     assert "about 3 sources or items a suite" in workspace.out
-
-
-def test_the_smoke_hook_fails_where_nothing_runs(workspace):
-    (workspace.root / "answers.jsonl").write_text("{")
-    assert workspace.run("hook", "smoke", "policy.yaml") == 4

@@ -186,17 +186,14 @@ def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found,
     assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
 
 
-def test_documents_that_no_rule_judges_are_said(workspace):
+ABOUT_DOCUMENTS = "  - {metric: identity/retrieval/max-difference, max: 0.25}\n"
+
+
+def test_documents_that_no_rule_judges_are_said_and_rules_about_none_have_no_verdict(workspace):
     said = "documents are returned; no rule judges them"
     for rules, is_said in ((MEANS, True), (MEANS + ABOUT_DOCUMENTS, False)):
         assert workspace.gate("positive", found_by_an_index, gates=rules) == 0
         assert any(said in notice for notice in workspace.record()["notices"]) is is_said
-
-
-ABOUT_DOCUMENTS = "  - {metric: identity/retrieval/max-difference, max: 0.25}\n"
-
-
-def test_a_rule_about_documents_without_documents_has_no_verdict_and_a_reason(workspace):
     assert workspace.gate("positive", gates=MEANS + ABOUT_DOCUMENTS) == 5
     (problem,) = workspace.record()["evidence"]["problems"]
     assert "identity/retrieval/max-difference" in problem

@@ -260,15 +260,12 @@ def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, does, words):
     assert "s7" in own.err or "read" not in does
 
 
-def test_only_python_files_are_imported_and_never_from_a_change(own):
+def test_only_python_files_are_imported_and_never_from_a_change_or_by_a_policy(own):
     assert own.run("--relations", "none.py", "check", "policy.yaml") == 2
     assert own.run("--relations", "policy.yaml", "check", "policy.yaml") == 2
     assert "is no Python file" in own.err
     assert own.run(*OWN, "github", "run") == 2
     assert "imports none of them" in own.err
-
-
-def test_a_policy_cannot_name_a_file(own):
-    (own.root / "policy.yaml").write_text(POLICY.replace("own/*", "my_relations.py"))
+    own.edit("own/*", "my_relations.py")
     assert own.run("check", "policy.yaml") == 2
     assert "no relation is called 'my_relations.py'" in own.err

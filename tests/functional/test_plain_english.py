@@ -77,11 +77,8 @@ def identifiers(text: str) -> set[str]:
     return {name for name in named if isinstance(name, str)}
 
 
-def test_no_phrase_comes_back():
+def test_no_phrase_and_no_name_comes_back():
     assert [f"{path}: {hit}" for path, text in texts().items() for hit in phrases_in(text)] == []
-
-
-def test_no_name_comes_back():
     code = {path: text for path, text in texts().items() if path.suffix == ".py"}
     assert [f"{path}: {hit}" for path, text in code.items() for hit in names_in(text)] == []
 

@@ -62,9 +62,11 @@ def test_labels_of_ones_own_are_counted(workspace):
     assert "reported, but labelled as no difference: line 4" in workspace.out
 
 
-def test_a_relation_that_reports_nothing_has_no_precision(workspace):
+def test_a_relation_that_reports_nothing_has_no_precision_and_an_empty_file_nothing(workspace):
     assert rows_of(workspace, YES_NO | {"follow_up": "Yes", "differs": False}) == 0
     assert "precision not defined, recall not defined" in workspace.out
+    assert rows_of(workspace) == 4
+    assert "mine.jsonl" in workspace.err
 
 
 @pytest.mark.walk(4)
@@ -83,8 +85,3 @@ def test_a_relation_that_reports_nothing_has_no_precision(workspace):
 def test_rows_that_are_wrong_are_told_with_their_line(workspace, row, wrong):
     assert rows_of(workspace, YES_NO, row) == 4
     assert wrong in workspace.err
-
-
-def test_an_empty_file_is_no_measurement(workspace):
-    assert rows_of(workspace) == 4
-    assert "mine.jsonl" in workspace.err

@@ -62,14 +62,11 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     return sentence(item, controls, ())
 
 
-def test_neutral_speakers_who_do_not_agree_are_counted():
+def test_neutral_speakers_who_do_not_agree_are_counted_each_beside_the_others_only():
     text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
     assert text.endswith('For 4 of 9 neutral speakers it is "positive".')
     text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
     assert "no answer in common to compare" in text
-
-
-def test_a_neutral_speaker_is_told_beside_the_others_only():
     text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
     assert text.endswith('For 8 of 8 neutral speakers it is "positive".')
     turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
