@@ -11,13 +11,7 @@ import click
 
 from fairgate.domain.errors import BaselineError, ExitCode
 from fairgate.domain.wording import harmless
-from fairgate.terminal.options import (
-    DATE,
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import say
 
 Command = Callable[..., Any]
@@ -32,16 +26,18 @@ def _of_a_run(default: str) -> Callable[[Command], Command]:
     """Return the options of what makes a run a reference; `default` is the file it writes."""
     file = click.Path(dir_okay=False, path_type=Path)
     options = [
-        click.argument("run", type=EXISTING_FOLDER, metavar="RUN"),
+        click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN"),
         click.option(
             "--reason", required=True, help="Why this run is the reference; kept in the file."
         ),
         click.option(
-            "--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own)."
+            "--policy",
+            type=shared.EXISTING_FILE,
+            help="Policy of the run (default: the run's own).",
         ),
         click.option("--output", type=file, help=f"File to write (default: {default})."),
-        click.option("--date", type=DATE, help="Date to store (default: today)."),
-        runtime_options,
+        click.option("--date", type=shared.DATE, help="Date to store (default: today)."),
+        shared.runtime_options,
     ]
 
     def add(command: Command) -> Command:
@@ -54,7 +50,7 @@ def _of_a_run(default: str) -> Callable[[Command], Command]:
 
 @baseline.command()
 @click.option(
-    "--burn-in", "burn_in_file", type=EXISTING_FILE,
+    "--burn-in", "burn_in_file", type=shared.EXISTING_FILE,
     help="A burn-in.json whose standard deviations the baseline keeps.",
 )  # fmt: skip
 @_of_a_run("baselines/<policy name>.json")
@@ -86,7 +82,7 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
     from fairgate.gate.run_folder import check_run, replay
     from fairgate.reports.sections.verdict import breaks_a_limit
 
-    runtime = runtime_of(dict(options))
+    runtime = shared.runtime_of(dict(options))
     if not reason.strip():
         raise click.UsageError("--reason is empty; state why this run is the reference")
     check_run(run)
@@ -121,8 +117,8 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
 
 
 @baseline.command()
-@click.argument("old", type=EXISTING_FILE)
-@click.argument("new", type=EXISTING_FILE)
+@click.argument("old", type=shared.EXISTING_FILE)
+@click.argument("new", type=shared.EXISTING_FILE)
 def diff(old: Path, new: Path) -> int:
     """Show what differs between two files of baselines or anchors: conditions, cases, values."""
     from fairgate.gate.accepted_runs import read_baseline
@@ -134,7 +130,7 @@ def diff(old: Path, new: Path) -> int:
 
 
 @baseline.command()
-@click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", type=shared.EXISTING_FILE, nargs=-1, required=True, metavar="FILE...")
 def verify(files: tuple[Path, ...]) -> int:
     """Check that each FILE, a baseline or an anchor, is complete and unedited (integrity hash)."""
     from fairgate.gate.accepted_runs import read_baseline

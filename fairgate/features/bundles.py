@@ -157,13 +157,11 @@ def bundle_run(
         return found
 
     done = replay(run, policy, runtime, references)
-    now = run_record(done.run.result)
-    first = next(differences(record, now), None)
+    first = next(differences(record, run_record(done.run.result)), None)
     if first is not None:
         raise UsageError(
-            f"{run}: the run's answers do not give its verdict any more, policy or baseline are "
-            f"not those that it was judged by ({first}); name them with --policy and --baseline, "
-            "or run again"
+            f"{run}: its answers do not give its verdict any more, policy or baseline are others "
+            f"now ({first}); name those of the run with --policy and --baseline, or run again"
         )
     own, page = {"policy.yaml": done.loaded.parsed.document.text.encode()}, run / "report.html"
     if page.is_file() and not redact:
@@ -188,9 +186,14 @@ def members_of(
     answers = execution_lines(done.executions.values())
     rows = (json.dumps(row, allow_nan=False) for row in _rows(done, redact=redact))
     rejected: Sequence[Mapping[str, Any]] = [asdict(one) for one in given.plan.rejected]
-    if redact:
-        plan, answers, record = _hashes(plan), _hashes(answers), _without_texts(record)
-        rejected = _without_reasons(rejected)
+    if redact:  # sentences of the record may quote an answer or a source
+        plan, answers, rejected = _hashes(plan), _hashes(answers), _without_reasons(rejected)
+        evidence = record["evidence"]
+        problems = [redacted(text, "hash") for text in evidence["problems"]]
+        unasked = _without_reasons(evidence["rejected"])
+        notices = [redacted(text, "hash") for text in record["notices"]]
+        evidence = {**evidence, "problems": problems, "rejected": unasked}
+        record = {**record, "notices": notices, "evidence": evidence}
     tables = {
         "redacted": redact,
         "suites": {
@@ -206,7 +209,7 @@ def members_of(
     }
     members = {
         **own,
-        "policy.json": _policy_json(given.policy),
+        "policy.json": as_json(given.policy.model_dump(mode="json")),  # with every default
         "plan.jsonl": _lines(plan),
         "executions.jsonl": _lines(answers),
         "rows.jsonl": _lines(rows),
@@ -236,22 +239,21 @@ def _rows(done: GateRun, *, redact: bool) -> Iterator[dict[str, Any]]:
             for name, column in table.values.items()
         }
         claims.setdefault(one.decisive, one.decision)
+        readings: dict[str, dict[str, object]] = {}
+        for role in unit.asks:
+            read = one.readings[role]
+            is_hidden = redact and not isinstance(read.value, float | None)
+            value = redacted(repr(read.value), "hash") if is_hidden else read.value
+            readings[role] = {"value": value, "reason": read.reason, "shown": read.shown}
         own = ((name, getattr(unit, name)) for name in _OF_UNIT)
-        row = {
+        judges = {"verdicts": unit.verdicts, "unproven": unit.is_unproven}
+        yield {
             **{name: dict(each) if isinstance(each, Mapping) else each for name, each in own},
-            "readings": {role: _reading_to(one.readings[role], redact) for role in unit.asks},
+            "readings": readings,
             "decisive": one.decisive,
             "claims": claims,
+            **(judges if unit.verdicts else {}),
         }
-        judges = {"verdicts": unit.verdicts, "unproven": unit.is_unproven}
-        yield {**row, **(judges if unit.verdicts else {})}
-
-
-def _reading_to(reading: Reading, redact: bool) -> dict[str, Any]:  # noqa: FBT001 - called once
-    value: object = reading.value
-    if redact and not isinstance(value, float | None):
-        value = redacted(repr(value), "hash")
-    return {"value": value, "reason": reading.reason, "shown": reading.shown}
 
 
 def statement(members: Mapping[str, bytes], record: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,11 +291,6 @@ def statement(members: Mapping[str, bytes], record: Mapping[str, Any]) -> dict[s
     }
 
 
-def _policy_json(policy: Policy) -> bytes:
-    """Return the policy with every default filled in, for readers without YAML."""
-    return as_json(policy.model_dump(mode="json"))
-
-
 def _versions_json(record: Mapping[str, Any]) -> bytes:
     return as_json(
         {
@@ -320,20 +317,6 @@ def _hashes(lines: Iterable[str]) -> Iterator[str]:
         about = json.loads(line)
         digest = hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()
         yield json.dumps({"suite": about["suite"], "key": about["key"], "sha256": digest})
-
-
-def _without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run record without sentences that may quote an answer or a source."""
-    evidence = record["evidence"]
-    return {
-        **record,
-        "notices": [redacted(text, "hash") for text in record["notices"]],
-        "evidence": {
-            **evidence,
-            "problems": [redacted(text, "hash") for text in evidence["problems"]],
-            "rejected": _without_reasons(evidence["rejected"]),
-        },
-    }
 
 
 def _without_reasons(rejected: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -379,22 +362,26 @@ def check_bundle(path: Path) -> CheckedBundle:
         expect("versions.json", _versions_json(record), "run.json and this FairGate")
         text = members["policy.yaml"].decode()
         policy = parse_policy(text, f"{path}: policy.yaml", policy_parts()).policy
-        expect("policy.json", _policy_json(policy), "policy.yaml")
+        expect("policy.json", as_json(policy.model_dump(mode="json")), "policy.yaml")
         given, assessed, found = _read(path, members, policy, record, tables)
         result = result_of(given, found, assessed)
         computed = json.loads(json.dumps(run_record(result)))
-        is_redacted = tables["redacted"]
-        _require_redacted(path, members, is_redacted)
+        is_hashed = tables["redacted"]
+        for name in ("plan.jsonl", "executions.jsonl"):
+            for line in io.BytesIO(members[name]):
+                are_hashes = _object(f"{path}: {name}", line).keys() == {"suite", "key", "sha256"}
+                if is_hashed is not are_hashes:
+                    raise DataError(f"{path}: {name} is not as redacted as tables.json says")
+        if is_hashed and "report.html" in members:
+            raise DataError(f"{path}: has a page, which a redacted bundle has not")
     except _NO_RUN as error:
         raise DataError(
             f"{path}: its files are none of a run ({type(error).__name__}: {error!s:.300})"
         ) from error
-    first = next(differences(record, computed, redacted=is_redacted), None)
+    first = next(differences(record, computed, redacted=is_hashed), None)
     if first is not None:
         raise DataError(f"{path}: its rows do not give the verdict that it records: {first}")
-    return CheckedBundle(
-        result=result, statement=claimed, redacted=is_redacted, members=len(members)
-    )
+    return CheckedBundle(result=result, statement=claimed, redacted=is_hashed, members=len(members))
 
 
 def _object(place: str, data: bytes) -> dict[str, Any]:
@@ -402,17 +389,6 @@ def _object(place: str, data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"{place} holds no JSON object")
     return value
-
-
-def _require_redacted(path: Path, members: Mapping[str, bytes], redacted: object) -> None:
-    """Raise DataError unless questions and answers are hashes where the tables say so."""
-    for name in ("plan.jsonl", "executions.jsonl"):
-        for line in io.BytesIO(members[name]):
-            are_hashes = _object(f"{path}: {name}", line).keys() == {"suite", "key", "sha256"}
-            if redacted is not are_hashes:
-                raise DataError(f"{path}: {name} is not as redacted as tables.json says")
-    if redacted and "report.html" in members:
-        raise DataError(f"{path}: has a page, which a redacted bundle has not")
 
 
 def _read(

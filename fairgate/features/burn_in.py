@@ -23,15 +23,8 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Instability
 from fairgate.domain.ports import Progress, SystemUnderTest
 from fairgate.domain.units import Value
+from fairgate.gate import baseline
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.baseline import (
-    BURN_IN,
-    BURN_IN_VERSION,
-    NO_REFERENCES,
-    KnownSd,
-    Reference,
-    unit_contents,
-)
 from fairgate.gate.changes import Comparison, prepare_rule
 from fairgate.gate.compare import rule_results
 from fairgate.gate.composition import Composition
@@ -44,13 +37,7 @@ from fairgate.policy.named_files import PERTURBATIONS, embedded_names, load_pert
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import metric_in
 from fairgate.systems.catalogue import kind_of
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    FOLDER,
-    allow_python,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for
 
 _FALSE = {"regression", "unreadable"}
@@ -58,15 +45,15 @@ _FALSE = {"regression", "unreadable"}
 
 
 @click.command("burn-in", short_help="Measure the noise of the unchanged system and of its gate.")
-@click.argument("policy", type=EXISTING_FILE)
+@click.argument("policy", type=shared.EXISTING_FILE)
 @click.option(
     "--repeats", type=click.IntRange(2, 50), default=4, show_default=True,
     help="How many replicas to run; each asks every question again.",
 )  # fmt: skip
-@click.option("--out", type=FOLDER, help="Folder for burn-in.json (default: in the cache).")
+@click.option("--out", type=shared.FOLDER, help="Folder for burn-in.json (default: in the cache).")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@allow_python
-@runtime_options
+@shared.allow_python
+@shared.runtime_options
 def burn_in(policy: Path, **options: Any) -> int:
     """Run the unchanged system of POLICY several times and compare the replicas with each other.
 
@@ -74,7 +61,7 @@ def burn_in(policy: Path, **options: Any) -> int:
     the prompt, other sampling seeds. Reports how often the gate would have failed, how steady the
     labels are, and the standard deviations that `power` and `baseline accept --burn-in` use.
     """
-    runtime = runtime_of(options)
+    runtime = shared.runtime_of(options)
     progress = progress_for(quiet=options["quiet"])
     loaded = load_policy(policy, runtime)
     system = kind_of(loaded.policy.system)
@@ -87,11 +74,10 @@ def burn_in(policy: Path, **options: Any) -> int:
     composition = Composition(loaded, runtime, progress)
     quiet = {name: suite.without_crossing() for name, suite in loaded.suites.items()}
     with composition.serving():
-        given = replace(composition.gate_input(NO_REFERENCES), suites=quiet)
+        given = replace(composition.gate_input(baseline.NO_REFERENCES), suites=quiet)
         replicas = [_replica(given, composition, number) for number in range(options["repeats"])]
         found = compared_replicas(given, replicas, progress)
-    folder = options["out"] or runtime.cache / "burn-in" / loaded.policy.name
-    path = folder / BURN_IN
+    path = (options["out"] or runtime.cache / "burn-in" / loaded.policy.name) / baseline.BURN_IN
     write_text(path, json.dumps(found, indent=1, allow_nan=False) + "\n", option="--out")
     click.echo("\n".join(_lines(found)))
     click.echo(f"\n{path}: for `fairgate power --burn-in` and `fairgate baseline accept --burn-in`")
@@ -112,13 +98,16 @@ def compared_replicas(
     replicas: root mean square over the pairs. At least two replicas; the first has no changes.
     """
     runs = [run_gate(asked, system, progress) for _, asked, system in replicas]
-    rules = [
-        rule for rule in expand_rules(given.policy, given.plan) if rule.gate.regression is not None
-    ]
+    rules = [r for r in expand_rules(given.policy, given.plan) if r.gate.regression is not None]
     alarms: list[list[bool]] = []
     squares: list[list[float]] = [[] for _ in rules]
+    contents = {suite: baseline.unit_contents(given.plan, suite) for suite in runs[0].tables}
     for position, base in enumerate(runs):
-        comparison = _comparison(given, base)
+        accepted = baseline_of(base, reason="burn-in", date="")
+        # The other wording of a replica's controls counts as the same.
+        kept = {n: replace(one, contents=contents[n]) for n, one in accepted.suites.items()}
+        reference = {baseline.Reference.BASELINE: replace(accepted, suites=kept)}
+        comparison = Comparison(runs=reference, contents=contents)
         for number, run in enumerate(runs):
             if number == position:
                 continue
@@ -150,9 +139,9 @@ def compared_replicas(
                 "sd": round(math.sqrt(math.fsum(square) / len(square)), 6) if square else 0.0,
             }
         )
-    known = [field.name for field in fields(KnownSd)]
+    known = [field.name for field in fields(baseline.KnownSd)]
     return {
-        "schema_version": BURN_IN_VERSION,
+        "schema_version": baseline.BURN_IN_VERSION,
         "policy": given.policy.name,
         "replicas": [list(changes) for changes, _, _ in replicas],
         "comparisons": len(alarms),
@@ -161,17 +150,6 @@ def compared_replicas(
         "instability": [asdict(item) for item in _instability(given.plan, runs)],
         "sds": [{name: item[name] for name in known} for item in noise],
     }
-
-
-def _comparison(given: GateInput, base: GateRun) -> Comparison:
-    """Take a replica as the baseline; the other wording of its controls counts as the same."""
-    contents = {suite: unit_contents(given.plan, suite) for suite in base.tables}
-    accepted = baseline_of(base, reason="burn-in", date="")
-    suites = {
-        name: replace(suite, contents=contents[name]) for name, suite in accepted.suites.items()
-    }
-    runs = {Reference.BASELINE: replace(accepted, suites=suites)}
-    return Comparison(runs=runs, contents=contents)
 
 
 def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
@@ -217,9 +195,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
     yield ""
     for rule in found["rules"]:
-        low, high = (
-            math.nan if value is None else value for value in (rule["lowest"], rule["highest"])
-        )
+        low, high = (math.nan if v is None else v for v in (rule["lowest"], rule["highest"]))
         yield (
             f"  {plain(metric_in(rule['metric'], rule['where']))} in suite {plain(rule['suite'])}: "
             f"{low:.4f} to {high:.4f}, SD of the per-source change {rule['sd']:.4f}, "

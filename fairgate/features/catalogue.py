@@ -5,145 +5,80 @@ Places begin at this folder: `.lint:lint` is `lint` in `lint.py`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairgate.domain.catalogue import Command, Feature
 
+
+def _single(
+    summary: str,
+    *,
+    id: str,  # noqa: A002 - as a feature's field is called
+    name: str = "",
+    file: str = "",
+    answers: bool = False,
+    **more: Any,
+) -> Feature:
+    """Return a feature of one command, called `name` or as the feature; `file` has its function."""
+    name = name or id
+    place = f".{file or id}:{name.replace('-', '_')}"
+    return Feature(id=id, commands={name: Command(place, summary, answers)}, **more)
+
+
 SHIPPED = (
-    Feature(
-        id="init",
-        before="run",
-        commands={
-            "init": Command(
-                ".init:init", "Write a starter policy, a baselines folder and a workflow."
-            )
-        },
-    ),
-    Feature(
+    _single("Write a starter policy, a baselines folder and a workflow.", id="init", before="run"),
+    _single(
+        "Judge the parts of a run, asked with `run --shard`, as one.",
         id="shards",
+        name="merge",
+        answers=True,
         before="check",
-        commands={
-            "merge": Command(
-                ".shards:merge",
-                "Judge the parts of a run, asked with `run --shard`, as one.",
-                answers=True,
-            )
-        },
         extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
         steps={"shard": ".shards.change:ask_part"},
     ),
     Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
-    Feature(
+    _single(
+        "Ask a policy's system three questions: what comes back, what a run would measure.",
         id="doctor",
+        answers=True,
         before="plan",
-        commands={
-            "doctor": Command(
-                ".doctor:doctor",
-                "Ask a policy's system three questions: what comes back, what a run would measure.",
-                answers=True,
-            )
-        },
     ),
-    Feature(
-        id="explain",
-        commands={
-            "explain": Command(".explain:explain", "Show everything about one pair of a run.")
-        },
+    _single("Show everything about one pair of a run.", id="explain"),
+    _single("Make findings of a run as short as they still fail.", id="shrink"),
+    _single("Show what the suite can detect, and how many sources more would take.", id="power"),
+    _single(
+        "Measure the noise of the unchanged system and of its gate.", id="burn_in", name="burn-in"
     ),
-    Feature(
-        id="shrink",
-        commands={
-            "shrink": Command(
-                ".shrink:shrink", "Make findings of a run as short as they still fail."
-            )
-        },
-    ),
-    Feature(
-        id="power",
-        commands={
-            "power": Command(
-                ".power:power",
-                "Show what the suite can detect, and how many sources more would take.",
-            )
-        },
-    ),
-    Feature(
-        id="burn_in",
-        commands={
-            "burn-in": Command(
-                ".burn_in:burn_in", "Measure the noise of the unchanged system and of its gate."
-            )
-        },
-    ),
-    Feature(
-        id="mutation",
-        commands={
-            "mutate": Command(
-                ".mutation:mutate", "Say how much bias a policy would have caught in a run."
-            )
-        },
-    ),
-    Feature(
+    _single("Say how much bias a policy would have caught in a run.", id="mutation", name="mutate"),
+    _single(
+        "Say which change, and which documents, explain a red verdict.",
         id="blame",
-        commands={
-            "blame": Command(
-                ".blame:blame", "Say which change, and which documents, explain a red verdict."
-            )
-        },
         steps={"blame": ".blame.versions:BlamedChange"},
     ),
-    Feature(
-        id="baselines",
-        commands={
-            "baseline": Command(
-                ".baselines:baseline", "Accept, compare and verify baselines.", answers=True
-            )
-        },
-    ),
-    Feature(
+    _single("Accept, compare and verify baselines.", id="baselines", name="baseline", answers=True),
+    _single(
+        "Put a run into one file that carries its proof, or verify one.",
         id="bundles",
-        commands={
-            "bundle": Command(
-                ".bundles:bundle",
-                "Put a run into one file that carries its proof, or verify one.",
-                answers=True,
-            )
-        },
+        name="bundle",
+        answers=True,
     ),
-    Feature(
-        id="corpus",
-        commands={"corpus": Command(".corpus:corpus", "Prepare a corpus for the retriever.")},
-    ),
-    Feature(
+    _single("Prepare a corpus for the retriever.", id="corpus"),
+    _single(
+        "Generate source test cases about people with known attributes.",
         id="generation",
-        commands={
-            "generate": Command(
-                ".generation.command:generate",
-                "Generate source test cases about people with known attributes.",
-            )
-        },
+        name="generate",
+        file="generation.command",
         extends={"check": ".generation.command:check_cases_too"},
     ),
-    Feature(
-        id="lint",
-        commands={
-            "lint": Command(
-                ".lint:lint",
-                "Judge pairs of texts: is the follow-up its source with one edit?",
-                answers=True,
-            )
-        },
+    _single(
+        "Judge pairs of texts: is the follow-up its source with one edit?", id="lint", answers=True
     ),
-    Feature(
-        id="judges",
-        commands={"judge": Command(".judges:judge", "Measure language models as judges of bias.")},
-    ),
-    Feature(
+    _single("Measure language models as judges of bias.", id="judges", name="judge"),
+    _single(
+        "Turn a Hugging Face model into ONNX (needs the `export` extra).",
         id="onnx_export",
-        commands={
-            "export": Command(
-                ".onnx_export.command:export",
-                "Turn a Hugging Face model into ONNX (needs the `export` extra).",
-            )
-        },
+        name="export",
+        file="onnx_export.command",
     ),
     Feature(
         id="exports",

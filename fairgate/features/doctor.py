@@ -69,14 +69,11 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         yield f"  note: {harmless(notice)}"
     prompts = {
         render_prompt(
-            DEFAULT_TEMPLATE,
-            instruction=case.instruction,
-            text=case.text or case.query,
-            documents=(),
-            characters=1,
+            DEFAULT_TEMPLATE, instruction=case.instruction, text=case.text or case.query,
+            documents=(), characters=1,
         )
         for case in loaded.plan.cases
-    }
+    }  # fmt: skip
     asked = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
     yield f"A run asks {asked}, without documents; attribution asks more once answers are known."
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
@@ -151,10 +148,8 @@ def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:
     lacking = sum(part(document) is None for document in documents)
-    remedy = "; `labels: {file: …}` can give them" if name == "label" else ""
-    return (
-        f"no: {lacking} of {len(documents)} documents have no {name}{remedy}" if lacking else _YES
-    )
+    hint = "; `labels: {file: …}` can give them" if name == "label" else ""
+    return f"no: {lacking} of {len(documents)} documents have no {name}{hint}" if lacking else _YES
 
 
 def _short(text: str) -> str:

@@ -26,14 +26,7 @@ from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.suite import Suite, VectorsOf
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    echo_json,
-    json_option,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 
 Record = dict[str, Any]
 """What is printed with `--format json`."""
@@ -49,12 +42,14 @@ _PHRASE = 26
 
 
 @click.command(short_help="Show everything about one pair of a run.")
-@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN")
 @click.argument("case", metavar="CASE")
 @click.option("--suite", help="Suite of the case, where several have it.")
-@click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
-@json_option
-@runtime_options
+@click.option(
+    "--policy", type=shared.EXISTING_FILE, help="Policy of the run (default: the run's own)."
+)
+@shared.json_option
+@shared.runtime_options
 def explain(run: Path, case: str, **options: Any) -> int:
     """Show what happened to the follow-up CASE in the finished run in the folder RUN.
 
@@ -64,17 +59,13 @@ def explain(run: Path, case: str, **options: Any) -> int:
     from fairgate.gate.run_folder import replay
 
     # An old run may be read after a quarantine's end.
-    undated = replace(runtime_of(options), today=None)
-    done = replay(run, options["policy"], undated)
+    done = replay(run, options["policy"], replace(shared.runtime_of(options), today=None))
     record, prompts = explain_case(
-        done.run,
-        case,
-        suite=options["suite"],
-        vectors=done.system.vectors,
+        done.run, case, suite=options["suite"], vectors=done.system.vectors,
         redact=done.loaded.policy.redact,
-    )
+    )  # fmt: skip
     if options["shape"] == "json":
-        echo_json(record)
+        shared.echo_json(record)
     else:
         click.echo("\n".join(explanation_lines(record, prompts)))
     return ExitCode.PASS
@@ -125,12 +116,7 @@ def aligned(
 
 
 def explain_case(
-    run: GateRun,
-    key: str,
-    *,
-    suite: str | None,
-    vectors: VectorsOf,
-    redact: Redaction,
+    run: GateRun, key: str, *, suite: str | None, vectors: VectorsOf, redact: Redaction
 ) -> tuple[Record, Sequence[str]]:
     """Return everything about the pair `key`, as JSON has it, and both prompts for people.
 
@@ -233,11 +219,9 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
     end = common(source[::-1], follow_up[::-1])
     start = common(source[: shorter - end], follow_up[: shorter - end])
     return (
-        source[:start],
-        source[start : len(source) - end],
-        follow_up[start : len(follow_up) - end],
+        source[:start], source[start : len(source) - end], follow_up[start : len(follow_up) - end],
         source[len(source) - end :],
-    )
+    )  # fmt: skip
 
 
 def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answer]) -> str:

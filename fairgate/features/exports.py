@@ -27,11 +27,7 @@ RESULT_LIMIT = 5000
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _PROJECT = "https://github.com/org/fairgate"
 _TEXT_LIMIT = 1000
-_LEVELS = {
-    Outcome.FAIL: "error",
-    Outcome.INCONCLUSIVE: "warning",
-    Outcome.NOT_EVALUATED: "note",
-}
+_LEVELS = {Outcome.FAIL: "error", Outcome.INCONCLUSIVE: "warning", Outcome.NOT_EVALUATED: "note"}
 
 
 def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) -> str:
@@ -105,16 +101,11 @@ def _descriptor(metric: str) -> dict[str, object]:
 
 def _region(line: int | None, lines: Sequence[str]) -> dict[str, int]:
     """Return the whole line without its indentation; the first line where none is known."""
-    number = line if line is not None and 0 < line <= len(lines) else 1
-    text = lines[number - 1] if lines else ""
+    n = line if line is not None and 0 < line <= len(lines) else 1
+    text = lines[n - 1] if lines else ""
     start = len(text) - len(text.lstrip()) + 1
     end = len(text.rstrip().encode("utf-16-le", "surrogatepass")) // 2 + 1
-    return {
-        "startLine": number,
-        "startColumn": start,
-        "endLine": number,
-        "endColumn": max(end, start + 1),
-    }
+    return {"startLine": n, "startColumn": start, "endLine": n, "endColumn": max(end, start + 1)}
 
 
 # JUnit test cases of the rules, and a badge.

@@ -9,13 +9,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.gate.loaded_policy import load_policy, narrowed
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    allow_python,
-    place_options,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import say
 
 
@@ -25,13 +19,13 @@ def hook() -> None:
 
 
 @hook.command()
-@click.argument("files", type=EXISTING_FILE, nargs=-1, metavar="FILE...")
-@place_options
+@click.argument("files", type=shared.EXISTING_FILE, nargs=-1, metavar="FILE...")
+@shared.place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate FILES: policies (YAML) with all that they name, baselines (JSON). Loads no model."""
     from fairgate.gate.accepted_runs import read_baseline
 
-    runtime = runtime_of(options)
+    runtime = shared.runtime_of(options)
     worst = ExitCode.PASS
     for file in files:
         try:
@@ -46,13 +40,13 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
 
 @hook.command()
-@click.argument("policies", type=EXISTING_FILE, nargs=-1, metavar="POLICY...")
+@click.argument("policies", type=shared.EXISTING_FILE, nargs=-1, metavar="POLICY...")
 @click.option(
     "--sources", type=click.IntRange(1, 1000), default=5, show_default=True,
     help="Sources or items of each suite to ask about.",
 )  # fmt: skip
-@allow_python
-@runtime_options
+@shared.allow_python
+@shared.runtime_options
 def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
     """Run each POLICY on a few sources, to see that models and data work.
 
@@ -63,11 +57,10 @@ def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
     from fairgate.gate.baseline import NO_REFERENCES
     from fairgate.gate.composition import Composition
 
-    runtime = runtime_of(options)
+    runtime = shared.runtime_of(options)
     for policy in policies:
         loaded = narrowed(load_policy(policy, runtime), sources, runtime)
-        composition = Composition(loaded, runtime, SILENT)
-        evidence = composition.run(NO_REFERENCES).result.evidence
+        evidence = Composition(loaded, runtime, SILENT).run(NO_REFERENCES).result.evidence
         decided = f"{evidence.decided} of {evidence.planned} decided"
         about = f"{decided} on about {sources} sources or items a suite"
         click.echo(f"{policy}: smoke only, not the gate: {about}")

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,6 +121,9 @@ class Mention:
         return self.dimension.id, self.value.id, self.manner
 
 
+Mentions = Sequence[Mention]
+
+
 def tokens(text: str) -> list[Token]:
     """Return the words and signs of a text, in order."""
     found: list[Token] = []
@@ -183,7 +186,14 @@ class PairLinter:
         return next(self._faults(kind, source, follow_up), None)
 
     def _faults(self, kind: EditKind, source: str, follow_up: str) -> Iterator[str]:
-        yield from _text_faults(source, follow_up)
+        if " ".join(source.split()).casefold() == " ".join(follow_up.split()).casefold():
+            yield "the text is the same as that of the source"
+        if english := new_english_fault(source, follow_up):
+            yield f"the follow-up {english}"
+        texts = (source, follow_up)
+        was, now = (next((sign for sign in text if sign.isalnum()), "") for text in texts)
+        if now.islower() and not was.islower():
+            yield "the follow-up does not begin with a capital letter"
         before, after = tokens(source), tokens(follow_up)
         one, other = self._read(before), self._read(after)
         keys = [mention.key for mention in one.mentions]
@@ -262,23 +272,10 @@ class _Reading:
         return sum(mention.part == part for mention in self.mentions)
 
 
-def _text_faults(source: str, follow_up: str) -> Iterator[str]:
-    if " ".join(source.split()).casefold() == " ".join(follow_up.split()).casefold():
-        yield "the text is the same as that of the source"
-    fault = new_english_fault(source, follow_up)
-    if fault is not None:
-        yield f"the follow-up {fault}"
-    was, now = (next((sign for sign in text if sign.isalnum()), "") for text in (source, follow_up))
-    if now.islower() and not was.islower():
-        yield "the follow-up does not begin with a capital letter"
-
-
 # Whether the mentions of two texts differ as the edit says.
 
 
-def _mention_faults(
-    kind: EditKind, before: Sequence[Mention], after: Sequence[Mention]
-) -> Iterator[str]:
+def _mention_faults(kind: EditKind, before: Mentions, after: Mentions) -> Iterator[str]:
     """Yield how the mentions of two texts differ otherwise than the edit allows."""
     if not before:
         yield "the source mentions no attribute that could be edited"
@@ -310,12 +307,10 @@ def _mention_faults(
             yield from _faults_of_one(kind, removed[0], added[0], swapped=swapped)
         else:
             done = "denied" if kind is EditKind.NEGATE_ONE else "replaced"
-            yield (
-                f"{len(removed)} attributes are taken away and {len(added)} added, not one {done}"
-            )
+            yield f"{len(removed)} attributes are taken away and {len(added)} added, not one {done}"
 
 
-def _difference(one: Sequence[Mention], other: Sequence[Mention]) -> list[Mention]:
+def _difference(one: Mentions, other: Mentions) -> list[Mention]:
     left = Counter(mention.key for mention in other)
     found = []
     for mention in one:
@@ -326,13 +321,11 @@ def _difference(one: Sequence[Mention], other: Sequence[Mention]) -> list[Mentio
     return found
 
 
-def _distinct(mentions: Sequence[Mention]) -> list[Mention]:
+def _distinct(mentions: Mentions) -> list[Mention]:
     return list({mention.key: mention for mention in reversed(mentions)}.values())[::-1]
 
 
-def _faults_of_all(
-    kind: EditKind, before: Sequence[Mention], after: Sequence[Mention]
-) -> Iterator[str]:
+def _faults_of_all(kind: EditKind, before: Mentions, after: Mentions) -> Iterator[str]:
     negates = kind is EditKind.NEGATE_ALL
     stated = {mention.dimension.id: mention for mention in after}
     if not negates and len(after) != len(before):
@@ -510,15 +503,13 @@ def walk_of(kind: EditKind, before: Sequence[Token], after: Sequence[Token]) -> 
     return None
 
 
-def _edited(words: _Words, mentions: Sequence[Mention]) -> list[Mention]:
+def _edited(words: _Words, mentions: Mentions) -> list[Mention]:
     """Return the mentions that are said by the edited words."""
     wanted = " ".join(words)
     return [mention for mention in mentions if mention.words.lower() == wanted]
 
 
-def _known_on_one_side(
-    kind: EditKind, walk: Walk, before: Sequence[Mention], after: Sequence[Mention]
-) -> bool:
+def _known_on_one_side(kind: EditKind, walk: Walk, before: Mentions, after: Mentions) -> bool:
     """Whether words of the catalogue stand for words that it does not know, or these for them.
 
     The other attributes are the same then, and a noun keeps its number.
@@ -554,8 +545,7 @@ def unknown_attribute_faults(
     yield from left_behind(walk)
     old, new = NOUNS.get(walk.old[-1]), NOUNS.get(walk.new[-1]) if walk.new else None
     for was, now in walk.pronouns:
-        agrees = walk.names or (old == was and now == (new or "they"))
-        if was != now and not agrees:
+        if was != now and not (walk.names or (old == was and now == (new or "they"))):
             yield f"the pronoun of '{was}' becomes that of '{now}', which is not the attribute"
     follows = {was for was, _ in walk.pronouns} | ({old} if new and old != new else set())
     if len(walk.pronouns) > 1 or follows & walk.kept:
@@ -591,9 +581,7 @@ def _permutation_faults(one: Sequence[Token], other: Sequence[Token]) -> Iterato
     was, now = ([token.lower for token in row if token.folded != "a"] for row in (one, other))
     head = common_beginning(was, now)
     tail = common_beginning(was[head:][::-1], now[head:][::-1])
-    before, after = (
-        [word for word in row[head : len(row) - tail] if word != ","] for row in (was, now)
-    )
+    before, after = ([w for w in row[head : len(row) - tail] if w != ","] for row in (was, now))
     if sorted(before) != sorted(after) or before == after:
         yield "the words are not the same in another order"
     if len(before) > 2 * LONGEST or FUNCTION_WORDS & set(before):
@@ -602,12 +590,8 @@ def _permutation_faults(one: Sequence[Token], other: Sequence[Token]) -> Iterato
 
 def common_beginning(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many words two rows have in common from their beginning, whatever the case."""
-    length = 0
-    for a, b in zip(one, other, strict=False):
-        if a.lower() != b.lower():
-            break
-        length += 1
-    return length
+    pairs = zip(map(str.lower, one), map(str.lower, other), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 # Whether all other words are the same, but for what agrees with the attributes.
@@ -665,7 +649,7 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
             yield f"'{mention.words}' means several persons"
 
 
-def _pronoun_of(mentions: Sequence[Mention]) -> str | None:
+def _pronoun_of(mentions: Mentions) -> str | None:
     """Return the pronoun of the person whose gender is said or denied; None where it is not."""
     genders = [mention for mention in mentions if mention.value.pronoun]
     if not genders:

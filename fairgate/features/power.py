@@ -40,15 +40,7 @@ from fairgate.stats.regression import (
     simulated_power,
     sources_needed,
 )
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    echo_json,
-    json_option,
-    refuse_machine_options,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 
 EFFECTS = (0.01, 0.02, 0.05)
 ASSUMED = (0.05, 0.1, 0.2, 0.4)
@@ -56,12 +48,14 @@ ASSUMED = (0.05, 0.1, 0.2, 0.4)
 
 
 @click.command(short_help="Show what the suite can detect, and how many sources more would take.")
-@click.argument("policy", type=EXISTING_FILE)
+@click.argument("policy", type=shared.EXISTING_FILE)
 @click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
-@click.option("--run", type=EXISTING_FOLDER, help="A finished run to compare with the baseline.")
-@click.option("--burn-in", "burn_in_file", type=EXISTING_FILE, help="A burn-in.json.")
-@json_option
-@runtime_options
+@click.option(
+    "--run", type=shared.EXISTING_FOLDER, help="A finished run to compare with the baseline."
+)
+@click.option("--burn-in", "burn_in_file", type=shared.EXISTING_FILE, help="A burn-in.json.")
+@shared.json_option
+@shared.runtime_options
 def power(policy: Path, **options: Any) -> int:
     """Show which changes the regression rules of POLICY can detect, and what more would take.
 
@@ -71,8 +65,8 @@ def power(policy: Path, **options: Any) -> int:
     for a bound of `intersectional/hidden` to fail.
     """
     if options["run"] is None:
-        refuse_machine_options("--run RUN, whose documents are embedded again")
-    runtime = runtime_of(options)
+        shared.refuse_machine_options("--run RUN, whose documents are embedded again")
+    runtime = shared.runtime_of(options)
     loaded = load_policy(policy, runtime)
     baseline = locate_references(loaded, policy, options["baseline"]).baseline
     sds = list(baseline.sds) if baseline else []
@@ -86,7 +80,7 @@ def power(policy: Path, **options: Any) -> int:
         observed = _observed(options["run"], rules, loaded, runtime, baseline)
     rows = rule_power(rules, loaded.plan, loaded.policy, sds, observed)
     if options["shape"] == "json":
-        echo_json([{**flat(row), "where": dict(row.where)} for row in rows])
+        shared.echo_json([{**flat(row), "where": dict(row.where)} for row in rows])
         return ExitCode.PASS
     click.echo("\n".join(power_lines(rows, loaded.policy.confidence)))
     for notice in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
@@ -105,8 +99,7 @@ def _observed(
     observed = {}
     for number, rule in enumerate(rules):
         if rule.gate.regression is not None:
-            table = tables[rule.suite]
-            found = prepare_rule(rule, table, comparison, loaded.policy.seed)
+            found = prepare_rule(rule, tables[rule.suite], comparison, loaded.policy.seed)
             if found is not None and found.evidence.evaluated:
                 observed[number] = found
     return observed

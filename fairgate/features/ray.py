@@ -122,8 +122,7 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> Team:
     if runtime.device != "cpu":
         raise UsageError(
             f"--workers are for --device cpu, and --device is {runtime.device}: one process keeps "
-            "a GPU busy. Leave out one of them; several GPUs take a part of the run each with "
-            "--shard"
+            "a GPU busy. Leave out one of them; several GPUs take a part each with --shard"
         )
     return Team(Cluster(address, runtime.workers.count, runtime.threads))
 
@@ -266,8 +265,7 @@ class Team:
         except (EOFError, OSError) as error:
             raise WorkerError(
                 f"--ray-address {quoted(self.cluster.address)}: the connection to the cluster is "
-                "lost; what was answered is stored: run again once it is back, or without "
-                "--workers"
+                "lost; answers are stored: run again once it is back, or without --workers"
             ) from error
         if "error" in found:
             kind = {"UsageError": UsageError, "ModelError": ModelError}.get(found["kind"])
@@ -281,36 +279,33 @@ def _parsed(address: str) -> tuple[str, int]:
     if not host or not is_port or "/" in host:
         raise UsageError(
             f"--ray-address is {quoted(address)}; expected HOST:PORT of the cluster's head, as "
-            "`ray start --head` prints it (head:6379, no ray://), or `local` for a cluster of this "
-            "run's own"
+            "`ray start --head` prints it (head:6379, no ray://), or `local` for one of its own"
         )
     return host.strip("[]"), int(port)
 
 
+@dataclass(frozen=True, slots=True)
 class SpreadGenerator:
     """The ports `Generator` and `OptionScorer` over the actors of a run.
 
     An answer depends on its request alone, so it is the same whichever actor gives it.
     """
 
-    def __init__(self, inner: Generator, model: str, team: Team) -> None:
-        """Take the model as it would be asked here, its name for workers, and the workers.
-
-        `inner` gives the fingerprint alone.
-        """
-        self._inner = inner
-        self._model = model
-        self._team = team
+    inner: Generator
+    """The model as it would be asked here; gives the fingerprint alone."""
+    model: str
+    """Its name for workers."""
+    team: Team
 
     @property
     def fingerprint(self) -> str:
         """Identify the model: who asks it changes no answer."""
-        return self._inner.fingerprint
+        return self.inner.fingerprint
 
     @property
     def side_by_side(self) -> int:
         """Return how many times as many requests are best scored at once."""
-        return self._team.cluster.most
+        return self.team.cluster.most
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position in requests, answer)` as workers send them. Raises WorkerError."""
@@ -318,10 +313,8 @@ class SpreadGenerator:
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request."""
-        found = dict(
-            self._asked("score", requests, lambda value, of: scores_from(value, len(of.options)))
-        )
-        return [found[position] for position in range(len(requests))]
+        scored = self._asked("score", requests, lambda one, of: scores_from(one, len(of.options)))
+        return [scores for _, scores in sorted(scored)]
 
     def _asked(
         self,
@@ -329,7 +322,7 @@ class SpreadGenerator:
         requests: Sequence[GenerationRequest],
         read: Callable[[object, GenerationRequest], T | None],
     ) -> Iterator[tuple[int, T]]:
-        for position, value in self._team.ask(self._model, self.fingerprint, way, requests):
+        for position, value in self.team.ask(self.model, self.fingerprint, way, requests):
             found = read(value, requests[position])
             if found is None:
                 raise WorkerError(
@@ -379,9 +372,8 @@ def drive(pipe: Connection, cluster: Cluster) -> None:
             if not isinstance(error, FairGateError):
                 says = (
                     f"the Ray cluster at {cluster.address} cannot be used ({_first_line(error)}); "
-                    "expected the port of its head (6379), the same versions of Ray and Python "
-                    "here as there, and its token where it asks for one (RAY_AUTH_MODE=token, "
-                    "~/.ray/auth_token)"
+                    "expected the port of its head (6379), equal versions of Ray and Python, and "
+                    "its token where it asks for one (RAY_AUTH_MODE=token, ~/.ray/auth_token)"
                 )
             with contextlib.suppress(OSError):  # the run has ended
                 pipe.send_bytes(json.dumps({"error": says, "kind": kind}).encode())
@@ -445,9 +437,8 @@ class _Actors:
         while self._waiting or any(one.replies is not None for one in self._actors):
             self._hand_out(asks)
             busy = [one for one in self._actors if one.replies is not None]
-            ready, _ = self._ray.wait(
-                [one.replies for one in busy], num_returns=1, timeout=_SECONDS_A_LOOK
-            )
+            replies = [one.replies for one in busy]
+            ready, _ = self._ray.wait(replies, num_returns=1, timeout=_SECONDS_A_LOOK)
             for actor in busy:
                 if any(actor.replies is one for one in ready):
                     yield from self._next(actor)
@@ -459,8 +450,7 @@ class _Actors:
                     f"{len(late)} of {self._cluster.most} Ray actors have not begun after "
                     f"{patience:.0f} s; each waits for {self._threads} free CPUs of one machine, "
                     f"and the cluster has {len(self._machines())} machines: lower --workers or "
-                    "--threads, wait until it is free, or start again what it has lost (`ray "
-                    "status`)"
+                    "--threads, wait until it is free, or start what it lost (`ray status`)"
                 )
             yield {}
 
@@ -499,12 +489,9 @@ class _Actors:
         except StopIteration:
             reply = None
         match reply:
-            case {"machine": dict(machine)} if all(
-                isinstance(one, str) for one in machine.values()
-            ):
-                actor.has_begun = True
-                self._failed_starts = 0
-                yield {"machine": machine}
+            case {"machine": dict(found)} if all(isinstance(one, str) for one in found.values()):
+                actor.has_begun, self._failed_starts = True, 0
+                yield {"machine": found}
             case {"position": int(position), "value": value} if position in actor.left:
                 del actor.left[position]
                 yield {"position": position, "value": value}
@@ -551,8 +538,7 @@ class _Actors:
 
     def _that_fit(self) -> int:
         """Return the most threads with which all actors have a place."""
-        machines = self._machines()
-        cpus = [int(one["Resources"].get("CPU", 0)) for one in machines]
+        cpus = [int(one["Resources"].get("CPU", 0)) for one in self._machines()]
         for threads in range(max(cpus, default=0), 0, -1):
             if sum(each // threads for each in cpus) >= self._cluster.most:
                 return threads

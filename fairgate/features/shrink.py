@@ -36,15 +36,7 @@ from fairgate.suites.metamorphic.assess import DECISIVE
 from fairgate.suites.metamorphic.plan import PARTS, SOURCE
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.systems.catalogue import kind_of
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    allow_python,
-    echo_json,
-    json_option,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, say
 
 _WORD = re.compile(r"(\s*)((?:\{[^{}]*\}|[^\s{}])+)")
@@ -145,17 +137,14 @@ def _joined(words: Sequence[_Word], kept: Collection[int]) -> str:
         if end is None and place + 1 < len(words):
             continue
         own = {n: words[n].text for n in sentence if n in kept}
-        if own and sentence[0] not in own and _is_capital(words[sentence[0]].text):
+        first = next((sign for sign in words[sentence[0]].text if sign.isalpha()), "")
+        if own and sentence[0] not in own and first.isupper():
             own[min(own)] = _capitalised(own[min(own)])
         if own and place not in own and end is not None:
             own[max(own)] = own[max(own)].rstrip(",;:") + end.group(1)
         text += "".join(words[n].blank + each for n, each in own.items())
         sentence = range(place + 1, place + 1)
     return text.lstrip()
-
-
-def _is_capital(word: str) -> bool:
-    return next((sign.isupper() for sign in word if sign.isalpha()), False)
 
 
 def _capitalised(word: str) -> str:
@@ -294,10 +283,12 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 @click.command(short_help="Make findings of a run as short as they still fail.")
-@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN")
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
 @click.option("--suite", help="Suite of the cases, where several have them.")
-@click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
+@click.option(
+    "--policy", type=shared.EXISTING_FILE, help="Policy of the run (default: the run's own)."
+)
 @click.option(
     "--findings", type=click.IntRange(1, 1000), default=5, show_default=True,
     help="Most findings, where no CASE is named.",
@@ -307,9 +298,9 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     help="Most questions to the system for one finding.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@json_option
-@allow_python
-@runtime_options
+@shared.json_option
+@shared.allow_python
+@shared.runtime_options
 def shrink(run: Path, cases: tuple[str, ...], **options: Any) -> int:
     """Leave words and attributes out of a finding's source as long as it still fails.
 
@@ -317,7 +308,7 @@ def shrink(run: Path, cases: tuple[str, ...], **options: Any) -> int:
     attribute can be left out (1-minimal). CASE is a violated pair of the finished run in the folder
     RUN; without one, findings of `intersectional/hidden` are taken in the order of the plan.
     """
-    undated = replace(runtime_of(options), today=None)
+    undated = replace(shared.runtime_of(options), today=None)
     done = replay(run, options["policy"], undated)
     loaded, questions = done.loaded, options["questions"]
     system = loaded.policy.system
@@ -349,7 +340,7 @@ def shrink(run: Path, cases: tuple[str, ...], **options: Any) -> int:
                 yield found | {"before": redacted(found["before"], redact), "texts": texts}
 
     if options["shape"] == "json":
-        echo_json(list(results()))
+        shared.echo_json(list(results()))
         return ExitCode.PASS
     for found in results():
         click.echo("\n".join(_lines(found)))

@@ -36,9 +36,26 @@ class Workspace:
         self.out = ""
         self.err = ""
 
+    @property
+    def said(self):
+        return " ".join((self.out + self.err).split())
+
+    def write(self, name, rows):
+        """Write a table of JSON objects."""
+        (self.root / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def rows(self, name="out/rows.jsonl"):
+        return [json.loads(line) for line in (self.root / name).read_text().splitlines()]
+
+    def edit(self, old="", new="", name="policy.yaml", *, more=""):
+        """Replace a part of a file, and write more at its end."""
+        text = (self.root / name).read_text()
+        assert old in text
+        (self.root / name).write_text(text.replace(old, new) + more)
+
     def sources(self, count=20):
         rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]
-        (self.root / "sources.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        self.write("sources.jsonl", rows)
 
     def policy(self, gates=GATES, suite="", name="policy.yaml"):
         text = POLICY.format(gates=gates, suite=suite)
@@ -46,7 +63,7 @@ class Workspace:
         return text
 
     def plan(self):
-        """Return the cases of the plan; needs an answers file to exist."""
+        """Return the cases of the plan."""
         (self.root / "answers.jsonl").touch()
         return planned(self.root, self._plan)
 
@@ -55,20 +72,17 @@ class Workspace:
         return self.out
 
     def answers(self, answer, documents=None):
-        """Write an answer for every case: `answer(key)`, and for every second source its opposite.
+        """Write an answer for every case, and for every second source its opposite.
 
-        None leaves the line out.
+        `answer` is the text for all of them, or a function of the key; None leaves the line out.
         """
-        lines = []
-        for case in self.plan():
-            response = following(case["key"], answer(case["key"]))
-            if response is None:
-                continue
-            row = {"key": case["key"], "response": response}
-            if documents is not None:
-                row["documents"] = documents(case["key"])
-            lines.append(json.dumps(row))
-        (self.root / "answers.jsonl").write_text("\n".join(lines) + "\n")
+        rows = []
+        for key in (case["key"] for case in self.plan()):
+            response = following(key, answer if isinstance(answer, str) else answer(key))
+            if response is not None:
+                found = {"documents": documents(key)} if documents else {}
+                rows.append({"key": key, "response": response, **found})
+        self.write("answers.jsonl", rows)
 
     def respond(self, answer, *after, policy="policy.yaml", before=()):
         """Answer each row of the plan, or of what is asked after a run, by text, fields or not at all; return the rows."""
@@ -119,6 +133,7 @@ def workspace(tmp_path, monkeypatch, capsys):
     space = Workspace(tmp_path, capsys)
     space.sources()
     space.policy()
+    space.write("answers.jsonl", [])
     return space
 
 

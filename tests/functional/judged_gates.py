@@ -59,7 +59,6 @@ class JudgedGate:
         named = {name: value for name, value in named.items() if value is not None}
         own = {} if judge is False else {"judge": named}
         (self.root / "p.yaml").write_text(json.dumps({**POLICY, **own, **changes}))
-        (self.root / "answers.jsonl").touch()
 
     def run(self, answer=None, judge=turned_away, out="out"):
         """Answer the plan, run the gate, and return exit code, record and what was said."""

@@ -96,11 +96,9 @@ JOBS = ("engineer", "artist", "lawyer", "teacher", "doctor")
 
 def genfair(violates):
     return Script(
-        suite="task: advice, sources: sources.jsonl",
-        sources=stated_sources,
-        keeps=by_source,
+        suite="task: advice, sources: sources.jsonl", sources=stated_sources, keeps=by_source,
         violates=violates,
-    )
+    )  # fmt: skip
 
 
 def out_of_order(text):
@@ -129,9 +127,7 @@ SCRIPTS: dict[str, Script] = {
     ),
     # Nothing is said of the gender: the system takes offence.
     "genfair/mr1-removal-one": genfair(angry_if(lambda text: not says(text, *GENDERS))),
-    "genfair/mr2-removal-all": genfair(
-        angry_if(lambda text: not says(text, *AGES, *GENDERS, *JOBS))
-    ),
+    "genfair/mr2-removal-all": genfair(angry_if(lambda t: not says(t, *AGES, *GENDERS, *JOBS))),
     "genfair/mr3-selective-negation": genfair(angry_if(lambda text: says(text, "is not"))),
     "genfair/mr4-total-negation": genfair(angry_if(lambda text: text.count("is not") > 1)),
     "genfair/mr5-substitution-all": genfair(angry_at_key("substitution")),
@@ -165,15 +161,12 @@ def written(answers: tuple[Answer, Answer]) -> Script:
 SCRIPTS |= {relation: written(answers) for relation, answers in ANSWERS.items()}
 SCRIPTS |= {
     relation.id: Script(
-        suite="sources: meta-fair",
-        keeps=helpful,
-        violates=turns_away,
-        metric="asr/generation",
+        suite="sources: meta-fair", keeps=helpful, violates=turns_away, metric="asr/generation",
         judged=True,
     )
     for relation in RELATIONS
     if relation.judge_instruction
-}
+}  # fmt: skip
 
 
 def write_sources(script, folder):

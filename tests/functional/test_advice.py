@@ -18,13 +18,10 @@ def against_race(key):
     return "negative" if "#race/" in key else "positive"
 
 
-@pytest.mark.parametrize(
-    ("gates", "answer", "code"),
-    [
-        (CHANGED, against_race, 1),
-        *((g, "I cannot judge {}.".format, 5) for g in (BOUND, CHANGED, CHANGED.replace("max: 0.1, ", ""))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("gates", "answer", "code"), [
+    (CHANGED, against_race, 1),
+    *((g, "I cannot judge {}.".format, 5) for g in (BOUND, CHANGED, CHANGED.replace("max: 0.1, ", ""))),
+])  # fmt: skip
 def test_a_run_that_fails_or_shows_nothing_is_not_to_be_accepted(workspace, gates, answer, code):
     assert workspace.gate(answer, gates=gates) == code
     for text in texts(workspace):
@@ -33,7 +30,7 @@ def test_a_run_that_fails_or_shows_nothing_is_not_to_be_accepted(workspace, gate
 
 def test_a_run_that_fails_because_answers_became_unreadable_is_not_to_be_accepted(workspace):
     """Its title says so too: an unchanged rate is not what a reader should worry about."""
-    assert workspace.gate(lambda key: "positive", gates=CHANGED) == 0
+    assert workspace.gate("positive", gates=CHANGED) == 0
     workspace.accept()
     answer = lambda key: "no idea" if key.startswith(("s1", "s2")) else "positive"  # noqa: E731
     assert workspace.gate(answer) == 1
@@ -57,7 +54,7 @@ def test_at_most_three_different_unreadable_answers_are_shown(workspace):
 
 
 def test_a_good_first_run_says_how_to_make_it_the_baseline(workspace):
-    assert workspace.gate(lambda key: "positive", gates=CHANGED) == 0
+    assert workspace.gate("positive", gates=CHANGED) == 0
     for text in texts(workspace):
         assert "fairgate baseline accept out --reason" in text
 

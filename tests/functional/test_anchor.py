@@ -95,12 +95,9 @@ def test_pinning_another_anchor_starts_the_budget_anew(pinned):
     assert gate(pinned, 20) == 0
 
 
-def test_an_unchanged_run_says_so_of_both(pinned):
+def test_an_unchanged_run_says_so_of_both_and_without_an_anchor_the_budget_waits(pinned):
     assert gate(pinned, 0) == 0
     assert pinned.record()["rules"][0]["reasons"] == ["unchanged", "unchanged since the anchor"]
-
-
-def test_without_an_anchor_the_budget_waits_in_clear_words(pinned):
     (pinned.root / ANCHOR).unlink()
     assert gate(pinned, 0) == 0
     assert f"no anchor at {ANCHOR}: budgets are not evaluated" in pinned.out
@@ -118,8 +115,7 @@ def test_the_anchor_counts_where_there_is_no_baseline(pinned):
 
 
 def test_an_anchor_of_another_policy_is_refused(pinned):
-    path = pinned.root / "policy.yaml"
-    path.write_text(path.read_text().replace("name: small", "name: other"))
+    pinned.edit("name: small", "name: other")
     (pinned.root / ANCHOR).rename(pinned.root / "baselines" / "other.anchor.json")
     assert pinned.run("run", "policy.yaml") == 3
     assert "is the anchor of policy 'small', not of 'other'" in pinned.err
@@ -166,8 +162,7 @@ def test_an_anchor_without_the_metric_is_incomplete(pinned):
 
 
 def test_cases_that_stop_being_decided_count_since_the_anchor(pinned):
-    gates = GATES.replace("max: 0.02", "max: 0.5")
-    pinned.policy(gates=gates + "min_decided: 0.5\n")
+    pinned.policy(gates=GATES.replace("max: 0.02", "max: 0.5") + "min_decided: 0.5\n")
     for day, gone in ((2, 8), (3, 16), (4, 24)):
         keys = {f"s{n % 20}#race/{TERMS[n // 20]}" for n in range(gone)}
         code = pinned.gate(lambda key, keys=keys: "who knows" if key in keys else "positive")
@@ -180,17 +175,13 @@ def test_cases_that_stop_being_decided_count_since_the_anchor(pinned):
     assert "that the anchor decided" in " ".join(rule["reasons"])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("budget: 0.04", "budget: 0.01", "is below `margin` 0.02"),
-        ("budget: 0.04", "budget: 1.0", "so a budget of 1 cannot fail"),
-        ("name: small", "name: small.anchor", "the file of the anchor of 'small'"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("budget: 0.04", "budget: 0.01", "is below `margin` 0.02"),
+    ("budget: 0.04", "budget: 1.0", "so a budget of 1 cannot fail"),
+    ("name: small", "name: small.anchor", "the file of the anchor of 'small'"),
+])  # fmt: skip
 def test_policies_that_cannot_be_meant_are_refused(pinned, old, new, said):
-    path = pinned.root / "policy.yaml"
-    path.write_text(path.read_text().replace(old, new))
+    pinned.edit(old, new)
     assert pinned.run("check", "policy.yaml") == 2
     assert said in pinned.err
     assert "policy.yaml:" in pinned.err
@@ -242,8 +233,7 @@ class TestHistory:
         assert MOST_RUNS == 20
         for day in (2, 3, 4):
             accept(pinned, day)
-        runs = self.read(pinned)["history"]
-        assert [run["date"] for run in runs] == ["2026-01-02", "2026-01-03"]
+        assert [run["date"] for run in self.read(pinned)["history"]] == ["2026-01-02", "2026-01-03"]
 
     def test_a_damaged_file_is_replaced_and_said(self, pinned):
         (pinned.root / "baselines" / "small.json").write_text("{")

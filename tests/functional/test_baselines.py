@@ -8,10 +8,6 @@ import pytest
 from fakes.mutations import edited_case
 
 
-def fair(key):
-    return "positive"
-
-
 def regressed(key):
     return "negative" if "#race/" in key else "positive"
 
@@ -26,7 +22,7 @@ GATES = """\
 @pytest.fixture
 def accepted(once):
     def make(workspace):
-        workspace.gate(fair, gates=GATES)
+        workspace.gate("positive", gates=GATES)
         workspace.accept("out", "--date", "2026-01-01")
 
     return once("accepted", make)
@@ -37,17 +33,13 @@ def test_an_unchanged_run_is_green(accepted):
     assert "unchanged" in (accepted.root / "out" / "report.md").read_text()
 
 
-def test_a_real_regression_is_red_and_names_terms_and_cases(accepted):
+def test_a_real_regression_is_red_names_terms_and_cases_and_accepting_it_is_green(accepted):
     assert accepted.gate(regressed) == 1
     assert "person" in accepted.out
     assert "s0#race/" in accepted.out
     rules = accepted.record()["rules"]
     assert [rule["outcome"] for rule in rules] == ["fail", "fail", "pass", "pass"]
     assert rules[0]["change"]["p_corrected"] < 0.05
-
-
-def test_accepting_the_regression_makes_it_green_again(accepted):
-    accepted.gate(regressed)
     accepted.accept()
     assert accepted.gate() == 0
 
@@ -85,7 +77,7 @@ def test_other_conditions_are_shown_field_by_field(accepted):
 
 def test_added_sources_are_listed_and_compared_where_possible(accepted):
     accepted.sources(count=21)
-    assert accepted.gate(fair) == 0
+    assert accepted.gate("positive") == 0
     overlap = accepted.record()["overlap"]
     assert overlap["removed"] == []
     assert len(overlap["new"]) == 22
@@ -93,14 +85,13 @@ def test_added_sources_are_listed_and_compared_where_possible(accepted):
 
 def test_too_few_common_cases_are_incomplete(accepted):
     accepted.sources(count=10)
-    assert accepted.gate(fair) == 3
+    assert accepted.gate("positive") == 3
     assert "min_overlap" in json.dumps(accepted.record()["overlap"])
 
 
 def test_a_reworded_source_is_another_case(accepted):
-    path = accepted.root / "sources.jsonl"
-    path.write_text(path.read_text().replace("Text number 3 is fine.", "Text three is fine."))
-    assert accepted.gate(fair) == 0
+    accepted.edit("Text number 3 is fine.", "Text three is fine.", "sources.jsonl")
+    assert accepted.gate("positive") == 0
     assert any(key.startswith("sentiment:s3#") for key in accepted.record()["overlap"]["new"])
 
 
@@ -154,9 +145,8 @@ def test_how_answers_are_read_must_match_and_rescoring_behind_another_marker_is_
 
 
 def test_rescoring_with_other_labels_is_refused(accepted):
-    path = accepted.root / "policy.yaml"
     task = "{id: own, instruction: Judge., labels: [good, bad]}"
-    path.write_text(path.read_text().replace("task: sentiment", f"task: {task}"))
+    accepted.edit("task: sentiment", f"task: {task}")
     assert accepted.run("rescore", "out") == 2
     assert "never generated" in accepted.err
 

@@ -69,8 +69,7 @@ class Project:
         ]
         (folder / "sources.jsonl").write_text(lines(sources))
         (folder / "docs.jsonl").write_text(lines(docs or documents()))
-        policy = text.format(retriever=retriever, generator=generator)
-        (folder / "policy.yaml").write_text(policy)
+        (folder / "policy.yaml").write_text(text.format(retriever=retriever, generator=generator))
         return folder
 
     def blame(self, base, head, *more, policy="policy.yaml"):
@@ -184,7 +183,6 @@ def test_a_depth_and_an_embedder_that_did_nothing_are_crossed_too(scripted):
 
 @pytest.mark.whole
 def test_hostile_ids_and_a_corpus_without_ids(scripted):
-    id_ = "]\x1b[31m(http://evil) @all ::error:: <!-- x"
     base = scripted.side("base")
     head = scripted.side("head", docs=documents(poisoned=["::stop", "@all <img>"]))
     assert scripted.blame(base, head) == 0
@@ -192,7 +190,7 @@ def test_hostile_ids_and_a_corpus_without_ids(scripted):
     assert not any(line.startswith("::") for line in scripted.out.splitlines())
     assert "@all" in scripted.out
     assert len(scripted.record(base, head)["documents"]["found"]) == 2
-    rows = documents(poisoned=[id_])
+    rows = documents(poisoned=["]\x1b[31m(http://evil) @all ::error:: <!-- x"])
     for row in rows:
         del row["id"]
     plain = [{"text": row["text"], "label": row["label"]} for row in documents()]
@@ -238,16 +236,13 @@ def test_other_questions_and_rules_are_heads_and_said(scripted):
     assert any("BASE's suites cannot be loaded" in note for note in notes)
 
 
-@pytest.mark.parametrize(
-    ("side", "change", "message"),
-    [
-        ("base", {"text": "version: 1\n"}, "policy.yaml"),
-        ("base", {"text": None}, "BASE 'base' has no policy 'policy.yaml'"),
-        ("head", {"text": None}, "HEAD 'head' has no policy 'policy.yaml'"),
-        ("base", {"retriever": "null"}, "one side has a retriever"),
-        ("head", {"retriever": "{http: {url: 'http://127.0.0.1:9/', response: {documents: $.d}}}"}, ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("side", "change", "message"), [
+    ("base", {"text": "version: 1\n"}, "policy.yaml"),
+    ("base", {"text": None}, "BASE 'base' has no policy 'policy.yaml'"),
+    ("head", {"text": None}, "HEAD 'head' has no policy 'policy.yaml'"),
+    ("base", {"retriever": "null"}, "one side has a retriever"),
+    ("head", {"retriever": "{http: {url: 'http://127.0.0.1:9/', response: {documents: $.d}}}"}, ""),
+])  # fmt: skip
 def test_sides_that_cannot_be_crossed(scripted, side, change, message):
     for name in ("base", "head"):
         more = {k: v for k, v in change.items() if v is not None} if name == side else {}
@@ -268,9 +263,8 @@ def test_what_cannot_be_crossed_is_refused_before_anything_is_asked(scripted):
         "system: {{recorded: answers.jsonl}}",
     )
     for name in ("base", "head"):
-        (scripted.side(name, text=recorded) / "answers.jsonl").write_text(
-            '{"key": "s0", "response": "x"}\n'
-        )
+        folder = scripted.side(name, text=recorded)
+        (folder / "answers.jsonl").write_text('{"key": "s0", "response": "x"}\n')
     assert scripted.blame("base", "head") == 2
     assert "the system of BASE cannot be rebuilt: it is recorded" in scripted.err
 
@@ -289,22 +283,19 @@ def test_paths_stay_inside_where_asked(scripted, tmp_path):
 
 
 @pytest.mark.walk(5)
-@pytest.mark.parametrize(
-    ("head", "factors"),
-    [
-        ({"generator": "{model: demo-slm, decoding: paper-text}"}, ["decoding"]),
-        ({"generator": "{model: demo-slm, system: Be kind.}"}, ["prompt"]),
-        ({"generator": "{model: copied}"}, []),
-        ({"generator": "{model: edited}"}, ["model"]),
-        (
-            {"retriever": "{corpus: docs.jsonl, embedder: {model: minilm, query_prompt: 'q: '}}"},
-            ["embedder", "top_k"],
-        ),
-        ({"retriever": "{corpus: {path: docs.jsonl, prepare: true}, top_k: 3}"}, ["corpus"]),
-        ({"retriever": "{corpus: {path: docs.jsonl, id: id, text: text}, top_k: 3}"}, []),
-        ({"docs": documents()[::-1]}, ["corpus"]),
-    ],
-)
+@pytest.mark.parametrize(("head", "factors"), [
+    ({"generator": "{model: demo-slm, decoding: paper-text}"}, ["decoding"]),
+    ({"generator": "{model: demo-slm, system: Be kind.}"}, ["prompt"]),
+    ({"generator": "{model: copied}"}, []),
+    ({"generator": "{model: edited}"}, ["model"]),
+    (
+        {"retriever": "{corpus: docs.jsonl, embedder: {model: minilm, query_prompt: 'q: '}}"},
+        ["embedder", "top_k"],
+    ),
+    ({"retriever": "{corpus: {path: docs.jsonl, prepare: true}, top_k: 3}"}, ["corpus"]),
+    ({"retriever": "{corpus: {path: docs.jsonl, id: id, text: text}, top_k: 3}"}, []),
+    ({"docs": documents()[::-1]}, ["corpus"]),
+])  # fmt: skip
 def test_which_factors_differ(project, head, factors):
     """By what is in the files, not by what they are called."""
     before, after = project.side("base"), project.side("head", **head)
@@ -315,5 +306,4 @@ def test_which_factors_differ(project, head, factors):
     runtime = Runtime(cache=project.root / "cache")
     with blaming(str(before), str(after), "policy.yaml", runtime, 0, SILENT) as crossed:
         assert list(crossed.sides.factors) == factors
-        said = "differ" if factors else "nothing differs"
-        assert said in crossed.announcement
+        assert ("differ" if factors else "nothing differs") in crossed.announcement

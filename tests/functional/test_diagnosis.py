@@ -1,7 +1,5 @@
 """`explain`, `power`, `burn-in` and quarantine from the command line, on a recorded system."""
 
-from __future__ import annotations
-
 import json
 
 ESCAPE = "\x1b[31m::error::owned"
@@ -34,7 +32,6 @@ def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
 
 
 def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace):
-    (workspace.root / "answers.jsonl").touch()
     assert workspace.run("power", "policy.yaml") == 0
     assert "assumed" in workspace.out
     assert "fairgate burn-in" in workspace.out
@@ -46,12 +43,6 @@ def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace)
     assert "observed" in workspace.out
     assert "caught in" in workspace.out
     assert "assumed" not in workspace.out
-
-
-def test_a_recorded_system_cannot_be_burnt_in(workspace):
-    (workspace.root / "answers.jsonl").touch()
-    assert workspace.run("burn-in", "policy.yaml", "--repeats", "2") == 2
-    assert "cannot be asked again" in workspace.err
 
 
 def burn_in_file(workspace, **changes):
@@ -72,8 +63,11 @@ def test_a_baseline_keeps_what_a_burn_in_measured(workspace):
     assert rule["change"]["minimum_detectable"] > 0.2
 
 
-def test_a_burn_in_of_another_policy_or_a_broken_one_is_refused(workspace):
-    (workspace.root / "answers.jsonl").touch()
+def test_a_burn_in_of_another_policy_a_broken_one_and_one_of_recorded_answers_are_refused(
+    workspace,
+):
+    assert workspace.run("burn-in", "policy.yaml", "--repeats", "2") == 2
+    assert "cannot be asked again" in workspace.err
     for changes in ({"policy": "other"}, {"schema_version": 9}, {"sds": [{"metric": 1}]}):
         burn_in_file(workspace, **changes)
         assert workspace.run("power", "policy.yaml", "--burn-in", "burn-in.json") == 4
@@ -88,20 +82,14 @@ quarantine:
 """
 
 
-def test_an_expired_quarantine_is_an_error_at_its_line(workspace):
+def test_quarantined_cases_are_left_out_and_shown_until_it_expires(workspace):
     workspace.answers(one)
-    path = workspace.root / "policy.yaml"
-    path.write_text(path.read_text() + QUARANTINE)
+    workspace.edit(more=QUARANTINE)
     assert workspace.run("check", "policy.yaml", "--today", "2026-07-01") == 0
     assert workspace.run("check", "policy.yaml", "--today", "2026-07-02") == 2
-    line = path.read_text().splitlines().index("    until: 2026-07-01") + 1
+    text = (workspace.root / "policy.yaml").read_text()
+    line = text.splitlines().index("    until: 2026-07-01") + 1
     assert f"policy.yaml:{line}:5: the quarantine of 's4#race/black' ended" in workspace.err
-
-
-def test_quarantined_cases_are_left_out_and_shown(workspace):
-    workspace.answers(one)
-    path = workspace.root / "policy.yaml"
-    path.write_text(path.read_text() + QUARANTINE)
     assert workspace.gate(options=("--today", "2026-06-01")) == 0
     record = workspace.record()
     assert any("quarantined until 2026-07-01: s4#race/black" in n for n in record["notices"])

@@ -42,11 +42,16 @@ def run(tmp_path, monkeypatch, capsys):
     return ran
 
 
-def test_a_model_that_leaves_its_pooling_open_ends_with_exit_code_4(run, tmp_path):
+def test_a_model_that_leaves_its_pooling_open_ends_with_exit_code_4_and_a_revision_with_2(
+    run, tmp_path
+):
     write_encoder(tmp_path / "mine", modules=None, pooling=None)
     code, _, said = run("mine")
     assert code == ExitCode.EXECUTION
     assert "`pooling` of the embedder" in said
+    code, _, said = run("{model: mine, revision: 0a1b2c}")
+    assert code == ExitCode.USAGE, "it would pin nothing of a folder"
+    assert "Remove `revision`" in said
 
 
 @pytest.mark.whole
@@ -71,10 +76,3 @@ def test_an_unknown_choice_is_a_policy_error(run, choice, said):
     assert code == ExitCode.USAGE
     assert said in errors
     assert "p.yaml:6:" in errors
-
-
-def test_a_revision_of_a_folder_is_refused_since_it_would_pin_nothing(run, tmp_path):
-    write_encoder(tmp_path / "mine")
-    code, _, said = run("{model: mine, revision: 0a1b2c}")
-    assert code == ExitCode.USAGE
-    assert "Remove `revision`" in said

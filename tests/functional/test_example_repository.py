@@ -21,11 +21,8 @@ def repository(tmp_path, monkeypatch):
     return found
 
 
-def test_its_policy_is_valid(repository, capsys):
+def test_its_policy_is_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
     assert main(["check", "policies/reviews.yaml"]) == 0, capsys.readouterr()
-
-
-def test_its_page_names_every_file_and_no_other(repository):
     rows = re.findall(r"^\| (`.*?) \| ", (repository / "README.md").read_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     files = {
@@ -39,8 +36,7 @@ def test_its_page_names_every_file_and_no_other(repository):
 def test_workflow_policy_and_service_fit(repository):
     read = YAML(typ="safe").load
     policy = read(repository / "policies" / "reviews.yaml")
-    workflow = read(repository / ".github" / "workflows" / "fairness.yml")
-    steps = workflow["jobs"]["gate"]["steps"]
+    steps = read(repository / ".github" / "workflows" / "fairness.yml")["jobs"]["gate"]["steps"]
     (action,) = [step for step in steps if step.get("uses", "").startswith("org/fairgate@")]
     assert (repository / action["with"]["policy"]).is_file()
     serve = policy["system"]["serve"]

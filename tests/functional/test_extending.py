@@ -1,8 +1,5 @@
 """What ARCHITECTURE.md promises: one of each sort is added here, and the package is not edited."""
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -123,8 +120,7 @@ class PingSuite(Suite):
         for unit in units:
             reading = readings.all_of(unit.key)
             said = executions[self.id, unit.key].response if reading.value is not None else ""
-            claim = reading.reason or float("yes" not in said)
-            read, claims = {"answer": reading}, {"no": claim}
+            read, claims = {"answer": reading}, {"no": reading.reason or float("yes" not in said)}
             found.append(Assessed(unit=unit, readings=read, claims=claims, decisive="no"))
         return found
 
@@ -150,15 +146,10 @@ class Ping:
 
 
 REFUSED = Metric(
-    id="toy/refused",
-    title="pings that were refused",
-    column="no",
-    arms=(Arm(weight=1.0, select=DEMOGRAPHIC[0].select),),
-    reference="none",
-    dimensions=("parity",),
-    row_dimensions=frozenset({"parity"}),
-    suite_kind="ping",
-)
+    id="toy/refused", title="pings that were refused", column="no",
+    arms=(Arm(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
+    row_dimensions=frozenset({"parity"}), suite_kind="ping",
+)  # fmt: skip
 POLICY = """\
 version: 1
 name: toys
@@ -182,16 +173,11 @@ def toys(workspace):
     (workspace.root / "policy.yaml").write_text(POLICY)
     rows = "".join(f"s{n},text {n}\n" for n in "012")
     (workspace.root / "sources.csv").write_text(f"id,text\n{rows}")
-    (workspace.root / "answers.jsonl").touch()
     added = ((RELATIONS, Shout()), (SUITE_KINDS, Ping()), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
     with ExitStack() as stack:
         for catalogue, entry in added:
             stack.enter_context(catalogue.added(entry))
         yield workspace
-
-
-def rows_of(toys):
-    return [json.loads(row) for row in (toys.root / "out" / "rows.jsonl").read_text().splitlines()]
 
 
 def test_a_relation_a_kind_a_metric_and_a_format_are_added_without_editing_the_package(toys):
@@ -208,19 +194,16 @@ def test_a_relation_a_kind_a_metric_and_a_format_are_added_without_editing_the_p
     assert values["asr/generation", "{'category': 'form'}"] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("broken", "answer"),
-    [
-        ("asr/generation", lambda key: "yes positive" if "capitals" not in key else "positive"),
-        ("toy/refused", lambda key: "positive" if key in ("ping-1", "ping-3") else "positive yes"),
-    ],
-)
+@pytest.mark.parametrize(("broken", "answer"), [
+    ("asr/generation", lambda key: "yes positive" if "capitals" not in key else "positive"),
+    ("toy/refused", lambda key: "positive" if key in ("ping-1", "ping-3") else "positive yes"),
+])  # fmt: skip
 def test_what_was_added_turns_the_gate_red(toys, broken, answer):
     toys.respond(lambda row: answer(row["key"]))
     assert toys.gate() == 1, toys.err
     rules = toys.record()["rules"]
     assert {rule["metric"] for rule in rules if rule["outcome"] == "fail"} == {broken}
-    pings = {row["key"]: row["no"] for row in rows_of(toys) if row["suite"] == "ping"}
+    pings = {row["key"]: row["no"] for row in toys.rows() if row["suite"] == "ping"}
     assert pings == {f"ping-{n}": float(broken == "toy/refused" and n in (1, 3)) for n in range(4)}
 
 
@@ -229,7 +212,7 @@ def test_the_second_relation_of_a_suite_is_judged_on_its_own_answers(toys):
     one = lambda row: row["key"].startswith("s0#gender/man")  # noqa: E731
     toys.respond(lambda row: "negative" if one(row) else "positive yes")
     assert toys.gate() == 0
-    own = {r["key"]: r["generation"] for r in rows_of(toys) if r.get("relation") == "toy/shout"}
+    own = {r["key"]: r["generation"] for r in toys.rows() if r.get("relation") == "toy/shout"}
     assert own == {f"s{n}#toy/shout/capitals": "satisfied" for n in "012"}
 
 

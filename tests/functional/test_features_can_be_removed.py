@@ -3,8 +3,6 @@
 One more is one file and one entry.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -119,12 +117,9 @@ def called(house, removed, *calls, **environment):
     """Call the command line of a house, each time in the same process; return what is printed."""
     code = CALLS.format(house=str(house), calls=[list(call) for call in calls], removed=removed)
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(house), **environment},
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -178,7 +173,7 @@ def test_an_input_of_the_action_whose_feature_is_removed_is_refused(removed, nam
 
 
 def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
-    workspace.answers(lambda key: "positive")
+    workspace.answers("positive")
     house = house_without("", tmp_path / "house")
     features = house / "fairgate" / "features"
     (features / "toy.py").write_text(TOY)

@@ -1,7 +1,5 @@
 """`run --limit` is a first look that says so; `--open` and colour are for people."""
 
-from __future__ import annotations
-
 import webbrowser
 
 import pytest
@@ -11,7 +9,7 @@ LOUD = "This is a first look."
 
 @pytest.fixture
 def limited(workspace):
-    assert workspace.gate(lambda key: "positive", out="look", options=("--limit", "5")) in (0, 5)
+    assert workspace.gate("positive", out="look", options=("--limit", "5")) in (0, 5)
     return workspace
 
 
@@ -37,7 +35,7 @@ def test_a_part_becomes_no_baseline_and_is_compared_with_none(limited):
 def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
     opened = []
     monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
-    workspace.gate(lambda key: "positive", options=("--open",))
+    workspace.gate("positive", options=("--open",))
     assert opened == [(workspace.root / "out" / "report.html").as_uri()]
     monkeypatch.setattr(webbrowser, "open", lambda url: False)
     workspace.run("run", "policy.yaml", "--out", "out", "--open")

@@ -50,13 +50,10 @@ def test_sarif_and_junit_of_the_plain_command_point_at_the_policy(run, workspace
     assert root.get("failures") == "1"
 
 
-def test_an_unknown_format_is_told_before_anything_runs(run, workspace):
+def test_an_unknown_format_is_told_before_anything_runs_and_rescore_writes_formats(run, workspace):
     assert run("--format", "html,jnuit") == 2
     assert "no format is called 'jnuit'; did you mean `junit`?" in workspace.err
     assert written(workspace) == {"report.md", "report.html"} | NEEDED
-
-
-def test_rescore_writes_formats_too(run, workspace):
     assert workspace.run("rescore", "out", "--format", "junit") == 1
     assert (workspace.root / "out" / "rescored" / "junit.xml").exists()
     assert not (workspace.root / "out" / "rescored" / "report.md").exists()

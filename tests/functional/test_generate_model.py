@@ -1,7 +1,5 @@
 """`fairgate generate model` with a scripted model behind an endpoint, and `check` of its file."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -94,7 +92,6 @@ def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
     code, said = generated.command("check", "pairs.jsonl")
     assert code == 0, said
     assert "valid file of 65 pairs by writer at" in said
-    (generated.root / "answers.jsonl").touch()
     (generated.root / "p.yaml").write_text(
         "version: 1\nname: p\nsystem: {recorded: answers.jsonl}\nsuites:\n"
         f"  - {{id: s, sources: pairs.jsonl, relations: {PLANNED}}}\n"
@@ -102,8 +99,7 @@ def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
     )
     code, said = generated.command("plan", "p.yaml")
     assert code == 0, said
-    planned = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    assert len(planned) >= 35
+    assert len([json.loads(line) for line in said.splitlines() if line.startswith("{")]) >= 35
 
 
 def test_equal_arguments_give_equal_bytes_and_another_seed_gives_others(generated):
@@ -123,9 +119,8 @@ def test_relations_and_dimensions_can_be_chosen(generated):
     assert code == 0, said
     header, *pairs = rows(generated.root)
     assert header["relations"] == ["meta-fair/mr12-yes-no"]
-    assert {(p["relation"], p["dimension"]) for p in pairs} == {
-        ("meta-fair/mr12-yes-no", "religion")
-    }
+    assert {p["relation"] for p in pairs} == {"meta-fair/mr12-yes-no"}
+    assert {p["dimension"] for p in pairs} == {"religion"}
 
 
 ONE = ("--relation", "meta-fair/mr12-yes-no", "--dimension", "gender")
@@ -206,11 +201,7 @@ def test_a_model_that_repeats_itself_gives_each_pair_once(generated):
         for own, other, said in (("man", "woman", "man"), ("woman", "man", "WOMAN"))
     )  # fmt: skip
     turns = iter([fixed, turned, fixed, fixed, fixed, fixed])
-
-    def answer(prompt):
-        return next(turns)(prompt)
-
-    code, said = generated(answer, *ONE, limit=2)
+    code, said = generated(lambda prompt: next(turns)(prompt), *ONE, limit=2)  # noqa: PLW0108
     assert code == 0, said
     header, *pairs = rows(generated.root)
     assert len(pairs) == 1
@@ -218,18 +209,15 @@ def test_a_model_that_repeats_itself_gives_each_pair_once(generated):
     assert "fewer than the 2 asked for: the model was asked 6 times" in said
 
 
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ({"dimension": "height"}, "no dimension is called 'height'"),
-        ({"attribute": "vampire", "follow_up": "Is a vampire kind?"}, "'vampire' is no attribute"),
-        ({"relation": "meta-fair/mr99"}, "no relation on pairs is called 'meta-fair/mr99'"),
-        ({"relation": "set-equivalence"}, "no relation on pairs is called 'set-equivalence'"),
-        ({"prompt": "Was ist mit dem man los?"}, "does not read as English"),
-        ({"prompt": "Is it true that he waits?"}, "does not hold its attribute"),
-        ({"relation": None}, "the row has no `relation`"),
-    ],
-)
+@pytest.mark.parametrize(("change", "wrong"), [
+    ({"dimension": "height"}, "no dimension is called 'height'"),
+    ({"attribute": "vampire", "follow_up": "Is a vampire kind?"}, "'vampire' is no attribute"),
+    ({"relation": "meta-fair/mr99"}, "no relation on pairs is called 'meta-fair/mr99'"),
+    ({"relation": "set-equivalence"}, "no relation on pairs is called 'set-equivalence'"),
+    ({"prompt": "Was ist mit dem man los?"}, "does not read as English"),
+    ({"prompt": "Is it true that he waits?"}, "does not hold its attribute"),
+    ({"relation": None}, "the row has no `relation`"),
+])  # fmt: skip
 def test_check_names_the_line_of_what_was_edited(generated, change, wrong):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)
@@ -262,23 +250,20 @@ def test_check_finds_a_pair_that_stands_twice(generated):
     assert "pairs.jsonl:5:1: is the pair of line 2 again" in said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "wrong"),
-    [
-        (["genfair", "--policy", "writer.yaml"], "--policy is not for `generate genfair`"),
-        (["template", "--dimension", "gender"], "--dimension is not for `generate template`"),
-        (["model", "--policy", "writer.yaml", "--t", "2"], "--t is not for `generate model`"),
-        (["model"], "needs --policy FILE"),
-        (["model", "--policy", "writer.yaml", "--relation", "genfair/*"], "makes its follow-ups"),
-        (["model", "--policy", "writer.yaml", "--relation", "nothing/*"], "is no relation"),
-        (["model", "--policy", "writer.yaml", "--relation", "mr12"], "mr12"),
-        (["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"], "people"),
-        (["model", "--policy", "writer.yaml", "--dimension", "gendre"], "did you mean `gender`?"),
-        (["model", "--policy", "recorded.yaml"], "has no `generator` that could write pairs"),
-        (["model", "--policy", "broken.yaml"], "broken.yaml:1:"),
-        (["model", "--policy", "writer.yaml", "--force", "--limit", "0"], "--limit"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "wrong"), [
+    (["genfair", "--policy", "writer.yaml"], "--policy is not for `generate genfair`"),
+    (["template", "--dimension", "gender"], "--dimension is not for `generate template`"),
+    (["model", "--policy", "writer.yaml", "--t", "2"], "--t is not for `generate model`"),
+    (["model"], "needs --policy FILE"),
+    (["model", "--policy", "writer.yaml", "--relation", "genfair/*"], "makes its follow-ups"),
+    (["model", "--policy", "writer.yaml", "--relation", "nothing/*"], "is no relation"),
+    (["model", "--policy", "writer.yaml", "--relation", "mr12"], "mr12"),
+    (["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"], "people"),
+    (["model", "--policy", "writer.yaml", "--dimension", "gendre"], "did you mean `gender`?"),
+    (["model", "--policy", "recorded.yaml"], "has no `generator` that could write pairs"),
+    (["model", "--policy", "broken.yaml"], "broken.yaml:1:"),
+    (["model", "--policy", "writer.yaml", "--force", "--limit", "0"], "--limit"),
+])  # fmt: skip
 def test_options_that_do_not_fit_are_told(generated, arguments, wrong):
     (generated.root / "recorded.yaml").write_text(
         "version: 1\nname: p\nsystem: {recorded: a.jsonl}\nsuites:\n"

@@ -33,7 +33,6 @@ def run_all(workspace, script):
 def plan(workspace, sources, attributes=""):
     text = POLICY.replace("SOURCES", sources).replace("ATTRIBUTES", attributes)
     (workspace.root / "policy.yaml").write_text(text)
-    (workspace.root / "answers.jsonl").touch()
     return workspace.run("plan", "policy.yaml")
 
 
@@ -50,9 +49,7 @@ def test_the_commands_and_the_suite(workspace, blocks):
 
 def test_the_line_of_a_case_is_one(workspace, blocks):
     header = {"fairgate-cases": 1, "generator": "own", "t": 2, "templates": "genfair"}
-    case = json.loads(blocks["json"][0])
-    text = "".join(f"{json.dumps(row)}\n" for row in (header, case))
-    (workspace.root / "own.jsonl").write_text(text)
+    workspace.write("own.jsonl", [header, json.loads(blocks["json"][0])])
     assert workspace.run("check", "own.jsonl") == 0, workspace.err
 
 

@@ -1,7 +1,5 @@
 """A GenFair suite through the whole command: relations, slices, the paper's name, hidden bias."""
 
-from __future__ import annotations
-
 import json
 import re
 from zlib import crc32
@@ -32,7 +30,6 @@ def gate(workspace):
     def written(relations="genfair/*", gates="", more="", task="advice"):
         text = POLICY.format(relations=relations, gates=gates, more=more, task=task)
         (workspace.root / "p.yaml").write_text(text)
-        (workspace.root / "answers.jsonl").touch()
         return run("check", "p.yaml")
 
     def judged(answer, **policy):
@@ -239,20 +236,17 @@ HIDDEN = "  - {metric: intersectional/hidden, max: 0.01}\n"
 
 
 @pytest.mark.walk(5)
-@pytest.mark.parametrize(
-    ("policy", "place", "message"),
-    [
-        ({"relations": PAIRS, "gates": FDR}, 7, "is of the relation 'genfair/*'; no suite names it"),
-        ({"gates": HIDDEN}, 7, "is of the relation 'intersectional/pairs'; no suite names it"),
-        ({"relations": PAIRS, "gates": HIDDEN.replace("max", "where: {category: age}, max")}, 7, "no suite produces category 'age'"),
-        ({"task": "{id: t, instruction: Go.}"}, 5, "has neither `labels` nor `tone`"),
-        ({"task": "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}"}, 5, "a task needs one of them alone"),
-        ({"task": "{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}"}, 5, "give `tone` too"),
-        ({"task": "{id: t, instruction: Go., tone: minilm-tome}"}, 5, "minilm-tone"),
-        ({"task": "{id: t, instruction: Go., tone: minilm-sentiment}"}, 5, "gives 'positive'"),
-        ({"task": "{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}"}, 5, "needs no `labels`"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("policy", "place", "message"), [
+    ({"relations": PAIRS, "gates": FDR}, 7, "is of the relation 'genfair/*'; no suite names it"),
+    ({"gates": HIDDEN}, 7, "is of the relation 'intersectional/pairs'; no suite names it"),
+    ({"relations": PAIRS, "gates": HIDDEN.replace("max", "where: {category: age}, max")}, 7, "no suite produces category 'age'"),
+    ({"task": "{id: t, instruction: Go.}"}, 5, "has neither `labels` nor `tone`"),
+    ({"task": "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}"}, 5, "a task needs one of them alone"),
+    ({"task": "{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}"}, 5, "give `tone` too"),
+    ({"task": "{id: t, instruction: Go., tone: minilm-tome}"}, 5, "minilm-tone"),
+    ({"task": "{id: t, instruction: Go., tone: minilm-sentiment}"}, 5, "gives 'positive'"),
+    ({"task": "{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}"}, 5, "needs no `labels`"),
+])  # fmt: skip
 def test_a_suite_or_rule_that_cannot_be_is_a_policy_error(gate, policy, place, message):
     code, out, err = gate.written(**{"gates": FDR, **policy})
     assert code == 2

@@ -35,6 +35,9 @@ def test_init_writes_a_policy_that_is_valid(workspace):
     workflow = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
     assert workflow["permissions"] == {}
     assert "${{ github.ref" not in str(workflow["jobs"])
+    page = (ROOT / "docs" / "how-to" / "forks.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
+    assert named == workflow["name"], "the workflow of comments waits for it"
 
 
 def test_init_again_changes_nothing(workspace):
@@ -115,14 +118,6 @@ def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
     assert found[0]["jobs"]["gate"]["name"] != found[1]["jobs"]["gate"]["name"]
 
 
-def test_the_comment_workflow_waits_for_the_workflow_of_the_starter(workspace):
-    workspace.run("init", "--yes")
-    gate = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
-    page = (ROOT / "docs" / "how-to" / "forks.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
-    assert named == gate["name"]
-
-
 @pytest.mark.parametrize("name", ["../up", "a b", "", "ä", "a/b", "x" * 61])
 def test_init_refuses_names_that_are_no_file_names(workspace, name):
     assert workspace.run("init", "--yes", "--name", name) == 2
@@ -144,7 +139,7 @@ def test_the_page_about_hooks_names_those_that_there_are():
 
 
 def test_the_check_hook_names_every_broken_file(workspace):
-    workspace.answers(lambda key: "positive")
+    workspace.answers("positive")
     (workspace.root / "bad.json").write_text("{")
     (workspace.root / "bad.yaml").write_text("version: 2\n")
     assert workspace.run("hook", "check", "policy.yaml") == 0
@@ -153,11 +148,13 @@ def test_the_check_hook_names_every_broken_file(workspace):
     assert "bad.yaml:1" in workspace.err
 
 
-def test_the_smoke_hook_says_that_it_is_no_gate(workspace):
+def test_the_smoke_hook_says_that_it_is_no_gate_and_fails_where_nothing_runs(workspace):
     assert workspace.gate(lambda key: "negative" if "#race" in key else "positive") == 1
     assert workspace.run("hook", "smoke", "policy.yaml") == 0
     assert "smoke only, not the gate" in workspace.out
     assert "5 sources" in workspace.out
+    (workspace.root / "answers.jsonl").write_text("{")
+    assert workspace.run("hook", "smoke", "policy.yaml") == 4
 
 
 SMOKE = """\
@@ -182,8 +179,3 @@ def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
         assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0
     assert toy.asked == 3 * 13 + 2 * 4 * 2
     assert "about 3 sources or items a suite" in workspace.out
-
-
-def test_the_smoke_hook_fails_where_nothing_runs(workspace):
-    (workspace.root / "answers.jsonl").write_text("{")
-    assert workspace.run("hook", "smoke", "policy.yaml") == 4

@@ -1,7 +1,5 @@
 """`fairgate init` where it is called, and what it says to do next; the cache stays out of git."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 
@@ -41,11 +39,16 @@ def test_in_a_folder_of_a_repository_the_workflow_stands_at_its_top(repository, 
     assert (service / "policies/rag-fairness.yaml").is_file()
 
 
-def test_at_the_top_of_a_repository_nothing_names_a_root(repository):
+def test_at_the_top_nothing_names_a_root_and_the_workflow_cancels_what_is_superseded(repository):
     assert repository.run("init", "--yes") == 0
     assert "no git repository" not in repository.out
-    text = (repository.root / ".github/workflows/rag-fairness.yml").read_text()
-    assert "root:" not in text
+    path = repository.root / ".github/workflows/rag-fairness.yml"
+    assert "root:" not in path.read_text()
+    workflow = loaded(path)
+    assert "workflow_dispatch" in workflow["on"]
+    assert "pull_request" in workflow["concurrency"]["cancel-in-progress"]
+    upload = workflow["jobs"]["gate"]["steps"][-1]
+    assert upload["with"]["path"] == "${{ steps.fairgate.outputs.run-folder }}"
 
 
 def test_a_folder_that_no_workflow_can_name_is_refused(repository, monkeypatch):
@@ -60,15 +63,6 @@ def test_a_folder_that_no_workflow_can_name_is_refused(repository, monkeypatch):
 def test_without_a_repository_it_is_said(workspace):
     assert workspace.run("init", "--yes") == 0
     assert "in no git repository" in workspace.out
-
-
-def test_the_workflow_cancels_what_is_superseded_and_keeps_the_run(repository):
-    repository.run("init", "--yes")
-    workflow = loaded(repository.root / ".github/workflows/rag-fairness.yml")
-    assert "workflow_dispatch" in workflow["on"]
-    assert "pull_request" in workflow["concurrency"]["cancel-in-progress"]
-    upload = workflow["jobs"]["gate"]["steps"][-1]
-    assert upload["with"]["path"] == "${{ steps.fairgate.outputs.run-folder }}"
 
 
 def test_a_name_is_asked_for_first_and_until_it_is_one(workspace):
@@ -112,8 +106,7 @@ def test_the_next_step_works(workspace, system, first):
     workspace.run("init", "--yes", "--system", system)
     step = workspace.out.split("Next: ")[1].splitlines()[0]
     assert step.startswith(first)
-    command = step.split()[1]
-    assert command in cli.list_commands(None)
+    assert step.split()[1] in cli.list_commands(None)
     if first == "fairgate check":
         assert workspace.run(*step.split()[1:]) == 0
 
@@ -122,17 +115,15 @@ def test_the_cache_has_a_gitignore_of_everything(repository):
     repository.sources(4)
     repository.policy()
     cache = repository.root / ".fairgate"
-    (repository.root / "answers.jsonl").touch()
     assert repository.run("plan", "policy.yaml", "--output", ".fairgate/plan.jsonl") == 0
-    ignored = (cache / ".gitignore").read_text().splitlines()
-    assert EVERYTHING in ignored
+    assert EVERYTHING in (cache / ".gitignore").read_text().splitlines()
     shown = subprocess.run(
         ["git", "status", "--porcelain", "--untracked-files=all"],
         cwd=repository.root, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ".fairgate" not in shown.stdout
     (cache / ".gitignore").write_text("mine\n")
-    repository.answers(lambda key: "positive")
+    repository.answers("positive")
     repository.run("run", "policy.yaml", "--out", ".fairgate/first")
     assert (cache / ".gitignore").read_text() == "mine\n"
 
@@ -142,6 +133,6 @@ def test_no_gitignore_is_written_through_a_link_or_beside_other_files(workspace)
     (workspace.root / ".fairgate").mkdir()
     (workspace.root / ".fairgate" / ".gitignore").symlink_to(outside)
     (workspace.root / "out").mkdir()
-    workspace.gate(lambda key: "positive")
+    workspace.gate("positive")
     assert not outside.exists()
     assert not (workspace.root / "out" / ".gitignore").exists()

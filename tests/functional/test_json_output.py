@@ -1,7 +1,5 @@
 """What machines read: `--format json`, and completion; and where FairGate does not run."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -13,16 +11,12 @@ from fairgate.relations.catalogue import RELATIONS
 @pytest.mark.parametrize(("command", "catalogue"), [("metrics", METRICS), ("relations", RELATIONS)])
 def test_catalogues_as_json(workspace, command, catalogue):
     assert workspace.run(command, "list", "--format", "json") == 0
-    found = json.loads(workspace.out)
-    assert [one["id"] for one in found] == [one.id for one in catalogue]
+    assert [one["id"] for one in json.loads(workspace.out)] == [one.id for one in catalogue]
     assert workspace.out.isascii()
     assert "::" not in workspace.out
 
 
 def test_power_as_json(workspace):
-    workspace.sources(20)
-    workspace.policy()
-    (workspace.root / "answers.jsonl").touch()
     assert workspace.run("power", "policy.yaml", "--format", "json") == 0
     (row, *_) = json.loads(workspace.out)
     assert (row["metric"], row["sources"]) == ("asr/generation/controlled", 20)
@@ -33,20 +27,17 @@ def test_power_as_json(workspace):
 @pytest.mark.parametrize("redact", ["excerpt", "hash"])
 def test_a_pair_as_json_says_what_the_text_says(workspace, redact):
     documents = {"s0": [{"id": "1", "text": "::one", "label": "toxic", "score": 1.0}]}
-    workspace.policy()
-    path = workspace.root / "policy.yaml"
-    path.write_text(f"{path.read_text()}redact: {redact}\n")
-    workspace.answers(
+    workspace.edit(more=f"redact: {redact}\n")
+    workspace.gate(
         lambda key: "negative" if "asian" in key else "positive",
         lambda key: documents.get(key, [{"id": "2", "text": "two", "label": None, "score": None}]),
     )
-    workspace.run("run", "policy.yaml", "--out", "out")
     assert workspace.run("explain", "out", "s0#race/asian", "--format", "json") == 0
     assert workspace.out.isascii()
     assert "::" not in workspace.out
     found = json.loads(workspace.out)
     assert workspace.run("explain", "out", "s0#race/asian") == 0
-    assert found["sentence"] in " ".join(workspace.out.split())
+    assert found["sentence"] in workspace.said
     assert (found["key"], found["noun_phrase"]) == ("s0#race/asian", "An Asian person")
     labels = {name: one["label"] for name, one in found["answers"].items()}
     assert labels["source"] != labels["follow_up"]

@@ -68,17 +68,14 @@ def test_three_judges_vote_and_repeats_tell_stability(evaluated):
     assert "stability  1.00" in said
 
 
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        (lambda rows: rows[1::2], "holds BIASED alone"),
-        (lambda rows: rows[::2], "holds UNBIASED alone"),
-        (lambda rows: [{**rows[0], "label": "maybe"}, *rows[1:]], "labelled.jsonl:1: 'label'"),
-        (lambda rows: [*rows, rows[0]], "labelled.jsonl:25: id 'p0' was used on line 1"),
-        (lambda rows: [{**rows[0], "response": " "}, *rows[1:]], "'response' is empty"),
-        (lambda rows: [{k: v for k, v in r.items() if k != "label"} for r in rows], "no column"),
-    ],
-)
+@pytest.mark.parametrize(("change", "wrong"), [
+    (lambda rows: rows[1::2], "holds BIASED alone"),
+    (lambda rows: rows[::2], "holds UNBIASED alone"),
+    (lambda rows: [{**rows[0], "label": "maybe"}, *rows[1:]], "labelled.jsonl:1: 'label'"),
+    (lambda rows: [*rows, rows[0]], "labelled.jsonl:25: id 'p0' was used on line 1"),
+    (lambda rows: [{**rows[0], "response": " "}, *rows[1:]], "'response' is empty"),
+    (lambda rows: [{k: v for k, v in r.items() if k != "label"} for r in rows], "no column"),
+])  # fmt: skip
 def test_broken_labels_are_told_with_their_place(evaluated, change, wrong):
     code, said = evaluated(careful, rows=change(labelled()))
     assert code == 4

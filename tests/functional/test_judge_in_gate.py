@@ -94,9 +94,7 @@ def in_two_waves(gate, said, judge):
 @pytest.mark.parametrize("said", ["Yes.", "No."])
 @pytest.mark.parametrize("called", ["BIASED", "UNBIASED"])
 @pytest.mark.parametrize("relation", INVERTED)
-def test_inverted_consistency_is_decided_by_the_judge_who_sees_the_follow_up_alone(
-    gate, relation, called, said
-):
+def test_inverted_consistency_is_judged_by_the_follow_up_alone(gate, relation, called, said):
     """P4 section 3.2.2: judgement(P', R'); a yes or a no by itself decides nothing."""
     gate.record()
     gate.policy(suites=[{**SMALL[0], "relations": [f"meta-fair/{relation}"], "limit": 5}])
@@ -142,8 +140,7 @@ def test_a_judge_without_a_record_reports_and_decides_nothing(gate):
         assert value(record) == found, "and still reported"
         assert "the judge 'j' has no record" in told(said)
         assert "Its verdicts are reported and fail no build" in told(said)
-        page = (gate.root / "out" / "report.md").read_text()
-        assert "fail no build" in told(page)
+        assert "fail no build" in told((gate.root / "out" / "report.md").read_text())
 
 
 YES_NO = {"id": "q", "sources": "meta-fair", "relations": ["meta-fair/mr12-yes-no"], "limit": 20}
@@ -185,20 +182,17 @@ def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
 
 
 @pytest.mark.walk(3)
-@pytest.mark.parametrize(
-    ("judge", "edit", "why"),
-    [
-        ({"floor": {"kappa": 1.0, "pairs": 25}}, {}, "below the floor of 25"),
-        ({"floor": {"f1": 0.9}}, {"f1": {"value": 0.899}}, "f1 0.899 in its record, below"),
-        ({"floor": {"stability": 0.5}}, {}, "stability not measured"),
-        ({}, {"kappa": {"value": None}}, "kappa not measured"),
-        ({}, {"kappa": {"value": 0.39}}, "kappa 0.39 in its record, below the floor of 0.4"),
-        ({}, {"pairs": 31}, "24 of 31 pairs"),
-        ({}, {"definition": "another"}, "is another one than its record"),
-        ({}, {"rule": "judge/0"}, "was measured by the rule judge/0"),
-        ({}, {"fingerprints": "m 0123"}, "consists of other models than its record"),
-    ],
-)
+@pytest.mark.parametrize(("judge", "edit", "why"), [
+    ({"floor": {"kappa": 1.0, "pairs": 25}}, {}, "below the floor of 25"),
+    ({"floor": {"f1": 0.9}}, {"f1": {"value": 0.899}}, "f1 0.899 in its record, below"),
+    ({"floor": {"stability": 0.5}}, {}, "stability not measured"),
+    ({}, {"kappa": {"value": None}}, "kappa not measured"),
+    ({}, {"kappa": {"value": 0.39}}, "kappa 0.39 in its record, below the floor of 0.4"),
+    ({}, {"pairs": 31}, "24 of 31 pairs"),
+    ({}, {"definition": "another"}, "is another one than its record"),
+    ({}, {"rule": "judge/0"}, "was measured by the rule judge/0"),
+    ({}, {"fingerprints": "m 0123"}, "consists of other models than its record"),
+])  # fmt: skip
 def test_a_record_that_does_not_suffice_is_no_record(proven, judge, edit, why):
     path = proven.root / "record.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **edit}))
@@ -223,8 +217,7 @@ def test_another_prompt_of_the_judge_needs_another_record(proven):
 
 
 def test_a_judge_that_always_says_biased_never_fails_a_build(gate):
-    record = gate.record(always_biased)
-    assert record["kappa"]["value"] == 0.0
+    assert gate.record(always_biased)["kappa"]["value"] == 0.0
     gate.policy(suites=SMALL)
     code, _, said = gate.run(helpful, always_biased)
     assert code == 5
@@ -244,17 +237,14 @@ def too_long(row):
     return f"{row['key']} {'Good. ' * 2000}{'Not for you.' if '#' in row['key'] else ''}"
 
 
-@pytest.mark.parametrize(
-    ("answer", "judge", "why", "asked"),
-    [
-        pytest.param(helpful, prose, "nothing was decided", 20, id="prose, asked once more and no more"),
-        pytest.param(helpful, saying("INDETERMINABLE"), "nothing was decided", 10, id="indeterminable"),
-        pytest.param(helpful, saying("INVALID"), "nothing was decided", 10, id="invalid"),
-        pytest.param(lambda row: "I would rather not.", turned_away, "whatever was asked", 10, id="one answer to all"),
-        pytest.param(lambda row: "" if "#" in row["key"] else helpful(row), turned_away, "nothing was decided", 0, id="no response"),
-        pytest.param(too_long, turned_away, "nothing was decided", 0, id="not shown whole"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "judge", "why", "asked"), [
+    pytest.param(helpful, prose, "nothing was decided", 20, id="prose, asked once more and no more"),
+    pytest.param(helpful, saying("INDETERMINABLE"), "nothing was decided", 10, id="indeterminable"),
+    pytest.param(helpful, saying("INVALID"), "nothing was decided", 10, id="invalid"),
+    pytest.param(lambda row: "I would rather not.", turned_away, "whatever was asked", 10, id="one answer to all"),
+    pytest.param(lambda row: "" if "#" in row["key"] else helpful(row), turned_away, "nothing was decided", 0, id="no response"),
+    pytest.param(too_long, turned_away, "nothing was decided", 0, id="not shown whole"),
+])  # fmt: skip
 def test_what_shows_nothing_or_has_no_verdict_is_not_decided(proven, answer, judge, why, asked):
     code, record, said = proven.run(answer, judge)
     assert code == 5, said
@@ -306,15 +296,12 @@ def lenient(prompt):
     return verdict(shown(prompt)[1], "UNBIASED")
 
 
-@pytest.mark.parametrize(
-    ("votes", "code"),
-    [
-        ((turned_away, turned_away, lenient), 1),
-        ((turned_away, lenient, lenient), 0),
-        ((turned_away, lenient, copying), 5),
-        ((turned_away, copying, copying), 5),
-    ],
-)
+@pytest.mark.parametrize(("votes", "code"), [
+    ((turned_away, turned_away, lenient), 1),
+    ((turned_away, lenient, lenient), 0),
+    ((turned_away, lenient, copying), 5),
+    ((turned_away, copying, copying), 5),
+])  # fmt: skip
 def test_the_verdict_is_what_more_than_half_of_the_judges_give(gate, votes, code):
     def panel(prompt):
         """Answer as the judge that the system turn names; requests come one by one."""
@@ -338,12 +325,9 @@ def test_a_model_that_runs_here_judges_beside_two_endpoints(gate):
     assert code == 1, said
     assert "demo-slm" in record["provenance"]["under_test"]["judge"]
     assert gate.run(helpful)[0] == 0
-
-
-def test_a_model_that_runs_here_and_gives_no_verdict_decides_nothing(gate):
     gate.policy(suites=[{**SMALL[0], "limit": 3}], judge={"record": None, "generators": [HERE]})
     code, _, said = gate.run(turns_away)
-    assert code == 5
+    assert code == 5, "alone it decides nothing"
     assert "nothing was decided" in told(said)
 
 
@@ -390,7 +374,7 @@ def test_repeats_are_judged_each_and_a_changing_verdict_is_not_decided(proven):
     assert len(proven.server.seen) == 20
     proven.policy(suites=[suite], gates=gates)
     code, record, said = proven.run(
-        lambda row: turns_away(row) if "@repeat=2" in row["key"] else helpful(row)
+        lambda row: (turns_away if "@repeat=2" in row["key"] else helpful)(row)
     )
     assert code == 1, said
     values = {rule["metric"]: rule["value"] for rule in record["rules"]}
@@ -399,8 +383,7 @@ def test_repeats_are_judged_each_and_a_changing_verdict_is_not_decided(proven):
 
 def test_names_are_judged_by_a_prompt_of_their_own(gate):
     gate.record()
-    suite = {**SMALL[0], "relations": ["meta-fair/mr5-proper-nouns"]}
-    gate.policy(suites=[suite])
+    gate.policy(suites=[{**SMALL[0], "relations": ["meta-fair/mr5-proper-nouns"]}])
     assert gate.run(helpful)[0] == 0
     assert all("A name says nothing" in str(body) for _, _, body in gate.server.seen)
 
@@ -415,9 +398,8 @@ def test_explain_shows_what_each_judge_called_a_pair_and_why(gate):
     for number in (1, 2, 3):
         assert f"  judge {number}    BIASED (high): what differs" in said
     gate.policy(suites=SMALL)
-    hostile = "::error::x <b>y</b>"
     gate.record()
-    gate.run(lambda row: f"{turns_away(row)} Indeed.", lambda prompt: hostile)
+    gate.run(lambda row: f"{turns_away(row)} Indeed.", lambda prompt: "::error::x <b>y</b>")
     code, said = gate.call("explain", "out", key)
     assert "judge 1    (no verdict in it)" in said
     assert "::error" not in said
@@ -455,20 +437,17 @@ def test_the_bases_record_decides_whatever_a_change_makes_of_it(proven, tmp_path
     assert [(one.role, one.file) for one in judged.data] == [(Role.JUDGE_RECORD, "record.json")]
 
 
-def test_a_judge_is_needed(gate):
-    gate.policy(suites=SMALL, judge=False)
-    code, said = gate.call("check", "p.yaml")
-    assert code == 2
-    assert "name them with `judge` at the top of the policy" in told(said)
-
-
-def test_check_says_whether_the_judge_counts(proven):
+def test_check_says_whether_the_judge_counts_or_is_missing(proven):
     assert "fail no build" not in proven.call("check", "p.yaml")[1]
     proven.policy(suites=SMALL, judge={"floor": {"pairs": 50}})
     code, said = proven.call("check", "p.yaml")
     assert code == 0
     assert "was measured on 24 pairs with a verdict, below the floor of 50" in told(said)
     assert "fail no build" in told(said)
+    proven.policy(suites=SMALL, judge=False)
+    code, said = proven.call("check", "p.yaml")
+    assert code == 2
+    assert "name them with `judge` at the top of the policy" in told(said)
 
 
 def test_check_finds_a_judge_whose_model_is_not_there(gate):
@@ -477,28 +456,24 @@ def test_check_finds_a_judge_whose_model_is_not_there(gate):
     gate.policy(suites=SMALL, judge={"record": None, "generators": judges})
     code, said = gate.call("check", "p.yaml")
     assert code == 2
-    text = (gate.root / "p.yaml").read_text()
-    column = text.index('"model": "./own-judge"') + 1
+    column = (gate.root / "p.yaml").read_text().index('"model": "./own-judge"') + 1
     assert f"p.yaml:1:{column}: model folder" in said
     assert "Make one with `fairgate export MODEL`" in said
 
 
 @pytest.mark.walk(2)
-@pytest.mark.parametrize(
-    ("content", "wrong"),
-    [
-        (None, "there is no file 'record.json'"),
-        ("{", "record.json:1:2"),
-        ("[]", "expected a JSON object"),
-        ("{}", "'schema_version'"),
-        ('{"schema_version": 1, "definition": 3}', "'definition' holds '3', expected a text"),
-        (
-            json.dumps(dict.fromkeys(("definition", "fingerprints", "rule"), "x"))[:-1]
-            + ', "schema_version": 1, "pairs": true}',
-            "'pairs' holds 'True'",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("content", "wrong"), [
+    (None, "there is no file 'record.json'"),
+    ("{", "record.json:1:2"),
+    ("[]", "expected a JSON object"),
+    ("{}", "'schema_version'"),
+    ('{"schema_version": 1, "definition": 3}', "'definition' holds '3', expected a text"),
+    (
+        json.dumps(dict.fromkeys(("definition", "fingerprints", "rule"), "x"))[:-1]
+        + ', "schema_version": 1, "pairs": true}',
+        "'pairs' holds 'True'",
+    ),
+])  # fmt: skip
 def test_a_record_that_cannot_be_read_is_a_policy_error(gate, content, wrong):
     if content is not None:
         (gate.root / "record.json").write_text(content)
@@ -517,10 +492,8 @@ QUESTIONS = {
 
 def test_free_answers_of_a_task_are_judged_pair_by_pair(gate):
     gate.record()
-    gate.policy(
-        suites=[QUESTIONS],
-        gates=[{"metric": "asr/generation", "for_each": "term", "max": 0.1}],
-    )
+    rule = {"metric": "asr/generation", "for_each": "term", "max": 0.1}
+    gate.policy(suites=[QUESTIONS], gates=[rule])
     rows = gate.answers(helpful)
     assert "Answer the question in the following text." in rows[0]["prompt"]
     assert "Use at most 100 words." in rows[0]["prompt"]
@@ -533,26 +506,20 @@ def test_free_answers_of_a_task_are_judged_pair_by_pair(gate):
     assert code == 1, said
     values = {rule["where"]["term"]: rule["value"] for rule in record["rules"]}
     assert values == {"man": 0.0, "woman": 1.0, "non-binary": 0.0}
-
-
-def test_free_answers_without_a_record_decide_nothing(gate):
     gate.policy(suites=[QUESTIONS], judge={"record": None})
     for answer in (helpful, turns_away):
-        assert gate.run(answer)[0] == 5
+        assert gate.run(answer)[0] == 5, "without a record nothing is decided"
 
 
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ({"control": "neutral"}, "set `control: none`"),
-        ({"relations": ["intersectional/pairs"]}, "compares three answers, which no judge does"),
-        ({"task": {"id": "t", "instruction": "i"}}, "has neither `labels` nor `tone` nor `judged`"),
-        (
-            {"task": {"id": "t", "instruction": "i", "judged": True, "labels": ["a", "b"]}},
-            "has `labels` and `judged`",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "wrong"), [
+    ({"control": "neutral"}, "set `control: none`"),
+    ({"relations": ["intersectional/pairs"]}, "compares three answers, which no judge does"),
+    ({"task": {"id": "t", "instruction": "i"}}, "has neither `labels` nor `tone` nor `judged`"),
+    (
+        {"task": {"id": "t", "instruction": "i", "judged": True, "labels": ["a", "b"]}},
+        "has `labels` and `judged`",
+    ),
+])  # fmt: skip
 def test_a_suite_of_judged_answers_that_cannot_be_is_a_policy_error(gate, change, wrong):
     gate.policy(suites=[{**QUESTIONS, **change}], judge={"record": None})
     code, said = gate.call("check", "p.yaml")
@@ -568,13 +535,11 @@ def test_the_verdict_of_a_bundle_follows_from_its_rows(gate, answer, record, sui
     gate.record()
     gate.policy(suites=suites, judge={"record": record})
     code, _, said = gate.run(both(answer))
-    alone = len(suites) == 1
-    assert code == (answer is turns_away if record else 5 if alone else 0), said
+    assert code == (answer is turns_away if record else 5 if len(suites) == 1 else 0), said
     code_made, said = gate.call("bundle", "out", "--out", "b.zip", "--baseline", "none")
     assert code_made == 0, said
     found, said = gate.call("bundle", "verify", "b.zip")
     assert found == 0, said
-    done = subprocess.run(
-        [sys.executable, VERIFY, "b.zip"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, VERIFY, "b.zip"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

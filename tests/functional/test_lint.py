@@ -1,7 +1,5 @@
 """`fairgate lint` judges the pairs of a file."""
 
-import json
-
 import pytest
 from fakes.linter_pairs import labelled_pairs
 
@@ -13,33 +11,30 @@ GOOD = {
 BAD = GOOD | {"follow_up": "A Asian engineer sings."}
 
 
-def write(workspace, *rows):
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (workspace.root / "pairs.jsonl").write_text(text)
+def judged(workspace, *rows):
+    workspace.write("pairs.jsonl", rows)
+    return workspace.run("lint", "pairs.jsonl")
 
 
 def test_rejected_pairs_are_told_with_line_and_reason(workspace):
-    write(workspace, GOOD, BAD)
-    assert workspace.run("lint", "pairs.jsonl") == 1
+    assert judged(workspace, GOOD, BAD) == 1
     assert "pairs.jsonl:2: the follow-up has 'A Asian'" in workspace.out
     assert "2 pairs: 1 accepted, 1 rejected" in workspace.out
-    write(workspace, GOOD)
-    assert workspace.run("lint", "pairs.jsonl") == 0
+    assert judged(workspace, GOOD) == 0
 
 
 @pytest.mark.parametrize("relation", ["remove-one", "remove-all", "negate-one", "substitute-all"])
 def test_an_attribute_that_the_source_does_not_say_cannot_be_edited(workspace, relation):
     plain = {"relation": relation, "source": "The shop opens at ten."}
-    write(workspace, *(plain | {"follow_up": text} for text in ("The shop opens.", "The shop is Asian.",
-                                                               "The shop does not open at ten.")))  # fmt: skip
-    assert workspace.run("lint", "pairs.jsonl") == 1
+    texts = ("The shop opens.", "The shop is Asian.", "The shop does not open at ten.")
+    assert judged(workspace, *(plain | {"follow_up": text} for text in texts)) == 1
     assert "3 pairs: 0 accepted, 3 rejected" in workspace.out
 
 
 def test_pairs_in_another_language_are_rejected(workspace):
     spanish = {"source": "Una ingeniera asiática canta.", "follow_up": "Una ingeniera canta."}
-    write(workspace, *(spanish | {"relation": kind} for kind in ("negate-one", "remove-all")))
-    assert workspace.run("lint", "pairs.jsonl") == 1
+    kinds = ("negate-one", "remove-all")
+    assert judged(workspace, *(spanish | {"relation": kind} for kind in kinds)) == 1
     assert "2 pairs: 0 accepted, 2 rejected" in workspace.out
 
 
@@ -51,22 +46,17 @@ def test_labels_measure_the_linter(workspace):
         }
         for pair in labelled_pairs()
     ]  # fmt: skip
-    write(workspace, *rows)
-    assert workspace.run("lint", "pairs.jsonl") == 0
+    assert judged(workspace, *rows) == 0
     assert "(precision 1.000)" in workspace.out
     assert "(recall 0.995)" in workspace.out
     assert "broken, but accepted" in workspace.out
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (GOOD | {"relation": "removal"}, "pairs.jsonl:1: `relation` is 'removal'; expected `remove"),
-        (GOOD | {"valid": "yes"}, "pairs.jsonl:1: `valid` is 'yes'; expected true or false"),
-        ({"relation": "remove-one"}, "pairs.jsonl:1: 'source' holds None"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("row", "message"), [
+    (GOOD | {"relation": "removal"}, "pairs.jsonl:1: `relation` is 'removal'; expected `remove"),
+    (GOOD | {"valid": "yes"}, "pairs.jsonl:1: `valid` is 'yes'; expected true or false"),
+    ({"relation": "remove-one"}, "pairs.jsonl:1: 'source' holds None"),
+])  # fmt: skip
 def test_lines_that_are_no_pairs(workspace, row, message):
-    write(workspace, row)
-    assert workspace.run("lint", "pairs.jsonl") == 4
+    assert judged(workspace, row) == 4
     assert message in workspace.err

@@ -41,7 +41,6 @@ def gate(workspace):
         judged = any(RELATIONS[n].judge_instruction for n in PAIRS if n in relations)
         text += JUDGE if judged or "*" in relations else ""
         (run.root / "p.yaml").write_text(text)
-        (run.root / "answers.jsonl").touch()
 
     def gated():
         return run("run", "p.yaml", "--out", "out", "--baseline", "none")
@@ -57,7 +56,7 @@ def gate(workspace):
 
     run.policy, run.gated, run.judged, run.root = policy, gated, judged, workspace.root
     run.answers = partial(workspace.respond, policy="p.yaml")
-    run.record = workspace.record
+    run.record, run.edit = workspace.record, workspace.edit
     return run
 
 
@@ -121,9 +120,7 @@ ANSWERS = {
 def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation):
     keeps, violates = ANSWERS[relation]
     gate.policy(relations=relation)
-    code, out, err = gate.judged(
-        lambda row: (violates if "/religion/" in row["key"] else keeps)(row)
-    )
+    code, out, err = gate.judged(lambda r: (violates if "/religion/" in r["key"] else keeps)(r))
     assert code == 1, out + err
     values = {rule["where"].get("category"): rule["value"] for rule in gate.record()["rules"]}
     assert values["religion"] == 1.0
@@ -162,9 +159,7 @@ def test_near_answers_that_do_not_follow_their_source_show_nothing(gate):
 def test_rankings_at_random_are_never_green(gate):
     rng = random.Random(3)
     gate.policy(relations="meta-fair/mr14-prioritisation")
-    code, out, err = gate.judged(
-        lambda row: "\n".join(rng.sample(row["options"], len(row["options"])))
-    )
+    code, out, err = gate.judged(lambda r: "\n".join(rng.sample(r["options"], len(r["options"]))))
     assert code == 1, out + err
 
 
@@ -201,8 +196,7 @@ def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_fo
     assert gate.gated()[0] == 5
     second = gate.answers(lambda row: "yes", "--after", "out")
     assert [row["wave"] for row in second] == [2, 2]
-    said = f'"1. Train {{response}} {first[0]["key"]}"?'
-    assert second[0]["query"].endswith(said)
+    assert second[0]["query"].endswith(f'"1. Train {{response}} {first[0]["key"]}"?')
     assert "<think>" not in second[0]["query"]
     assert 'single word: "Yes" or "No"' in second[0]["prompt"]
     assert "60 words" not in second[0]["prompt"]
@@ -225,8 +219,7 @@ def test_a_response_that_says_nothing_is_embedded_nowhere(gate):
 
 def test_one_response_that_says_nothing_is_an_unreadable_pair_and_no_missing_one(gate):
     gate.policy(relations=INVERTED[0], more=", limit: 10")
-    text = (gate.root / "p.yaml").read_text()
-    (gate.root / "p.yaml").write_text(text + "min_decided: 0.8\n")
+    gate.edit(name="p.yaml", more="min_decided: 0.8\n")
     first = gate.answers(lambda row: "")[0]["key"]
     code, out, err = gate.judged(
         lambda row: "" if row["key"] == first else "1. Patience" if row["wave"] == 1 else "Yes."
@@ -248,13 +241,9 @@ def test_pairs_without_a_speaker_are_explained_without_one(gate):
 @pytest.mark.walk(2)
 @pytest.mark.parametrize("relation", INVERTED)
 @pytest.mark.parametrize(("said", "value"), [("Yes.", 0.0), ("No.", 1.0)])
-def test_repeats_whose_responses_differ_in_words_are_decided_by_the_follow_up(
-    gate, relation, said, value
-):
+def test_repeats_whose_responses_differ_are_decided_by_the_follow_up(gate, relation, said, value):
     gate.policy(relations=relation, more=", repeats: 2, limit: 10")
-    code, out, err = gate.judged(
-        lambda row: f"1. Begin early, {row['key']}" if row["wave"] == 1 else said
-    )
+    code, out, err = gate.judged(lambda r: f"1. Begin, {r['key']}" if r["wave"] == 1 else said)
     assert code == (1 if value else 0), out + err
     assert overall(gate.record()) == [(value, 10, 0)]
 
@@ -279,20 +268,17 @@ ROW = {
 
 
 @pytest.mark.walk(3)
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ({"follow_up": ""}, "'follow_up' is missing"),
-        ({"dimension": ""}, "'dimension' is missing"),
-        ({"dimension": "Gender!"}, "lower-case name"),
-        ({"attribute": "", "source_attribute": ""}, "'attribute' holds"),
-        ({"attribute": "m/f"}, "'attribute' holds"),
-        ({"items": 3}, "expected a list"),
-        ({"items": ["a", "A"]}, "twice"),
-        ({"relation": "meta-fair/mr99"}, "has no pairs of `meta-fair/mr12-yes-no`"),
-        ({"relation": ""}, "has no pairs of `meta-fair/mr12-yes-no`"),
-    ],
-)
+@pytest.mark.parametrize(("change", "wrong"), [
+    ({"follow_up": ""}, "'follow_up' is missing"),
+    ({"dimension": ""}, "'dimension' is missing"),
+    ({"dimension": "Gender!"}, "lower-case name"),
+    ({"attribute": "", "source_attribute": ""}, "'attribute' holds"),
+    ({"attribute": "m/f"}, "'attribute' holds"),
+    ({"items": 3}, "expected a list"),
+    ({"items": ["a", "A"]}, "twice"),
+    ({"relation": "meta-fair/mr99"}, "has no pairs of `meta-fair/mr12-yes-no`"),
+    ({"relation": ""}, "has no pairs of `meta-fair/mr12-yes-no`"),
+])  # fmt: skip
 def test_a_broken_table_is_a_policy_error_with_its_place(gate, change, wrong):
     write_pairs(gate.root, [ROW | change])
     gate.policy(sources="own.jsonl")
@@ -308,16 +294,13 @@ def test_a_pair_that_differs_elsewhere_is_not_executed(gate):
     assert asked == ["a", "a#meta-fair/mr12-yes-no/gender/man"]
 
 
-@pytest.mark.parametrize(
-    ("relations", "sources", "more", "wrong"),
-    [
-        ("set-equivalence", "demo-reviews", "", "needs a `task`"),
-        ("nothing/*", "meta-fair", "", "no relation is called 'nothing/*'"),
-        ("meta-fair/mr12-yes-no", "demo-reviews", "", "has no pairs of"),
-        ("meta-fair/mr12-yesno", "meta-fair", "", "did you mean `meta-fair/mr12-yes-no`"),
-        ("set-equivalence, meta-fair/mr12-yes-no", "meta-fair", ", task: sentiment", "a suite of its own"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("relations", "sources", "more", "wrong"), [
+    ("set-equivalence", "demo-reviews", "", "needs a `task`"),
+    ("nothing/*", "meta-fair", "", "no relation is called 'nothing/*'"),
+    ("meta-fair/mr12-yes-no", "demo-reviews", "", "has no pairs of"),
+    ("meta-fair/mr12-yesno", "meta-fair", "", "did you mean `meta-fair/mr12-yes-no`"),
+    ("set-equivalence, meta-fair/mr12-yes-no", "meta-fair", ", task: sentiment", "a suite of its own"),
+])  # fmt: skip
 def test_a_suite_that_cannot_be_is_a_policy_error(gate, relations, sources, more, wrong):
     gate.policy(sources, relations, more)
     code, out, err = gate("check", "p.yaml")
@@ -373,8 +356,7 @@ def test_names_of_the_pairs_are_of_two_groups_and_no_attribute():
 
 def test_no_two_shipped_prompts_are_one_sentence_with_other_words_for_the_group():
     """The pairs of one relation and dimension are different questions, not one template."""
-    folder = embedded_path("sources", "meta-fair")
-    for file in sorted(folder.glob("*.jsonl")):
+    for file in sorted(embedded_path("sources", "meta-fair").glob("*.jsonl")):
         stems: Counter[tuple[str, str]] = Counter()
         for source in read_sources(CorpusSpec(path=str(file))):
             words = source.text.lower()
@@ -411,13 +393,11 @@ def test_written_pairs_are_not_said_to_have_switched_the_control_arm_off(gate, r
     """They have none by their kind; `control: none` stands nowhere in such a policy."""
     gate.policy(relations=relation)
     gate.judged(fair)
-    found = gate.record()["measurements"]
-    notes = {one["metric"]: one["note"] for one in found if one.get("note")}
+    notes = {one["metric"]: one["note"] for one in gate.record()["measurements"] if one.get("note")}
     assert "written pairs" in notes["asr/generation/controlled"]
     assert "control: none" not in (gate.root / "out" / "report.md").read_text()
     assert not any("control: none" in note for note in notes.values())
-    text = (gate.root / "p.yaml").read_text().replace("asr/generation, max", f"{CONTROLLED}, max")
-    (gate.root / "p.yaml").write_text(text)
+    gate.edit("asr/generation, max", f"{CONTROLLED}, max", "p.yaml")
     code, _, err = gate("check", "p.yaml")
     assert code == 2
     assert "asks no neutral wording" in err

@@ -1,7 +1,5 @@
 """`fairgate mutate` from the command line, on a recorded system."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -30,9 +28,9 @@ def ran(once):
 
     def run(gates=STARTER):
         def make(workspace):
-            text = workspace.policy(gates=gates)
-            (workspace.root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
-            assert workspace.gate(lambda _: "positive") == 0
+            workspace.policy(gates=gates)
+            workspace.edit("[race, gender]", "[gender]")
+            assert workspace.gate("positive") == 0
 
         return once(f"mutated {abs(hash(gates))}", make)
 
@@ -125,8 +123,7 @@ def test_unknown_kinds_and_folders_are_refused(ran):
 
 def test_rules_about_attribution_are_left_out_and_named(ran):
     gates = STARTER + "  - {metric: attribution/generator, max: 0.5, advisory: true}\n"
-    score = score_of(ran(gates), "--kinds", "refusals")
-    assert score["left_out"] == ["attribution/generator"]
+    assert score_of(ran(gates), "--kinds", "refusals")["left_out"] == ["attribution/generator"]
 
 
 def test_a_suggested_line_catches_what_the_policy_misses(ran):
@@ -134,8 +131,7 @@ def test_a_suggested_line_catches_what_the_policy_misses(ran):
     missed = score_of(workspace, "--kinds", "answers")
     (line,) = (s["line"] for s in missed["suggestions"] if s["reach"] == "term")
     assert line.startswith("- {metric: asr/generation/controlled, for_each: term, max")
-    path = workspace.root / "policy.yaml"
-    path.write_text(path.read_text() + f"  {line}\n")
+    workspace.edit(more=f"  {line}\n")
     after = score_of(workspace, "--kinds", "answers")
     assert all(strength <= 0.5 for strength in smallest(after, "term").values())
     assert after["false_kills"]["failed"] == 0
@@ -162,7 +158,7 @@ ITEM_GATES = """\
 @pytest.fixture
 def asked(workspace):
     rows = [item(number, category) for category in ("age", "faith") for number in range(48)]
-    (workspace.root / "items.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    workspace.write("items.jsonl", rows)
     (workspace.root / "policy.yaml").write_text(
         "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
         "  - {id: bbq, kind: bbq, items: items.jsonl, settings: [none],"
@@ -183,8 +179,7 @@ def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_a
     assert smallest(score, "everything").keys() == {""}
     assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 2}
     (line,) = (s["line"] for s in score["suggestions"] if "age/ambiguous" in s["targets"])
-    path = asked.root / "policy.yaml"
-    path.write_text(path.read_text() + f"  {line}\n")
+    asked.edit(more=f"  {line}\n")
     after = smallest(score_of(asked), "category", "stereotypes")
     assert all(after[f"{category}/ambiguous"] <= 0.5 for category in ("age", "faith"))
     assert after["age/disambiguated"] is None
@@ -246,17 +241,14 @@ def test_a_score_of_another_version_of_the_policy_or_none_at_all_is_not_shown(ra
 
 
 @pytest.mark.walk(4)
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *(("caught", value) for value in (-1, 10**6, 1.5, "1", True)),
-        ("mutants", 0),
-        ("strength", 1.5),
-        ("policy_hash", 7),
-        ("more", 1),
-        *(("not_seen", value) for value in ("all", [1], ["a"] * 31, ["a" * 1001])),
-    ],
-)
+@pytest.mark.parametrize(("field", "value"), [
+    *(("caught", value) for value in (-1, 10**6, 1.5, "1", True)),
+    ("mutants", 0),
+    ("strength", 1.5),
+    ("policy_hash", 7),
+    ("more", 1),
+    *(("not_seen", value) for value in ("all", [1], ["a"] * 31, ["a" * 1001])),
+])  # fmt: skip
 def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
     path = tmp_path / "p.kill-score.json"
     counts = {"seeds": 2, "sources": 5, "caught": 3, "mutants": 4, "false_kills": 0, "controls": 2}

@@ -1,15 +1,9 @@
 """What must never be green: rules that judge nothing, vanish, or rest on almost nothing."""
 
-import json
-
 import pytest
 
 CONTROLLED = "asr/generation/controlled"
 REGRESSION = f"  - {{metric: {CONTROLLED}, regression: {{margin: 0.02}}}}\n"
-
-
-def fair(_key):
-    return "positive"
 
 
 def turned(_key):
@@ -39,15 +33,10 @@ def rules(workspace):
     return [rule for rule in workspace.record()["rules"] if rule["metric"] != "unreadable/net"]
 
 
-def with_sets(workspace, sets):
-    path = workspace.root / "policy.yaml"
-    path.write_text(path.read_text().replace("[race, gender]", sets))
-
-
 def test_four_sources_that_all_turn_alike_are_no_pass(workspace):
     workspace.sources(4)
     workspace.policy(REGRESSION)
-    accepted(workspace, fair)
+    accepted(workspace, "positive")
     gated(workspace, turned)
     (rule,) = rules(workspace)
     assert rule["outcome"] == "inconclusive"
@@ -55,37 +44,46 @@ def test_four_sources_that_all_turn_alike_are_no_pass(workspace):
 
 
 def test_the_identities_of_the_only_category_are_compared(workspace):
-    gate = "  - {metric: identity/max-difference, where: {category: race}, max: 0.2}\n"
-    workspace.policy(gate)
-    with_sets(workspace, "[race]")
+    workspace.policy("  - {metric: identity/max-difference, where: {category: race}, max: 0.2}\n")
+    workspace.edit("[race, gender]", "[race]")
     assert gated(workspace, only("race/black")) == 1
     assert rules(workspace)[0]["failed"] == ["identity"]
 
 
-def test_gates_that_ask_nothing_are_a_policy_error(workspace):
-    workspace.policy(
+@pytest.mark.parametrize(("gates", "suite", "said"), [
+    (
         "  - {metric: accuracy/ambiguous, for_each: retriever, max: 0.9}\n",
         "  - {id: bbq, kind: bbq, items: demo-bbq, settings: [none], limit: 24}\n",
-    )
-    (workspace.root / "answers.jsonl").touch()
+        "has nothing to judge",
+    ),
+    (  # a quarantine is of pairs and sources, not of single askings
+        (
+            f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
+            "quarantine:\n  - {case: s1#race/black@repeat=2, until: 2099-01-01, reason: r}\n"
+        ),
+        "    repeats: 2",
+        "no case has the key",
+    ),
+])  # fmt: skip
+def test_what_is_about_nothing_is_a_policy_error(workspace, gates, suite, said):
+    workspace.policy(gates, suite)
     assert workspace.run("check", "policy.yaml") == 2
-    assert "has nothing to judge" in workspace.err
+    assert said in workspace.err
 
 
 def test_each_term_of_a_category_is_asked_and_no_other(workspace):
     workspace.policy(
         f"  - {{metric: {CONTROLLED}, where: {{category: gender}}, for_each: term, max: 0.2}}\n"
     )
-    assert gated(workspace, fair) == 0
+    assert gated(workspace, "positive") == 0
     assert [rule["where"]["term"] for rule in rules(workspace)] == ["man", "woman", "non-binary"]
 
 
 def test_a_suite_that_the_baseline_lacks_makes_it_incomplete(workspace):
     workspace.policy(REGRESSION)
-    accepted(workspace, fair)
+    accepted(workspace, "positive")
     other = "  - {id: second, task: sentiment, sources: more.jsonl, perturbations: [gender]}\n"
-    text = json.dumps({"id": "o1", "text": "Another text is fine."}) + "\n"
-    (workspace.root / "more.jsonl").write_text(text)
+    workspace.write("more.jsonl", [{"id": "o1", "text": "Another text is fine."}])
     workspace.policy(REGRESSION, other)
     assert gated(workspace, turned) in (1, 3)  # the first suite fails
     assert gated(workspace, lambda key: turned(key) if key.startswith("o") else "positive") == 3
@@ -97,31 +95,37 @@ def test_a_category_that_only_the_baseline_has_is_missed(workspace):
         f"  - {{metric: {CONTROLLED}, for_each: category, regression: {{margin: 0.02}}}}\n"
         "min_overlap: 0.5\n"
     )
-    accepted(workspace, fair)
-    with_sets(workspace, "[race]")
-    assert gated(workspace, fair) == 3
+    accepted(workspace, "positive")
+    workspace.edit("[race, gender]", "[race]")
+    assert gated(workspace, "positive") == 3
     assert "the baseline has category gender" in workspace.out
 
 
 def test_a_baseline_of_almost_nothing_says_nothing(workspace):
     workspace.policy(REGRESSION)
     workspace.sources(5)
-    accepted(workspace, fair)
+    accepted(workspace, "positive")
     known = {f"s{number}" for number in range(5)}
     workspace.sources(20)
-    answer = lambda key: fair(key) if key.split("#")[0] in known else turned(key)  # noqa: E731
+    answer = lambda key: "positive" if key.split("#")[0] in known else turned(key)  # noqa: E731
     assert gated(workspace, answer) == 0
     (rule,) = rules(workspace)
     assert rule["outcome"] == "inconclusive"
     assert "65 of 260 cases can be compared" in rule["reasons"][0]
 
 
-def test_documents_of_one_pair_are_no_retrieval_rate(workspace):
-    workspace.policy("  - {metric: asr/retrieval, max: 0.05}\n")
-    same = [{"id": "d", "label": "toxic"}]
-    known = lambda key: same if key in ("s0", "s0#race/black") else []  # noqa: E731
-    assert gated(workspace, fair, known) == 5
-    assert "decided for this rule" in workspace.out
+def of_one_pair(key):
+    return [{"id": "d", "label": "toxic"}] if key in ("s0", "s0#race/black") else []
+
+
+@pytest.mark.parametrize(("rule", "documents", "said"), [
+    ("asr/retrieval, max: 0.05", of_one_pair, "decided for this rule"),
+    ("rrs/mean, max: 1, advisory: true", None, "No rule of the policy could be evaluated"),
+])  # fmt: skip
+def test_rules_that_could_not_be_evaluated_are_no_verdict(workspace, rule, documents, said):
+    workspace.policy(f"  - {{metric: {rule}}}\n")
+    assert gated(workspace, "positive", documents) == 5
+    assert said in workspace.out
 
 
 def test_refusals_for_an_identity_fail_without_a_rule_about_them(workspace):
@@ -131,47 +135,22 @@ def test_refusals_for_an_identity_fail_without_a_rule_about_them(workspace):
     assert [rule["metric"] for rule in failed] == ["unreadable/net"]
 
 
-@pytest.mark.parametrize(
-    ("sources", "answer", "expected"),
-    [
-        (20, lambda key: only("race/black")(key) if key < "s14" else "positive", 1),
-        (20, fair, 1),
-        (100, fair, 0),
-    ],
-    ids=["above the bound", "too few to show it", "enough to show it"],
-)
-def test_evidence_of_an_interval_is_asked_for_where_there_is_none(
-    workspace, sources, answer, expected
-):
+@pytest.mark.parametrize(("sources", "answer", "expected"), [
+    (20, lambda key: only("race/black")(key) if key < "s14" else "positive", 1),
+    (20, "positive", 1),
+    (100, "positive", 0),
+], ids=["above the bound", "too few to show it", "enough to show it"])  # fmt: skip
+def test_evidence_of_an_interval_is_asked_where_there_is_none(workspace, sources, answer, expected):
     workspace.policy(f"  - {{metric: {CONTROLLED}, max: 0.04, evidence: interval}}\n")
     workspace.sources(sources)
     assert gated(workspace, answer) == expected, workspace.out
-
-
-def test_advisory_rules_that_could_not_be_evaluated_are_no_verdict(workspace):
-    workspace.policy("  - {metric: rrs/mean, max: 1, advisory: true}\n")
-    assert gated(workspace, fair) == 5
-    assert "No rule of the policy could be evaluated" in workspace.out
-
-
-def test_quarantine_names_pairs_and_sources_not_single_askings(workspace):
-    workspace.policy(
-        f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
-        "quarantine:\n  - {case: s1#race/black@repeat=2, until: 2099-01-01, reason: r}\n",
-        "    repeats: 2",
-    )
-    (workspace.root / "answers.jsonl").touch()
-    assert workspace.run("check", "policy.yaml") == 2
-    assert "no case has the key" in workspace.err
 
 
 @pytest.mark.parametrize(
     "gate",
     ["where: {category: gender}", "where: {term: woman}", "for_each: term, where: {category: gender}"],
 )  # fmt: skip
-def test_a_rule_about_the_unreadable_answers_of_some_leaves_the_default_rule_for_all(
-    workspace, gate
-):
+def test_a_rule_about_unreadable_answers_of_some_leaves_the_default_rule_for_all(workspace, gate):
     gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
     gates += f"  - {{metric: unreadable/net, {gate}, max: 0.02}}\nmin_decided: 0.9\n"
     workspace.policy(gates)
@@ -183,12 +162,10 @@ def test_a_rule_about_the_unreadable_answers_of_some_leaves_the_default_rule_for
 @pytest.mark.parametrize(
     "gate", ["for_each: term, max: 0.9", "max: 0.9", "suite: sentiment, max: 0.9"]
 )
-def test_a_rule_about_the_unreadable_answers_of_every_identity_replaces_the_default(
-    workspace, gate
-):
+def test_a_rule_about_unreadable_answers_of_every_identity_replaces_the_default(workspace, gate):
     gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
     workspace.policy(f"{gates}  - {{metric: unreadable/net, {gate}}}\n")
-    assert gated(workspace, fair) == 0
+    assert gated(workspace, "positive") == 0
     unreadable = [r for r in workspace.record()["rules"] if r["metric"] == "unreadable/net"]
     assert unreadable
     assert all(rule["bounds"] == {"max": 0.9} for rule in unreadable)

@@ -30,10 +30,6 @@ SHIPPED = {
 }
 
 
-def fair(_):
-    return "positive"
-
-
 def found_by_an_index(key):
     return [{"id": f"d{n}", "text": f"Text {n}.", "label": "toxic"} for n in range(4)]
 
@@ -50,9 +46,9 @@ def worse_for_one(key):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace):
     rules = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
-    assert workspace.gate(fair, found_by_an_index, sources=40, gates=rules) == 0, workspace.err
+    assert workspace.gate("positive", found_by_an_index, sources=40, gates=rules) == 0
     workspace.accept()
-    assert workspace.gate(fair, worse_for_one, out="worse") == 1
+    assert workspace.gate("positive", worse_for_one, out="worse") == 1
     failed = [rule for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"]
     among_others = ["identity/retrieval/max-difference"] if "sentiment" in name else []
     assert [r["metric"] for r in failed] == [*among_others, "retrieval/overlap"]
@@ -70,7 +66,7 @@ def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(wo
     neutral = lambda key: "#" in key and not key.endswith("race/asian")  # noqa: E731
     answer = lambda key: "positive" if neutral(key) else "negative"  # noqa: E731
     assert workspace.gate(answer, gates=MEANS.replace("0.15", "0.01")) == 1
-    said = " ".join(workspace.out.split())
+    said = workspace.said
     example = said[said.index("For example") : said.index("Next:")]
     assert "with neutral wording and" in example
     assert "without a speaker" not in example
@@ -84,12 +80,9 @@ def test_the_shipped_rules_see_it_on_the_first_run(sources, name, workspace):
     rules = re.sub(r"  - \{metric: (rrs|asr/retrieval|retrieval).*\n", "", gates_of(SHIPPED[name]))
     assert workspace.gate(against_one, gates=rules, sources=sources) == 1, workspace.err
     assert "most for An Asian person" in workspace.out
-    failed = {
-        (rule["metric"], *rule["where"].values())
-        for rule in workspace.record()["rules"]
-        if rule["outcome"] == "fail"
-    }
-    assert failed == {("asr/generation/net", "asian"), ("identity/max-difference",)}
+    failed = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
+    found = {(rule["metric"], *rule["where"].values()) for rule in failed}
+    assert found == {("asr/generation/net", "asian"), ("identity/max-difference",)}
 
 
 def test_where_no_rule_asks_every_format_warns(workspace):
@@ -123,15 +116,12 @@ def test_what_is_advised_is_the_limit_of_the_starter_and_of_no_shipped_policy_le
     assert len(shipped) == (2 if "retrieval" in metric else 1)
 
 
-@pytest.mark.parametrize(
-    ("asked", "advice"),
-    [
-        ("max: 0.5", "a rule lets 50.0 points pass"),
-        ("max: 0.1, advisory: true", "fails no rule"),
-        ("max: 0.02, advisory: true", "max: 0.02}"),
-        ("report: true", "no rule asks for it"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "advice"), [
+    ("max: 0.5", "a rule lets 50.0 points pass"),
+    ("max: 0.1, advisory: true", "fails no rule"),
+    ("max: 0.02, advisory: true", "max: 0.02}"),
+    ("report: true", "no rule asks for it"),
+])  # fmt: skip
 def test_what_a_rule_lets_pass_is_a_warning(asked, advice, workspace):
     gates = f"{MEANS}  - {{metric: identity/max-difference, {asked}}}\n"
     assert workspace.gate(against_one, gates=gates) == 0
@@ -151,12 +141,12 @@ def test_a_system_that_treats_all_alike_gets_no_warning(workspace):
 def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, workspace):
     """What was found for one identity was never what is found for the others."""
     gates = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
-    assert workspace.gate(fair, worse_for_one, gates=gates) == 1
+    assert workspace.gate("positive", worse_for_one, gates=gates) == 1
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
-    said = " ".join(workspace.out.split())
-    assert "most for An Asian person" in said
-    assert "For An Asian person, 60.0 points less of the documents found are those found" in said
+    assert "most for An Asian person" in workspace.said
+    said = "For An Asian person, 60.0 points less of the documents found are those found"
+    assert said in workspace.said
     assert "race/asian differs from the other identities by −60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
     assert values["retrieval/overlap/control"] == 1.0
@@ -165,8 +155,7 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
 def refused_for_one(key):
     """Give no label for 12 of 100 texts of one identity."""
     source, _, variant = key.partition("#")
-    is_refused = variant == "race/asian" and int(source[1:]) % 100 < 12
-    return "I cannot say." if is_refused else "positive"
+    return "I cannot say." if variant == "race/asian" and int(source[1:]) % 100 < 12 else "positive"
 
 
 @pytest.mark.walk(1)
@@ -178,22 +167,16 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     assert workspace.gate(refused_for_one, sources=100, gates=rules) == 1
     failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
-    said = " ".join(workspace.out.split())
-    assert "most for An Asian person" in said
-    assert "For An Asian person, answers are unreadable 12.0 points more often" in said
+    assert "most for An Asian person" in workspace.said
+    assert "For An Asian person, answers are unreadable 12.0 points more" in workspace.said
 
 
 @pytest.mark.walk(1)
-@pytest.mark.parametrize(
-    ("answer", "found", "said"),
-    [
-        (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
-        (fair, worse_for_one, "60.0 points less of the documents found are those"),
-    ],
-)
-def test_what_no_rule_asks_about_documents_and_refusals_is_a_warning(
-    answer, found, said, workspace
-):
+@pytest.mark.parametrize(("answer", "found", "said"), [
+    (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
+    ("positive", worse_for_one, "60.0 points less of the documents found are those"),
+])  # fmt: skip
+def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found, said, workspace):
     gates = MEANS + "  - {metric: unreadable/net, max: 0.02}\n"
     sources = 100 if answer is refused_for_one else 20
     assert workspace.gate(answer, found, gates=gates, sources=sources) == 0
@@ -203,18 +186,15 @@ def test_what_no_rule_asks_about_documents_and_refusals_is_a_warning(
     assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
 
 
-def test_documents_that_no_rule_judges_are_said(workspace):
-    said = "documents are returned; no rule judges them"
-    for rules, is_said in ((MEANS, True), (MEANS + ABOUT_DOCUMENTS, False)):
-        assert workspace.gate(fair, found_by_an_index, gates=rules) == 0
-        assert any(said in notice for notice in workspace.record()["notices"]) is is_said
-
-
 ABOUT_DOCUMENTS = "  - {metric: identity/retrieval/max-difference, max: 0.25}\n"
 
 
-def test_a_rule_about_documents_without_documents_has_no_verdict_and_a_reason(workspace):
-    assert workspace.gate(fair, gates=MEANS + ABOUT_DOCUMENTS) == 5
+def test_documents_that_no_rule_judges_are_said_and_rules_about_none_have_no_verdict(workspace):
+    said = "documents are returned; no rule judges them"
+    for rules, is_said in ((MEANS, True), (MEANS + ABOUT_DOCUMENTS, False)):
+        assert workspace.gate("positive", found_by_an_index, gates=rules) == 0
+        assert any(said in notice for notice in workspace.record()["notices"]) is is_said
+    assert workspace.gate("positive", gates=MEANS + ABOUT_DOCUMENTS) == 5
     (problem,) = workspace.record()["evidence"]["problems"]
     assert "identity/retrieval/max-difference" in problem
     assert "the system does not report which documents it retrieved" in problem

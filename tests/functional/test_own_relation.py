@@ -1,7 +1,5 @@
 """Relations in a file of the user's own: the how-to's example, and files that are wrong."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path
@@ -32,7 +30,6 @@ OWN = ("--relations", "my_relations.py")
 def own(workspace):
     workspace.sources(12)
     (workspace.root / "policy.yaml").write_text(POLICY)
-    (workspace.root / "answers.jsonl").touch()
     (workspace.root / "my_relations.py").write_text(CODE)
 
     workspace.answered = partial(workspace.respond, before=OWN)
@@ -73,9 +70,7 @@ def test_the_gate_uses_it(own):
 
 
 def test_another_file_is_not_compared_with_the_baseline(own):
-    (own.root / "policy.yaml").write_text(
-        POLICY.replace("max: 0.1", "max: 0.9") + "constant_answers: allow\n"
-    )
+    own.edit("max: 0.1", "max: 0.9", more="constant_answers: allow\n")
     own.answered(biased)
     run = ("run", "policy.yaml", "--quiet")
     own.run(*OWN, *run, "--out", "first", "--baseline", "none")
@@ -147,8 +142,7 @@ ON_A_SOURCE = [
 @pytest.mark.parametrize(("method", "does", "words"), ON_A_SOURCE)
 def test_what_fails_at_a_source_is_told_with_file_relation_and_source(own, method, does, words):
     (own.root / "my_relations.py").write_text(on_text_7(method, does))
-    command = "run" if method == "fault" else "check"
-    assert own.run(*OWN, command, "policy.yaml") == 2, own.out
+    assert own.run(*OWN, "run" if method == "fault" else "check", "policy.yaml") == 2, own.out
     for part in (words, "my_relations.py", f"`{method}`", "'own/written-by'", "source 's7'"):
         assert part in own.err
     assert "internal error" not in own.err
@@ -184,8 +178,7 @@ JUDGED = [
 def test_what_fails_at_answers_is_told_with_file_and_relation(own, method, does, words):
     own.answered(fair)
     own_method = f"    def {method}(self, *readings):\n        {does}\n\n    def source_text("
-    code = CODE.replace("    def source_text(", own_method)
-    (own.root / "my_relations.py").write_text(code)
+    (own.root / "my_relations.py").write_text(CODE.replace("    def source_text(", own_method))
     assert own.run(*OWN, "run", "policy.yaml", "--out", "out", "--baseline", "none") == 2, own.out
     for part in (words, "my_relations.py", f"`{method}`", "'own/written-by'", "'positive'"):
         assert part in own.err
@@ -267,15 +260,12 @@ def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, does, words):
     assert "s7" in own.err or "read" not in does
 
 
-def test_only_python_files_are_imported_and_never_from_a_change(own):
+def test_only_python_files_are_imported_and_never_from_a_change_or_by_a_policy(own):
     assert own.run("--relations", "none.py", "check", "policy.yaml") == 2
     assert own.run("--relations", "policy.yaml", "check", "policy.yaml") == 2
     assert "is no Python file" in own.err
     assert own.run(*OWN, "github", "run") == 2
     assert "imports none of them" in own.err
-
-
-def test_a_policy_cannot_name_a_file(own):
-    (own.root / "policy.yaml").write_text(POLICY.replace("own/*", "my_relations.py"))
+    own.edit("own/*", "my_relations.py")
     assert own.run("check", "policy.yaml") == 2
     assert "no relation is called 'my_relations.py'" in own.err

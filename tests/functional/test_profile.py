@@ -2,7 +2,7 @@
 
 
 def test_the_command_prints_it_on_stderr_and_writes_it_nowhere(workspace):
-    workspace.answers(lambda key: "positive")
+    workspace.answers("positive")
     plain = ("run", "policy.yaml", "--baseline", "none", "--quiet")
     code = workspace.run(*plain, "--out", "out")
     shown = workspace.out
@@ -11,11 +11,10 @@ def test_the_command_prints_it_on_stderr_and_writes_it_nowhere(workspace):
     assert workspace.out == shown
     for part in ("fairgate: profile: ", "read policy and plan", "ask, judge, decide", "in store"):
         assert part in workspace.err
-    after = {path.name: path.read_bytes() for path in (workspace.root / "out").iterdir()}
-    assert after == before
+    assert {path.name: path.read_bytes() for path in (workspace.root / "out").iterdir()} == before
 
 
 def test_a_part_of_a_run_is_not_timed(workspace):
-    workspace.answers(lambda key: "positive")
+    workspace.answers("positive")
     assert workspace.run("run", "policy.yaml", "--shard", "1/2", "--profile") == 2
     assert "leave out --profile or --shard" in workspace.err

@@ -1,7 +1,5 @@
 """`fairgate relations measure`: figures on labelled answers, and those that are shown everywhere."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from importlib import resources
@@ -48,8 +46,7 @@ def test_list_explain_and_json_show_the_figures(workspace):
 
 
 def rows_of(workspace, *rows):
-    text = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (workspace.root / "mine.jsonl").write_text(text)
+    workspace.write("mine.jsonl", rows)
     return workspace.run("relations", "measure", "mine.jsonl")
 
 
@@ -65,32 +62,26 @@ def test_labels_of_ones_own_are_counted(workspace):
     assert "reported, but labelled as no difference: line 4" in workspace.out
 
 
-def test_a_relation_that_reports_nothing_has_no_precision(workspace):
+def test_a_relation_that_reports_nothing_has_no_precision_and_an_empty_file_nothing(workspace):
     assert rows_of(workspace, YES_NO | {"follow_up": "Yes", "differs": False}) == 0
     assert "precision not defined, recall not defined" in workspace.out
+    assert rows_of(workspace) == 4
+    assert "mine.jsonl" in workspace.err
 
 
 @pytest.mark.walk(4)
-@pytest.mark.parametrize(
-    ("row", "wrong"),
-    [
-        (YES_NO | {"differs": "yes"}, "mine.jsonl:2: `differs` is 'yes'; expected true or false"),
-        (YES_NO | {"relation": "mr12"}, "mine.jsonl:2: no relation is called 'mr12'"),
-        (YES_NO | {"relation": "nothing/*"}, "no relation is called 'nothing/*'"),
-        (YES_NO | {"relation": "meta-fair/mr2-dual-attributes"}, "only judges read"),
-        (YES_NO | {"source": 1}, "mine.jsonl:2: 'source' holds 1"),
-        (YES_NO | {"items": ["a"]}, "has no `items`"),
-        (YES_NO | {"relation": "meta-fair/mr13-multiple-choice"}, "needs `items`"),
-        (YES_NO | {"relation": "meta-fair/mr14-prioritisation", "items": "a|b"}, "`items` is"),
-        (YES_NO | {"relation": "set-equivalence"}, "name it in `task`"),
-        (YES_NO | {"relation": "set-equivalence", "task": "sentimen"}, "sentimen"),
-    ],
-)
+@pytest.mark.parametrize(("row", "wrong"), [
+    (YES_NO | {"differs": "yes"}, "mine.jsonl:2: `differs` is 'yes'; expected true or false"),
+    (YES_NO | {"relation": "mr12"}, "mine.jsonl:2: no relation is called 'mr12'"),
+    (YES_NO | {"relation": "nothing/*"}, "no relation is called 'nothing/*'"),
+    (YES_NO | {"relation": "meta-fair/mr2-dual-attributes"}, "only judges read"),
+    (YES_NO | {"source": 1}, "mine.jsonl:2: 'source' holds 1"),
+    (YES_NO | {"items": ["a"]}, "has no `items`"),
+    (YES_NO | {"relation": "meta-fair/mr13-multiple-choice"}, "needs `items`"),
+    (YES_NO | {"relation": "meta-fair/mr14-prioritisation", "items": "a|b"}, "`items` is"),
+    (YES_NO | {"relation": "set-equivalence"}, "name it in `task`"),
+    (YES_NO | {"relation": "set-equivalence", "task": "sentimen"}, "sentimen"),
+])  # fmt: skip
 def test_rows_that_are_wrong_are_told_with_their_line(workspace, row, wrong):
     assert rows_of(workspace, YES_NO, row) == 4
     assert wrong in workspace.err
-
-
-def test_an_empty_file_is_no_measurement(workspace):
-    assert rows_of(workspace) == 4
-    assert "mine.jsonl" in workspace.err

@@ -11,10 +11,6 @@ def biased(key):
     return "negative" if key.endswith("/black") else "positive"
 
 
-def fair(_key):
-    return "positive"
-
-
 def written(workspace):
     names = ("report.md", "report.html", "run.json")
     return [(workspace.root / "out" / name).read_text() for name in names]
@@ -47,11 +43,9 @@ ADVISORY = "".join(
 
 @pytest.mark.parametrize(
     ("gates", "answer", "is_said"),
-    [(ADVISORY, biased, True), (f"{REPORTED}  - {{metric: {CONTROLLED}, max: 0.9}}\n", fair, False)],
+    [(ADVISORY, biased, True), (f"{REPORTED}  - {{metric: {CONTROLLED}, max: 0.9}}\n", "positive", False)],
 )  # fmt: skip
-def test_it_is_said_where_every_gate_is_advisory_and_not_where_one_can_fail(
-    workspace, gates, answer, is_said
-):
+def test_that_every_gate_is_advisory_is_said_unless_one_can_fail(workspace, gates, answer, is_said):
     assert workspace.gate(answer, gates=gates) == 0
     for text in (workspace.out, *written(workspace)):
         assert (PLAIN in text) == is_said
@@ -59,7 +53,7 @@ def test_it_is_said_where_every_gate_is_advisory_and_not_where_one_can_fail(
 
 def test_a_reported_figure_without_a_value_is_no_verdict(workspace):
     gates = "  - {metric: rrs/mean, report: true}\n  - {metric: asr/generation, max: 0.9}\n"
-    assert workspace.gate(fair, gates=gates) == 5
+    assert workspace.gate("positive", gates=gates) == 5
     assert "Rrs/mean in suite sentiment could not be evaluated" in workspace.out
 
 

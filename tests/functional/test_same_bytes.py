@@ -113,14 +113,11 @@ def run(policy, cache, *options):
 def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index, whole, options):
     batch, threads = map(str, options)
     cache = built_index(policy.parent / "cache")
-    found = run(policy, cache, "--batch-size", batch, "--threads", threads)
-    assert found == whole.outputs
+    assert run(policy, cache, "--batch-size", batch, "--threads", threads) == whole.outputs
 
 
 @pytest.mark.whole
-def test_a_worker_that_is_lost_in_the_middle_changes_no_byte(
-    policy, built_index, whole, monkeypatch, capsys
-):
+def test_a_worker_that_is_lost_changes_no_byte(policy, built_index, whole, monkeypatch, capsys):
     """Two workers ask all waves, attribution's too; the first is lost after three answers."""
     turns = iter([False] * 4 + [True])
     choose = lambda busy: (busy[0], next(turns, False))  # noqa: E731

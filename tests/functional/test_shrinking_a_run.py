@@ -1,7 +1,5 @@
 """`fairgate shrink` after a run of a biased system behind an endpoint."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -32,7 +30,7 @@ def biased(prompt):
 @pytest.fixture
 def shrunk(workspace):
     rows = [row for row in stated_sources() if row.get("id") in (None, "g00", "g09")]
-    (workspace.root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    workspace.write("sources.jsonl", rows)
     with chat_server() as server:
         server.answer = biased
         (workspace.root / "p.yaml").write_text(POLICY.format(url=server.url))
@@ -44,8 +42,7 @@ def shrunk(workspace):
 
 
 def keys(run, claim):
-    table = [json.loads(line) for line in (run.root / "r" / "rows.jsonl").read_text().splitlines()]
-    return [row["key"] for row in table if row.get(claim) == 1.0]
+    return [row["key"] for row in run.rows("r/rows.jsonl") if row.get(claim) == 1.0]
 
 
 @pytest.mark.whole
@@ -73,17 +70,14 @@ def test_a_violated_pair_can_be_named(shrunk):
 
 
 @pytest.mark.walk(2)
-@pytest.mark.parametrize(
-    ("arguments", "code", "wrong"),
-    [
-        (["r", "g00#race/blak"], 2, "g00#race/black"),
-        (["r", "g00#race/asian"], 2, "not violated"),
-        (["r", "g00#neutral/reader"], 2, "it is neutral"),
-        (["r", "--questions", "0"], 2, "--questions"),
-        (["empty"], 4, "no such file"),
-        (["r", "--policy", "recorded.yaml"], 2, "cannot be asked about shorter texts"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "wrong"), [
+    (["r", "g00#race/blak"], 2, "g00#race/black"),
+    (["r", "g00#race/asian"], 2, "not violated"),
+    (["r", "g00#neutral/reader"], 2, "it is neutral"),
+    (["r", "--questions", "0"], 2, "--questions"),
+    (["empty"], 4, "no such file"),
+    (["r", "--policy", "recorded.yaml"], 2, "cannot be asked about shorter texts"),
+])  # fmt: skip
 def test_bad_input(shrunk, arguments, code, wrong):
     (shrunk.root / "empty").mkdir()
     policy = (shrunk.root / "p.yaml").read_text()
@@ -113,9 +107,8 @@ def test_few_questions_give_the_best_so_far(shrunk):
 
 
 def test_hostile_texts_are_harmless_on_the_terminal(shrunk):
-    path = shrunk.root / "sources.jsonl"
     row = {"id": "x", "text": "Tea \x1b[31m ::error::owned is fine."}
-    path.write_text(path.read_text() + json.dumps(row) + "\n")
+    shrunk.edit(name="sources.jsonl", more=json.dumps(row) + "\n")
     shrunk.run("run", "p.yaml", "--out", "r2", "--baseline", "none", "--quiet")
     assert shrunk.run("shrink", "r2", "x#race/black", "--quiet") == 0, shrunk.err
     assert "\x1b" not in shrunk.out
@@ -123,8 +116,7 @@ def test_hostile_texts_are_harmless_on_the_terminal(shrunk):
 
 
 def test_texts_are_redacted_as_the_policy_asks(shrunk):
-    policy = (shrunk.root / "p.yaml").read_text() + "redact: hash\n"
-    (shrunk.root / "p.yaml").write_text(policy)
+    shrunk.edit(name="p.yaml", more="redact: hash\n")
     for shape in ("text", "json"):
         arguments = ("--findings", "1", "--quiet", "--format", shape)
         assert shrunk.run("shrink", "r", *arguments) == 0, shrunk.err

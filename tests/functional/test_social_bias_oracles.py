@@ -108,9 +108,7 @@ def test_a_recorded_system_passes_fails_and_regresses(workspace):
         "  - {metric: amplification/diff-bias/ambiguous, where: {setting: stereo}, max_abs: 1.9}\n",
     )
     assert workspace.gate() == 1, workspace.out
-    rules = {
-        (rule["metric"], rule["where"]["setting"]): rule for rule in workspace.record()["rules"]
-    }
+    rules = {(r["metric"], r["where"]["setting"]): r for r in workspace.record()["rules"]}
     assert rules["diff-bias/ambiguous", "none"]["outcome"] == "pass"
     assert rules["diff-bias/ambiguous", "stereo"]["outcome"] == "fail"
     assert rules["diff-bias/ambiguous", "stereo"]["change"]["worsening"] == 1.0

@@ -1,7 +1,5 @@
 """What reports show of a suite of question items."""
 
-import json
-
 import pytest
 
 
@@ -20,14 +18,12 @@ def ran(workspace):
     """Return a function that runs a suite with answers by (setting, k, condition) and reads its files."""
 
     def run(answer, categories=("age",), gates=None, top_k="[1, 3]"):
-        rows = []
-        for category in categories:
-            for number in range(24):
-                rows.append(
-                    item(len(rows), category, ambiguous=number % 2 == 0, stereo=number % 4 < 2)
-                )
+        rows = [
+            item(number, category, ambiguous=number % 2 == 0, stereo=number % 4 < 2)
+            for number, category in enumerate(each for each in categories for _ in range(24))
+        ]
         by_key = {f"{row['category']}/{row['id']}": row for row in rows}
-        (workspace.root / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        workspace.write("items.jsonl", rows)
         gate = gates or "  - {metric: diff-bias/ambiguous, for_each: setting, report: true}\n"
         (workspace.root / "policy.yaml").write_text(
             "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
@@ -83,9 +79,7 @@ def test_the_sweep_is_a_column_each_and_shares_are_told(ran):
 
 
 def test_a_system_near_chance_is_called_that(ran):
-    def guesses(own, setting, k):
-        return own["options"][int(own["id"][1:]) // 4 % 3]
-
+    guesses = lambda own, setting, k: own["options"][int(own["id"][1:]) // 4 % 3]  # noqa: E731
     _, report = ran(guesses, categories=("age",), top_k="1")
     assert "no better than a guess" in section(report)
     assert "guessing gives 33.3 %" in section(report)
@@ -96,18 +90,15 @@ def test_many_answers_out_of_choice_are_called_that(ran):
         return "hm" if int(own["id"][1:]) % 3 == 0 else own["options"][own["correct"]]
 
     _, report = ran(mumbles, categories=("age",), top_k="1")
-    assert "33.3 % of the answers in the setting none name none of the three options" in section(
-        report
-    )
+    said = "33.3 % of the answers in the setting none name none of the three options"
+    assert said in section(report)
 
 
 def test_hostile_names_are_harmless_and_rows_hold_every_item(ran, workspace):
-    name = "x<img> ::error::"
-    _, report = ran(biased, categories=(name,), top_k="1")
+    _, report = ran(biased, categories=("x<img> ::error::",), top_k="1")
     assert report.count("<img") == report.count("`x<img> : :error: :`") == 1
     assert "::error::" not in report
-    lines = (workspace.root / "out" / "rows.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = workspace.rows()
     assert len(rows) == 24 * (1 + 2 * 2)
     assert {row["answer"] for row in rows} == {"stereotype", "counter", "unknown"}
     assert {row["stereotype_share"] for row in rows} == {None, 0.5}

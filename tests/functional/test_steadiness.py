@@ -62,7 +62,7 @@ def test_closed_form(gate):
 
 def test_an_unsteady_system_fails_entropy_too(gate):
     code, said, values = gate(
-        lambda number, repeat: repeat % 2 == 0, gates="  - {metric: entropy, max: 0.3}\n"
+        lambda _, repeat: repeat % 2 == 0, "  - {metric: entropy, max: 0.3}\n"
     )
     assert (code, values["entropy"]) == (1, 1.0), said
     assert "0 of 10 pairs decided (10 unstable answers)" in said
@@ -70,7 +70,6 @@ def test_an_unsteady_system_fails_entropy_too(gate):
 
 def test_a_suite_that_asks_once_is_a_policy_error(workspace):
     (workspace.root / "policy.yaml").write_text(POLICY.replace(", repeats: 4", "") + BOTH)
-    (workspace.root / "answers.jsonl").touch()
     assert workspace.run("check", "policy.yaml") == 2
     assert "asks once" in workspace.err
     assert "set its `repeats`" in workspace.err

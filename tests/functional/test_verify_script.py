@@ -1,7 +1,5 @@
 """`docs/verify.py` knows nothing of FairGate and comes to the same verdict."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json
@@ -66,8 +64,7 @@ def verified(script, path):
 def bundle_of(given, run, *, redact=False):
     record = json.loads(render_run_record(run.result))
     record["fairgate"] = __version__
-    policy = given.policy.model_dump_json(exclude_none=True)
-    own = {"policy.yaml": policy.encode()}
+    own = {"policy.yaml": given.policy.model_dump_json(exclude_none=True).encode()}
     return members_of(run, own, [], record, redact=redact)
 
 
@@ -106,11 +103,9 @@ def random_run(rng):
     }
     # The plan does not depend on the gates, so that it is made once for each size.
     bench = Bench(
-        policy=policy_of(),
-        sources=rng.choice([5, 9, 14]),
-        sets=("gender",),
+        policy=policy_of(), sources=rng.choice([5, 9, 14]), sets=("gender",),
         sampling=rng.random() < 0.3,
-    )
+    )  # fmt: skip
     plant, given = random_plant(rng), bench.given()
     if rng.random() < 0.75:
         before = Plant(world=plant.world, sensitive=rng.choice([0.0, 0.2]))
@@ -182,15 +177,12 @@ def test_an_altered_row_differs_though_all_hashes_are_made_again(script, ordinar
         assert verified(script, written(path, forged(ordinary, rows__jsonl=as_lines(rows))))[0]
 
 
-@pytest.mark.parametrize(
-    ("member", "at", "value"),
-    [
-        ("run.json", ("rules", 0, "outcome"), "fail"), ("run.json", ("rules", 0, "value"), 0.001),
-        ("run.json", ("exit_code",), 1), ("run.json", ("rules", slice(2, 3)), []),
-        ("policy.json", ("gates", 1, "max"), -1.0), (STATEMENT, ("predicate", "result"), "FAILED"),
-    ],
-)  # fmt: skip
-def test_another_record_differs_though_all_hashes_are_made_again(
+@pytest.mark.parametrize(("member", "at", "value"), [
+    ("run.json", ("rules", 0, "outcome"), "fail"), ("run.json", ("rules", 0, "value"), 0.001),
+    ("run.json", ("exit_code",), 1), ("run.json", ("rules", slice(2, 3)), []),
+    ("policy.json", ("gates", 1, "max"), -1.0), (STATEMENT, ("predicate", "result"), "FAILED"),
+])  # fmt: skip
+def test_another_record_differs_though_hashes_are_new(
     script, ordinary, tmp_path, member, at, value
 ):
     content = json.loads(ordinary[member])
@@ -217,15 +209,12 @@ def test_no_bundle_of_another_version_is_agreed_to(script, ordinary, tmp_path, v
     assert any("use the verify.py of that one" in one for one in verified(script, path)[1])
 
 
-@pytest.mark.parametrize(
-    ("gate", "words"),
-    [
-        ({"metric": "rrs/band", "where": {"band": "low"}, "max": 0.9}, "rrs/band"),
-        ({"metric": CONTROLLED, "max": 0.9, "evidence": "interval"}, "interval"),
-        ({"metric": CONTROLLED, "regression": {"strict": True}}, "margin"),
-        ({"metric": "rrs/mean", "regression": {}}, "scores"),
-    ],
-)
+@pytest.mark.parametrize(("gate", "words"), [
+    ({"metric": "rrs/band", "where": {"band": "low"}, "max": 0.9}, "rrs/band"),
+    ({"metric": CONTROLLED, "max": 0.9, "evidence": "interval"}, "interval"),
+    ({"metric": CONTROLLED, "regression": {"strict": True}}, "margin"),
+    ({"metric": "rrs/mean", "regression": {}}, "scores"),
+])  # fmt: skip
 def test_what_it_cannot_recompute_is_named_and_never_agreed_to(script, tmp_path, gate, words):
     bench = Bench(policy=policy_of([gate]), sources=9, sets=("gender",))
     given = bench.given(bench.baseline(Plant()))

@@ -9,10 +9,7 @@ COMPARED = "  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\
 
 
 def against(*terms):
-    def answer(key):
-        return "negative" if key.rpartition("#")[2].startswith(terms) else "positive"
-
-    return answer
+    return lambda key: "negative" if key.rpartition("#")[2].startswith(terms) else "positive"
 
 
 def read(workspace, name="comment.md"):
@@ -22,14 +19,12 @@ def read(workspace, name="comment.md"):
 
 def test_the_worst_identity_leads_in_title_sentence_and_table(workspace):
     """The mean over all of them says a fraction of what happens to one."""
-    assert workspace.gate(lambda key: "positive", gates=COMPARED + LIMIT) == 0
+    assert workspace.gate("positive", gates=COMPARED + LIMIT) == 0
     workspace.accept()
     assert workspace.gate(against("race/indigenous")) == 1
-    text = read(workspace, "report.md")
-    title, _, rest = text.partition(" in `")
+    title, _, rest = read(workspace, "report.md").partition(" in `")
     assert "An Indigenous person" in title
-    sentence = rest.partition(".")[0]
-    assert "Naming **An Indigenous person**" in sentence
+    assert "Naming **An Indigenous person**" in rest.partition(".")[0]
     counts = re.search(r"\*\*(\d+) of (\d+) cases\*\*", rest)
     assert counts is not None
     assert counts[1] == counts[2]
@@ -48,8 +43,7 @@ def test_accepting_is_not_advised_where_only_limits_are_broken(workspace):
 
 
 def test_no_baseline_is_said_once_and_truly(workspace):
-    options = ("--baseline", "none")
-    assert workspace.gate(lambda key: "positive", gates=COMPARED + LIMIT, options=options) == 0
+    assert workspace.gate("positive", gates=COMPARED + LIMIT, options=("--baseline", "none")) == 0
     for text in (read(workspace, "report.md"), workspace.out):
         assert "Compared with no baseline, as asked" in text
         assert "no baseline yet" not in text
@@ -59,7 +53,6 @@ def test_no_baseline_is_said_once_and_truly(workspace):
 @pytest.mark.parametrize("part", ["generation", "retrieval"])
 def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
     """The changed ones are counted without what neutral wording changes: 21 of 48 are not 36.8 %."""
-    gates = f"  - {{metric: asr/{part}/net, max: 0.01}}\n"
 
     def is_other(key):
         return key.endswith(("#race/indigenous", "#race/black", "#control/likes-coffee"))
@@ -69,7 +62,7 @@ def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
         return [{"id": f"{label}{n}", "text": f"Text {n}.", "label": label} for n in range(4)]
 
     answer = lambda key: "negative" if is_other(key) else "positive"  # noqa: E731
-    assert workspace.gate(answer, found, gates=gates) == 1
+    assert workspace.gate(answer, found, gates=f"  - {{metric: asr/{part}/net, max: 0.01}}\n") == 1
     rule = next(r for r in workspace.record()["rules"] if r["metric"] == f"asr/{part}/net")
     sentence = read(workspace, "report.md").partition("Beyond what neutral")[2].partition(". ")[0]
     assert f"**{100 * rule['value']:.1f} %** of" in sentence
@@ -86,7 +79,7 @@ def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
 def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
     """What a rule about answers found leads, before what could not be compared."""
     gates = COMPARED + "  - {metric: unreadable/net, for_each: term, max: 0.15}\n"
-    assert workspace.gate(lambda key: "positive", gates=gates) == 0
+    assert workspace.gate("positive", gates=gates) == 0
     workspace.accept()
     refusing = lambda key: "no" if "#race/indigenous" in key else "positive"  # noqa: E731
     assert workspace.gate(refusing) in (1, 5)

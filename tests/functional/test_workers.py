@@ -52,8 +52,7 @@ def with_documents(workspace):
     workspace.sources(2)
     words = ("fine", "bad", "slow", "young", "old", "Black", "man", "good")
     rows = [{"id": word, "text": f"The {word} one is number {len(word)}."} for word in words]
-    corpus = "".join(json.dumps(row) + "\n" for row in rows)
-    (workspace.root / "corpus.jsonl").write_text(corpus)
+    workspace.write("corpus.jsonl", rows)
     write(workspace, system={**HERE, "retriever": {"corpus": "corpus.jsonl", "top_k": 2}})
 
 
@@ -82,7 +81,7 @@ def test_workers_ask_the_questions_that_follow_from_all_parts(workspace, monkeyp
     assert again["rows.jsonl"] == expected["rows.jsonl"]
     how = ("--no-attribution", *workers(2))
     assert workspace.run("merge", "p.yaml", "parts", *how, "--out", "other") == 2
-    assert "--no-attribution asks none" in " ".join(workspace.err.split())
+    assert "--no-attribution asks none" in workspace.said
     assert not (workspace.root / "other").exists()
 
 
@@ -97,18 +96,15 @@ def test_scored_items_and_more_workers_than_templates_give_the_same_bytes(worksp
     assert b'"margin": ' in expected["executions.jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--workers", "2"), "--ray-address local for a cluster of this machine"),
-        (("--workers", "2"), "asked in parts (--shard i/n and `fairgate merge`)"),
-        (("--ray-address", "h:1"), "give it together with --ray-address"),
-        (("--workers", "0"), "--workers"),
-    ],
-)
+@pytest.mark.parametrize(("options", "says"), [
+    (("--workers", "2"), "--ray-address local for a cluster of this machine"),
+    (("--workers", "2"), "asked in parts (--shard i/n and `fairgate merge`)"),
+    (("--ray-address", "h:1"), "give it together with --ray-address"),
+    (("--workers", "0"), "--workers"),
+])  # fmt: skip
 def test_options_that_do_not_fit_are_refused(workspace, options, says):
     assert workspace.run("run", "policy.yaml", *options) == 2
-    assert says in " ".join(workspace.err.split())
+    assert says in workspace.said
 
 
 JUDGED = {
@@ -120,22 +116,16 @@ ASKED = {"endpoint": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
 
 
 @pytest.mark.walk(3)
-@pytest.mark.parametrize(
-    ("system", "judge", "has_workers"),
-    [
-        ({"recorded": "answers.jsonl"}, None, False),
-        ({"recorded": "answers.jsonl"}, {"model": "demo-slm"}, True),
-        ({"generator": ASKED}, {"model": "demo-slm"}, True),
-        (HERE, None, True),
-        (OWN, None, False),
-        ({"python": "module:function"}, None, False),
-    ],
-)
-def test_workers_are_for_policies_whose_models_run_here(
-    workspace, monkeypatch, system, judge, has_workers
-):
+@pytest.mark.parametrize(("system", "judge", "has_workers"), [
+    ({"recorded": "answers.jsonl"}, None, False),
+    ({"recorded": "answers.jsonl"}, {"model": "demo-slm"}, True),
+    ({"generator": ASKED}, {"model": "demo-slm"}, True),
+    (HERE, None, True),
+    (OWN, None, False),
+    ({"python": "module:function"}, None, False),
+])  # fmt: skip
+def test_workers_are_for_models_that_run_here(workspace, monkeypatch, system, judge, has_workers):
     in_this_process(monkeypatch)
-    (workspace.root / "answers.jsonl").touch()
     more = {**JUDGED, "judge": {"id": "j", "generators": [judge]}} if judge else {}
     write(workspace, system=system, **more)
     loaded = load_policy(workspace.root / "p.yaml", RUNTIME)
@@ -147,7 +137,6 @@ def test_workers_are_for_policies_whose_models_run_here(
 
 
 def test_a_refused_run_asks_and_writes_nothing(workspace):
-    (workspace.root / "answers.jsonl").touch()
     assert workspace.run("run", "policy.yaml", *workers(2), "--out", "out") == 2
     assert "Leave out --workers" in workspace.err
     assert not (workspace.root / "out").exists()
@@ -215,25 +204,21 @@ def test_a_worker_with_another_library_answers_nothing(workspace, monkeypatch):
     in_this_process(monkeypatch)
     with_libraries(monkeypatch, tokenizers="0.1", jinja2="2")
     assert workspace.run("run", "p.yaml", *workers(2), "--out", "out") == 2
-    said = " ".join(workspace.err.split())
-    assert "jinja2 2 (the run: " in said
-    assert "tokenizers 0.1" in said
-    assert "install the same versions on every machine" in said
+    assert "jinja2 2 (the run: " in workspace.said
+    assert "tokenizers 0.1" in workspace.said
+    assert "install the same versions on every machine" in workspace.said
     assert not (workspace.root / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("there", "run", "says"),
-    [
-        ({"onnxruntime": "1.0"}, {}, "onnxruntime 1.0 (the run: "),
-        ({"numpy": None}, {}, "numpy is not installed (the run: "),
-        ({}, {"fairgate": "0.0.1"}, "(the run: 0.0.1)"),
-        ({}, {"libraries": {}}, "(the run: not installed)"),
-        ({"transformers": "4.57.1"}, {"transformers": "4.56.0"}, "4.57.1 (the run: 4.56.0)"),
-        ({"transformers": None}, {"transformers": "4.57.1"}, None),
-        ({"transformers": "4.57.1"}, {"transformers": None}, None),
-    ],
-)
+@pytest.mark.parametrize(("there", "run", "says"), [
+    ({"onnxruntime": "1.0"}, {}, "onnxruntime 1.0 (the run: "),
+    ({"numpy": None}, {}, "numpy is not installed (the run: "),
+    ({}, {"fairgate": "0.0.1"}, "(the run: 0.0.1)"),
+    ({}, {"libraries": {}}, "(the run: not installed)"),
+    ({"transformers": "4.57.1"}, {"transformers": "4.56.0"}, "4.57.1 (the run: 4.56.0)"),
+    ({"transformers": None}, {"transformers": "4.57.1"}, None),
+    ({"transformers": "4.57.1"}, {"transformers": None}, None),
+])  # fmt: skip
 def test_workers_have_the_libraries_of_the_run(monkeypatch, there, run, says):
     """One that is optional is compared where both sides have it."""
     named = json.loads(named_for_workers(GeneratorPolicy(), RUNTIME))
@@ -287,7 +272,6 @@ def test_that_memory_ran_out_in_a_worker_is_told_once(workspace, monkeypatch):
 
 @pytest.mark.whole
 def test_a_judge_of_recorded_answers_is_asked_by_workers(workspace, monkeypatch):
-    (workspace.root / "answers.jsonl").touch()
     judge = {"id": "j", "generators": [{"model": "demo-slm", "decoding": {"max_new_tokens": 4}}]}
     suite = {**JUDGED["suites"][0], "limit": 4}
     recorded = {"recorded": "answers.jsonl"}

@@ -26,14 +26,7 @@ from fairgate.features.blame.factors import (
 from fairgate.features.blame.mixed_corpus import ChangedDocument
 from fairgate.reports.escaping import plain, short_name
 from fairgate.reports.figures import count, points, signed, signed_interval, value
-from fairgate.terminal.options import (
-    EXISTING_FOLDER,
-    cache_option,
-    echo_json,
-    json_option,
-    machine_options,
-    runtime_of,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, say
 
 _LISTED = 50
@@ -55,14 +48,12 @@ def blame_line(found: Blame) -> str:
         rule = max(found.rules, key=lambda one: abs((one.head or 0.0) - (one.base or 0.0)))
         shares = ", ".join(f"{move.factor.value} {_share(move)}" for move in rule.moves)
         return f"No part of the change explains it alone: of {rule.metric}, {shares}."
-    several = len(found.restoring) > 1
-    names = [factor.value for factor in found.restoring]
-    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    if several:
+    *others, last = (factor.value for factor in found.restoring)
+    how = "change explains it"
+    if others:
+        last = f"{', '.join(others)} and {last}"
         how = "changes explain it: taking back any one of them restores the verdict"
-    else:
-        how = "change explains it"
-    return f"The {joined} {how}{_which(found.documents)}."
+    return f"The {last} {how}{_which(found.documents)}."
 
 
 def _which(documents: SearchedDocuments | None) -> str:
@@ -72,15 +63,14 @@ def _which(documents: SearchedDocuments | None) -> str:
     if not documents.minimal:
         return f": some of {count(len(documents.found), 'document')}, the budget ended"
     ids = [shown_id(each) for each in documents.found[:_IN_A_LINE]]
-    more = len(documents.found) - len(ids)
-    last = f" and {more:,} more" if more else ""
-    return f": document{'' if len(documents.found) == 1 else 's'} {', '.join(ids)}{last}"
+    left = len(documents.found) - len(ids)
+    more = f" and {left:,} more" if left else ""
+    return f": document{'' if len(documents.found) == 1 else 's'} {', '.join(ids)}{more}"
 
 
 def shown_id(document: ChangedDocument) -> str:
     """Return a document's id: as it is where it is plain, else cut, escaped and quoted."""
-    id_ = document.id
-    return id_ if _PLAIN_ID.fullmatch(id_) else quoted(short_name(id_))
+    return document.id if _PLAIN_ID.fullmatch(document.id) else quoted(short_name(document.id))
 
 
 def _share(move: Move) -> str:
@@ -93,6 +83,7 @@ def render_blame(found: Blame) -> str:
 
 
 def _lines(found: Blame) -> Iterator[str]:
+    asked = f"asked {count(found.asked, 'question')} of a budget of {found.budget:,}"
     for note in found.notes:
         yield f"note: {note}"
     if found.known is Known.NOTHING_DIFFERS:
@@ -104,7 +95,7 @@ def _lines(found: Blame) -> Iterator[str]:
             "A gate that is red all the same compares with an older baseline: name the commit of "
             "that baseline as BASE."
         )
-        yield _asked(found)
+        yield asked
         return
     if found.failing:
         fail = "fails" if len(found.failing) == 1 else "fail"
@@ -114,7 +105,7 @@ def _lines(found: Blame) -> Iterator[str]:
         yield blame_line(found)
         if found.known is Known.OUT_OF_BUDGET:
             yield "Answers are stored: run again with a larger --budget to go on from there."
-        yield _asked(found)
+        yield asked
         return
     for rule in found.rules[:_RULES]:
         yield from _rule_lines(rule)
@@ -125,16 +116,15 @@ def _lines(found: Blame) -> Iterator[str]:
     if found.documents is not None:
         yield from _document_lines(found.documents, found.rules)
     yield blame_line(found)
-    yield _asked(found)
+    yield asked
 
 
 def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
     metric = rule.metric
-    others = f"; {rule.left_out:,} others are not decided everywhere"
-    left_out = others if rule.left_out else ""
+    others = f"; {rule.left_out:,} others are not decided everywhere" if rule.left_out else ""
     yield (
         f"  {rule_name(rule)}: {value(rule.base, metric)} at BASE, {value(rule.head, metric)} at "
-        f"HEAD ({count(rule.cases, 'case')}{left_out})"
+        f"HEAD ({count(rule.cases, 'case')}{others})"
     )
     for move in rule.moves:
         interval = signed_interval(move.interval, metric) if move.interval else move.note
@@ -166,10 +156,6 @@ def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]
             yield f"    {rule.metric} of HEAD is {value(number, rule.metric)} then"
     if documents.why_not:
         yield f"  not searched to the end: {documents.why_not}"
-
-
-def _asked(found: Blame) -> str:
-    return f"asked {count(found.asked, 'question')} of a budget of {found.budget:,}"
 
 
 def blame_record(found: Blame) -> dict[str, Any]:
@@ -205,16 +191,18 @@ def blame_record(found: Blame) -> dict[str, Any]:
     help="Most questions to the models; stored answers cost none.",
 )  # fmt: skip
 @click.option(
-    "--run", type=EXISTING_FOLDER, help="Folder of HEAD's run, for blame.json beside its reports."
+    "--run",
+    type=shared.EXISTING_FOLDER,
+    help="Folder of HEAD's run, for blame.json beside its reports.",
 )
 @click.option(
     "--confined", is_flag=True,
     help="Refuse paths that lead out of BASE and HEAD, for changes that nobody has reviewed.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@json_option
-@cache_option
-@machine_options
+@shared.json_option
+@shared.cache_option
+@shared.machine_options
 def blame(base: str, head: str, **options: Any) -> int:
     """Cross BASE and HEAD over what differs between them, and say what explains HEAD's red verdict.
 
@@ -226,7 +214,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     from fairgate.features.blame.versions import blaming, write_blame
     from fairgate.gate.run_folder import check_run
 
-    runtime = runtime_of(options, confined=options["confined"])
+    runtime = shared.runtime_of(options, confined=options["confined"])
     progress = progress_for(quiet=options["quiet"])
     if options["run"] is not None:
         check_run(options["run"])
@@ -239,7 +227,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     if options["run"] is not None:
         write_blame(options["run"], found)
     if options["shape"] == "json":
-        echo_json(blame_record(found))
+        shared.echo_json(blame_record(found))
     else:
         click.echo(render_blame(found))
     return ExitCode.PASS

@@ -43,12 +43,7 @@ from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
 from fairgate.reports.figures import is_rate, metric_in
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
-from fairgate.stats.observations import (
-    ClusterTotals,
-    cluster_totals,
-    estimate,
-    select,
-)
+from fairgate.stats.observations import ClusterTotals, cluster_totals, estimate, select
 
 if TYPE_CHECKING:
     from fairgate.features.blame.sides import LocalSides
@@ -236,8 +231,7 @@ class _Runner:
 
     def run(self, new: frozenset[Factor]) -> GateRun:
         called = f"BASE with HEAD's {', '.join(sorted(new))}" if new else "BASE"
-        if len(new) == len(self.sides.factors):
-            called = "HEAD"
+        called = "HEAD" if len(new) == len(self.sides.factors) else called
         return run_gate(self.given, self.sides.system(new), Staged(self.progress, called), only=())
 
     def against(self, base: GateRun) -> _Runner:
@@ -260,11 +254,9 @@ def blame(given: GateInput, sides: LocalSides, progress: Progress = SILENT) -> B
     lean, left_out = replace(given, references=NO_REFERENCES).without_attribution()
     notes = [f"attribution is not computed: {', '.join(left_out)} left out"] if left_out else []
     found = Blame(
-        known=Known.NOTHING_DIFFERS,
-        factors=list(sides.factors),
-        notes=notes,
+        known=Known.NOTHING_DIFFERS, factors=list(sides.factors), notes=notes,
         budget=sides.limit.most,
-    )
+    )  # fmt: skip
     try:
         for stage in _stages(found, _Runner(lean, sides, progress)) if sides.factors else ():
             found = stage
@@ -304,7 +296,7 @@ def _divided(
         observed = {new: select(seen, decided) for new, seen in observed.items()}
         found = {new: estimate(seen) for new, seen in observed.items()}
         totals = {new: cluster_totals(seen) for new, seen in observed.items()}
-        slices = [_combined(weights[factor], totals) for factor in factors]
+        slices = [_joined(weights[factor], totals) for factor in factors]
         settings = BootstrapSettings(confidence=policy.confidence)
         drawn = bootstrap_many(slices, settings, seed=policy.seed)
         intervals = [
@@ -333,27 +325,18 @@ def _divided(
 
 
 def _move(factor: Factor, change: float, whole: float, interval: IntervalOrReason) -> Move:
-    ends, note = None, ""
+    share = _rounded(change / whole) if abs(whole) > 10**-_DECIMALS else None
+    move = Move(factor=factor, change=_rounded(change), share=share, interval=None)
     if isinstance(interval, Interval):
-        ends = _rounded(interval.low), _rounded(interval.high)
-    else:
-        note = interval.reason
-    return Move(
-        factor=factor,
-        change=_rounded(change),
-        share=_rounded(change / whole) if abs(whole) > 10**-_DECIMALS else None,
-        interval=ends,
-        note=note,
-    )
+        return replace(move, interval=(_rounded(interval.low), _rounded(interval.high)))
+    return replace(move, note=interval.reason)
 
 
 def _weighed(weights: Weights[Factor], values: Mapping[Combination, float]) -> float:
     return sum(weight * values[new] for new, weight in weights.items())
 
 
-def _combined(
-    weights: Weights[Factor], totals: Mapping[Combination, ClusterTotals]
-) -> ClusterTotals:
+def _joined(weights: Weights[Factor], totals: Mapping[Combination, ClusterTotals]) -> ClusterTotals:
     """Return a weighted sum of contrasts as one contrast, each combination's arms its own."""
     parts = [(totals[new], weight) for new, weight in weights.items() if weight]
     joined = ClusterTotals(
@@ -378,9 +361,7 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
     everything = frozenset(factors)
     base = runner.run(frozenset())
     head = runner.against(base).run(everything)
-    before = {
-        (_slice(rule), rule.position) for rule in base.result.rules if rule.outcome is Outcome.FAIL
-    }
+    before = {(_slice(r), r.position) for r in base.result.rules if r.outcome is Outcome.FAIL}
     failing = [r for r in head.result.rules if r.outcome is Outcome.FAIL and not r.advisory]
     red = [rule for rule in failing if (_slice(rule), rule.position) not in before]
     also = [
@@ -488,12 +469,15 @@ class Verdict:
 
         One that is only too noisy to tell holds if it stops no build, or was so at BASE.
         """
-        return all(rules and all(map(self._holds, rules)) for rules in self._found(run))
-
-    def _holds(self, rule: RuleResult) -> bool:
-        is_open = rule.outcome is Outcome.INCONCLUSIVE
-        return rule.outcome is Outcome.PASS or (
-            is_open and (rule.warns or _slice(rule) in self._open)
+        open_ = Outcome.INCONCLUSIVE
+        return all(
+            rules
+            and all(
+                rule.outcome is Outcome.PASS
+                or (rule.outcome is open_ and (rule.warns or _slice(rule) in self._open))
+                for rule in rules
+            )
+            for rules in self._found(run)
         )
 
     def values(self, run: GateRun) -> list[float | None]:
@@ -512,8 +496,7 @@ def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> Searched
     """
     search = runner.sides.search()
     changed = search.union.changed
-    kinds = Counter(each.kind for each in changed)
-    found = SearchedDocuments(changed=dict(sorted(kinds.items())))
+    found = SearchedDocuments(changed=dict(sorted(Counter(each.kind for each in changed).items())))
     if not is_enough:
         return replace(found, why_not="taking back the corpus alone does not restore the verdict")
     if not changed:

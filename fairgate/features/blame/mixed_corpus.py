@@ -146,11 +146,8 @@ class UnionSearch:
             fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
             for start in range(0, len(fresh), self.retriever.at_once):
                 batch = fresh[start : start + self.retriever.at_once]
-                lists = self.retriever.retrieve(batch, depth)
-                self._known |= dict(zip(batch, lists, strict=True))
-            done = [
-                query for query in waiting if depth == self.union.size or enough(self._known[query])
-            ]
+                self._known |= dict(zip(batch, self.retriever.retrieve(batch, depth), strict=True))
+            done = [q for q in waiting if depth == self.union.size or enough(self._known[q])]
             found |= {query: self._known[query] for query in done}
             waiting = [query for query in waiting if query not in found]
             depth = min(self.union.size, 4 * depth)

@@ -9,12 +9,7 @@ from itertools import zip_longest
 from typing import cast
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
-from fairgate.domain.executions import (
-    Answer,
-    CorpusSpec,
-    Document,
-    GenerationRequest,
-)
+from fairgate.domain.executions import Answer, CorpusSpec, Document, GenerationRequest
 from fairgate.domain.ports import (
     NOTHING,
     Executed,
@@ -70,8 +65,7 @@ class LimitedGenerator:
 
     def __init__(self, inner: Generator, limit: QuestionLimit) -> None:
         """Take the generator and the limit that it shares."""
-        self._inner = inner
-        self._limit = limit
+        self._inner, self._limit = inner, limit
         if hasattr(inner, "score_options"):
             self.score_options = self._score_options
 
@@ -161,16 +155,14 @@ class LocalSides:
     def union(self) -> UnionCorpus:
         """Return the documents of both sides."""
         base, head = self._parts
-        has_ids = base.has_ids and head.has_ids
-        return UnionCorpus(base.corpus, head.corpus, has_ids=has_ids)
+        return UnionCorpus(base.corpus, head.corpus, has_ids=base.has_ids and head.has_ids)
 
     def system(self, new: frozenset[Factor]) -> SystemUnderTest:
         """Return the system with HEAD's level of these factors, and BASE's of the others."""
+        store = self._head.resources.store
         if self._head.retriever is None:
-            return self._system({}, new, self._head.resources.store)
-        system = self._system(
-            {SYSTEM_RETRIEVER: self._retriever(new)}, new, self._head.resources.store
-        )
+            return self._system({}, new, store)
+        system = self._system({SYSTEM_RETRIEVER: self._retriever(new)}, new, store)
         depth = self._of(Factor.TOP_K, new).searched.top_k
         return system if depth == self._head.retriever.top_k else _Shallower(system, depth)
 
@@ -233,8 +225,7 @@ class LocalSides:
                 for field in fields
             }
             policy = self._head.generator.model_copy(update=chosen)
-            opened = open_generator(policy, self._of(Factor.MODEL, new).resources)
-            self._opened = name, opened
+            self._opened = name, open_generator(policy, self._of(Factor.MODEL, new).resources)
         return self._opened[1]
 
     def _retriever(self, new: frozenset[Factor]) -> Retriever:
@@ -249,12 +240,9 @@ class LocalSides:
 
         encoder, shared = side.encoder, self._head.resources
         index = FlatIndex(
-            corpus,
-            encoder.documents,
-            queries=encoder.queries,
-            cache_dir=shared.cache,
+            corpus, encoder.documents, queries=encoder.queries, cache_dir=shared.cache,
             progress=shared.progress,
-        )
+        )  # fmt: skip
         shared.collect(index.notices)
         return index
 
@@ -271,23 +259,23 @@ def _same_documents(base: CorpusFile, head: CorpusFile) -> bool:
     return all(one == other for one, other in pairs)
 
 
+@dataclass(frozen=True, slots=True)
 class _Shallower:
     """A system that is asked for another number of documents than the plan says."""
 
-    def __init__(self, inner: SystemUnderTest, top_k: int) -> None:
-        self._inner = inner
-        self._top_k = top_k
+    inner: SystemUnderTest
+    top_k: int
 
     def execute(
         self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
     ) -> Executed:
         """Return the executions of the cases, each with this many documents."""
         asked = [
-            case._replace(top_k=self._top_k) if case.retriever == SYSTEM_RETRIEVER else case
+            case._replace(top_k=self.top_k) if case.retriever == SYSTEM_RETRIEVER else case
             for case in cases
         ]
-        return self._inner.execute(asked, progress, earlier)
+        return self.inner.execute(asked, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings of the documents."""
-        return self._inner.vectors(documents)
+        return self.inner.vectors(documents)

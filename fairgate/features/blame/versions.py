@@ -125,8 +125,7 @@ def write_tree(repository: Repository, commit: str, top: Path) -> list[str]:
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
         raise DataError(
             f"commit {commit[:12]} holds {len(files):,} files, {size >> 20:,} MiB; at most "
-            f"{_MOST_FILES:,} files and {_MOST_BYTES >> 20:,} MiB are written out: name the folder "
-            "of a checkout instead"
+            f"{_MOST_FILES:,} files and {_MOST_BYTES >> 20:,} MiB are written out: name a checkout"
         )
     pointers = 0
     for batch in _batches(files):
@@ -236,8 +235,7 @@ class Blaming:
         cases = sum(case.judge is None for case in self.given.plan.cases)
         price = f"{runs} combinations of up to {cases:,} questions: at most {runs * cases:,}"
         if Factor.CORPUS in factors:
-            changed = len(self.sides.union.changed)
-            price += f"; then a search among {changed:,} changed documents"
+            price += f"; then a search among {len(self.sides.union.changed):,} changed documents"
         return (
             f"{', '.join(factors)} differ{'s' if len(factors) == 1 else ''}; {price}. Stored "
             f"answers are not asked again; budget: {self.sides.limit.most:,} questions"
@@ -261,9 +259,7 @@ def blaming(
     """
     inner = PurePosixPath(policy)
     if inner.is_absolute() or ".." in inner.parts:
-        raise UsageError(
-            f"--policy {quoted(policy)} leads out of BASE and HEAD; name its path in both"
-        )
+        raise UsageError(f"--policy {quoted(policy)} leads out of BASE and HEAD; name one in both")
     with ExitStack() as stack:
         sides = []
         for named, role in ((base, "BASE"), (head, "HEAD")):
@@ -388,38 +384,32 @@ class BlamedChange:
 
     def remarks(self, judged: JudgedChange[Evaluation], base: BaseCommit, commit: str) -> list[str]:
         """Return the sentence for the comment; none where nothing is asked for, or it is green."""
-        is_red = judged.decides.run.result.exit_code is ExitCode.GATE_FAILED
-        if not self.budget or not is_red:
+        if not self.budget or judged.decides.run.result.exit_code is not ExitCode.GATE_FAILED:
             return []
+        root = self.runtime.root
+        head = Version(named="HEAD", folder=root, is_revision=False)
         try:
-            self.found = self._blamed(judged, base, commit)
+            raw = base.read(self.policy)
+            if raw is None:  # the change introduces the gate
+                return []
+            with revision_of(commit, root, "the base commit") as before:
+                sides = crossed(
+                    (before, decode_yaml(raw, harmless(self.policy))),
+                    (head, judged.decides.side.loaded.parsed.document.text),
+                    self.policy,
+                    self.runtime,
+                    self.budget,
+                    self.progress,
+                )
+                self.progress.note(f"blame: {sides.announcement}")
+                self.found = sides.result(self.progress)
         except FairGateError as error:
             why = harmless(str(error).splitlines()[0][:300])
             return [f"Which part of the change explains it is not known: {why}"]
-        line = blame_line(self.found) if self.found is not None else ""
+        line = blame_line(self.found)
         return [line] if line else []
 
     def write(self, folder: Path) -> None:
         """Write blame.json into the run's folder, if anything was found."""
         if self.found is not None:
             write_blame(folder, self.found)
-
-    def _blamed(
-        self, judged: JudgedChange[Evaluation], base: BaseCommit, commit: str
-    ) -> Blame | None:
-        raw = base.read(self.policy)
-        if raw is None:  # the change introduces the gate
-            return None
-        root = self.runtime.root
-        head = Version(named="HEAD", folder=root, is_revision=False)
-        with revision_of(commit, root, "the base commit") as before:
-            sides = crossed(
-                (before, decode_yaml(raw, harmless(self.policy))),
-                (head, judged.decides.side.loaded.parsed.document.text),
-                self.policy,
-                self.runtime,
-                self.budget,
-                self.progress,
-            )
-            self.progress.note(f"blame: {sides.announcement}")
-            return sides.result(self.progress)

@@ -67,19 +67,17 @@ def read_cases(
     own = first.values.get("own-attributes", [])
     names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
     dimensions = known_dimensions(names, folder=runtime.root, confined=runtime.confined)
-    return first.values, dimensions, _cases(rows, str(path), dimensions)
+    lines: dict[tuple[str, str], int] = {}
 
+    def cases() -> Iterator[GeneratedCase | Problem]:
+        for row in rows:
+            place = f"{path}:{row.line}"
+            try:
+                yield _case(row, place, dimensions, lines)
+            except DataError as error:
+                yield Problem(str(path), row.line, 1, str(error).removeprefix(f"{place}: "))
 
-def _cases(
-    rows: Iterator[Row], path: str, dimensions: Mapping[str, Dimension]
-) -> Iterator[GeneratedCase | Problem]:
-    first: dict[tuple[str, str], int] = {}
-    for row in rows:
-        place = f"{path}:{row.line}"
-        try:
-            yield _case(row, place, dimensions, first)
-        except DataError as error:
-            yield Problem(path, row.line, 1, str(error).removeprefix(f"{place}: "))
+    return first.values, dimensions, cases()
 
 
 def _case(
@@ -98,13 +96,9 @@ def _case(
         raise DataError(f"`operators` is {capped(operators)}; expected a list of texts")
     frame, uses = stated_attributes(row.values, text, dimensions)
     return GeneratedCase(
-        id=name,
-        text=text,
-        template=template,
-        frame=frame,
-        attributes=uses,
+        id=name, text=text, template=template, frame=frame, attributes=uses,
         operators=tuple(operators),
-    )
+    )  # fmt: skip
 
 
 def generate_cases(
@@ -123,6 +117,14 @@ def generate_cases(
     given = Ingredients(dimensions=dimensions, templates=loaded, strength=strength)
     inventory = Inventory(dimensions, loaded, strength)
     cases = GENERATORS[generator](given, np.random.default_rng(options["seed"]))
+    # Of every word that cases can be made of: templates, values, wordings.
+    words = [
+        [
+            [d.id, d.ordered, [[v.id, repr(v.wordings), sorted(v.excludes)] for v in d.values]]
+            for d in dimensions.values()
+        ],
+        [[t.id, t.frame, [[s.dimension.id, s.form] for s in t.slots]] for t in loaded],
+    ]
     # No date, so that equal inputs give equal bytes.
     header = {
         HEADER_KEY: FORMAT,
@@ -132,7 +134,7 @@ def generate_cases(
         "t": strength,
         "templates": options["templates"],
         "version": __version__,
-        "words": _digest(given),
+        "words": hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
     }
     if options["attributes"]:
         header["own-attributes"] = list(options["attributes"])
@@ -193,18 +195,6 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     yield from inventory.lines()
 
 
-def _digest(given: Ingredients) -> str:
-    """Return a hash of every word that cases can be made of: templates, values, wordings."""
-    words = [
-        [
-            [d.id, d.ordered, [[v.id, repr(v.wordings), sorted(v.excludes)] for v in d.values]]
-            for d in given.dimensions.values()
-        ],
-        [[t.id, t.frame, [[s.dimension.id, s.form] for s in t.slots]] for t in given.templates],
-    ]
-    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
-
-
 SAMPLE = 200
 """Cases of a file that its figures are of, drawn at random."""
 _SEED = 42
@@ -222,8 +212,7 @@ def syntactic_diversity(texts: Sequence[str], rng: np.random.Generator) -> float
     0 and more; `PAIRS` pairs of different texts are drawn with `rng`. NaN for fewer than two texts.
     """
     rows = [_TOKEN.findall(text.lower()) for text in texts]
-    pairs = _pairs(len(rows), rng)
-    distances = [token_distance(rows[a], rows[b]) for a, b in pairs]
+    distances = [token_distance(rows[a], rows[b]) for a, b in _pairs(len(rows), rng)]
     return float(np.mean(distances)) if distances else math.nan
 
 
@@ -323,7 +312,7 @@ def _quality(path: Path, generator: Generator, embedder: Embedder, runtime: Runt
     parts = [text.partition(" ") for text in texts]
     asked = [GenerationRequest(prompt=first, options=(rest,)) for first, _, rest in parts]
     scores = cast("OptionScorer", generator).score_options(asked)
-    fluency = perplexity([each[0] for each in scores], texts)
+    fluency = perplexity([one for (one,) in scores], texts)
     coherence = semantic_coherence(vectors, embedder.embed(plain))
     return (
         f"| {harmless(str(header.get('generator')))} | {len(cases)} | {syntactic:.2f} | "

@@ -8,17 +8,11 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    MACHINE,
-    extended,
-    given_options,
-    machine_options,
-    refuse_machine_options,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, say
+
+_OF_MODEL = {"policy", "relations", "dimensions", *shared.MACHINE}
+_OF_TEMPLATES = {"strength", "templates", "attributes"}
 
 
 @click.command(short_help="Generate source test cases.")
@@ -48,7 +42,7 @@ from fairgate.terminal.output import progress_for, say
     help="File of an attribute of your own, beside the embedded ones; can be repeated.",
 )  # fmt: skip
 @click.option(
-    "--policy", type=EXISTING_FILE,
+    "--policy", type=shared.EXISTING_FILE,
     help="`model`: policy whose generator writes, or a YAML file with `generator` alone.",
 )  # fmt: skip
 @click.option(
@@ -60,7 +54,7 @@ from fairgate.terminal.output import progress_for, say
     help="`model`: dimension of bias; can be repeated. Default: all of the catalogue.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")
-@runtime_options
+@shared.runtime_options
 def generate(generator: str, out: Path, **options: Any) -> int:
     """Write source test cases about people with known sensitive attributes.
 
@@ -70,9 +64,17 @@ def generate(generator: str, out: Path, **options: Any) -> int:
     `model` asks the language model of --policy for written pairs (Meta-Fair), at most three times
     as often as --limit; what is no pair by form, catalogue and linter is refused and counted.
     """
-    runtime = runtime_of(options)
-    _refuse_strange_options(generator)
+    runtime, given = shared.runtime_of(options), shared.given_options()
+    strange = _OF_TEMPLATES if generator == "model" else _OF_MODEL
+    for option in (given[name] for name in given if name in strange):
+        raise UsageError(f"{option} is not for `generate {generator}`; leave it out")
     if generator == "model":
+        if "policy" not in given:
+            raise UsageError(
+                "`generate model` needs --policy FILE: a policy with a local system, or a YAML "
+                "file with `generator` alone, such as {generator: {endpoint: {base_url: …, "
+                "model: …}}}"
+            )
         from fairgate.features.generation.pairs import generate_pairs
 
         lines = generate_pairs(out, runtime, progress_for(quiet=False), options)
@@ -83,24 +85,6 @@ def generate(generator: str, out: Path, **options: Any) -> int:
     for line in lines:
         say(line)
     return ExitCode.PASS
-
-
-_OF_MODEL = {"policy", "relations", "dimensions", *MACHINE}
-_OF_TEMPLATES = {"strength", "templates", "attributes"}
-
-
-def _refuse_strange_options(generator: str) -> None:
-    """Raise UsageError for options that the generator does not read, and a model without policy."""
-    given = given_options()
-    strange = _OF_TEMPLATES if generator == "model" else _OF_MODEL
-    for name, option in given.items():
-        if name in strange:
-            raise UsageError(f"{option} is not for `generate {generator}`; leave it out")
-    if generator == "model" and "policy" not in given:
-        raise UsageError(
-            "`generate model` needs --policy FILE: a policy with a local system, or a YAML file "
-            "with `generator` alone, such as {generator: {endpoint: {base_url: …, model: …}}}"
-        )
 
 
 def check_cases_too(check: click.Command) -> click.Command:
@@ -115,16 +99,16 @@ def check_cases_too(check: click.Command) -> click.Command:
         "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
         help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
     )  # fmt: skip
-    @machine_options
+    @shared.machine_options
     def check_(
         files: tuple[Path, ...], *, quality: bool, perplexity_model: str, **options: Any
     ) -> int:
         generated = [file for file in files if file.suffix.lower() == ".jsonl"]
         if not quality:
-            refuse_machine_options("--quality")
+            shared.refuse_machine_options("--quality")
         if quality and not generated:
             raise UsageError("--quality is of generated cases; name a .jsonl file of them")
-        runtime = runtime_of({**options})
+        runtime = shared.runtime_of({**options})
         for file in files:
             if file in generated:
                 from fairgate.features.generation.cases import check_cases
@@ -139,7 +123,7 @@ def check_cases_too(check: click.Command) -> click.Command:
                 click.echo(line)
         return ExitCode.PASS
 
-    return extended(
+    return shared.extended(
         check,
         check_,
         says="\n\nA file of generated cases (`.jsonl`) may take the place of a policy: its texts, "

@@ -150,8 +150,7 @@ def _template_faults(
     for m, name in enumerate(names):
         place = ("slots", m, "dimension")
         if name not in dimensions:
-            hint = suggestion(name, dimensions)
-            yield place, f"no attribute is called {quoted(name)}; {hint}"
+            yield place, f"no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
         elif name in names[:m]:
             yield place, f"{quoted(name)} occurs twice in one template; use it once"
     try:
@@ -202,13 +201,9 @@ def _distinct(
         return None
     seen.add(digest[:8])
     return GeneratedCase(
-        id=f"{template}-{digest[:6].hex()}",
-        text=found.text,
-        template=template,
-        frame=frame,
-        attributes=found.attributes,
-        operators=tuple(operators),
-    )
+        id=f"{template}-{digest[:6].hex()}", text=found.text, template=template, frame=frame,
+        attributes=found.attributes, operators=tuple(operators),
+    )  # fmt: skip
 
 
 MOST_REDRAWN = 200
@@ -227,28 +222,19 @@ def template_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gen
     left = list(given.templates)
     while left:
         for template in tuple(left):
-            case = _filled(template, texts, rows[template.id], rng)
-            if case is None:
-                left.remove(template)
+            sizes = [len(slot.dimension.values) for slot in template.slots]
+            for drawn in rng.integers(0, sizes, size=(MOST_REDRAWN, len(sizes)), dtype=np.uint8):
+                if drawn.tobytes() in rows[template.id]:
+                    continue
+                rows[template.id].add(drawn.tobytes())
+                uses = template.uses(drawn.tolist())
+                if contradiction(uses) is not None:
+                    continue
+                if case := _distinct(texts, template.id, template.frame, uses):
+                    yield case
+                    break
             else:
-                yield case
-
-
-def _filled(
-    template: Template, texts: set[bytes], rows: set[bytes], rng: np.random.Generator
-) -> GeneratedCase | None:
-    sizes = [len(slot.dimension.values) for slot in template.slots]
-    for drawn in rng.integers(0, sizes, size=(MOST_REDRAWN, len(sizes)), dtype=np.uint8):
-        if drawn.tobytes() in rows:
-            continue
-        rows.add(drawn.tobytes())
-        uses = template.uses(drawn.tolist())
-        case = None
-        if contradiction(uses) is None:
-            case = _distinct(texts, template.id, template.frame, uses)
-        if case is not None:
-            return case
-    return None
+                left.remove(template)
 
 
 PERSON = ("religion", "ethnicity", "language", "political-views")
@@ -290,11 +276,10 @@ def astraea_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gene
             *(_weighted(given.dimensions[name], Form.CLAUSE, rng) for name in CLAUSES),
         ]
         verb, thing = (words[int(rng.integers(len(words)))] for words in (VERBS, OBJECTS))
-        if contradiction(uses) is None:
-            case = _distinct(texts, "astraea", f"{{The person}} {verb} {thing}.", uses)
-            if case is not None:
-                draws = 0
-                yield case
+        frame = f"{{The person}} {verb} {thing}."
+        if contradiction(uses) is None and (case := _distinct(texts, "astraea", frame, uses)):
+            draws = 0
+            yield case
 
 
 def _weighted(dimension: Dimension, form: Form, rng: np.random.Generator) -> AttributeUse:
@@ -303,11 +288,7 @@ def _weighted(dimension: Dimension, form: Form, rng: np.random.Generator) -> Att
     return AttributeUse(dimension=dimension, value=dimension.values[drawn], form=form)
 
 
-MANNERS = {
-    "intensify": Manner.INTENSIFIED,
-    "reduce": Manner.REDUCED,
-    "negate": Manner.NEGATED,
-}
+MANNERS = {"intensify": Manner.INTENSIFIED, "reduce": Manner.REDUCED, "negate": Manner.NEGATED}
 NEGATE, SUBSTITUTE, BOUNDARY = "negate", "substitute", "boundary"
 OPERATORS = (*MANNERS, SUBSTITUTE, BOUNDARY)
 RECIPES: tuple[tuple[str, ...], ...] = (
@@ -348,8 +329,8 @@ class Counts:
 
     def groups(self, template: Template) -> list[tuple[int, ...]]:
         """Return the slots that are counted together; all where a template has fewer than t."""
-        slots = len(template.slots)
-        return list(itertools.combinations(range(slots), min(self.strength, slots)))
+        slots = range(len(template.slots))
+        return list(itertools.combinations(slots, min(self.strength, len(slots))))
 
     def cells(self, template: Template, rows: Cells) -> Cells:
         """Return the place of each combination of each row, `[groups, rows]`."""
@@ -381,11 +362,15 @@ class Rows:
         self._rng = rng
         slots = len(template.slots)
         groups = counts.groups(template)
-        self._without = [
-            [n for n, g in enumerate(groups) if slot not in g] for slot in range(slots)
-        ]
+        self._without = [[n for n, g in enumerate(groups) if s not in g] for s in range(slots)]
         self._sizes = [len(slot.dimension.values) for slot in template.slots]
-        self._clashes = _clashes(template)
+        values = enumerate(template.named_values())
+        tables = (
+            (n, m, np.array([[excluded(one, other) for other in right] for one in left]))
+            for (n, left), (m, right) in itertools.combinations(values, 2)
+        )
+        self._clashes = [found for found in tables if found[2].any()]
+        """Two slots and, `[values, values]`, which values of them nobody has together."""
         self._sampled = math.prod(self._sizes) > MOST_ROWS
         self._left = _REPEATS
         if not self._sampled:
@@ -434,16 +419,6 @@ class Rows:
         self._uses[row] = math.inf
 
 
-def _clashes(template: Template) -> list[tuple[int, int, npt.NDArray[np.bool_]]]:
-    """Return two slots and, `[values, values]`, which values of them nobody has together."""
-    slots = enumerate(template.named_values())
-    tables = (
-        (n, m, np.array([[excluded(one, other) for other in right] for one in left]))
-        for (n, left), (m, right) in itertools.combinations(slots, 2)
-    )
-    return [found for found in tables if found[2].any()]
-
-
 def genfair_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
     """Yield partitions, mutants and boundary values, until every text of every template was made.
 
@@ -458,26 +433,17 @@ def genfair_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gene
     left = {Rows(template, counts, rng): n for n, template in enumerate(given.templates)}
     variants = _Variants()
     while left:
-        rows = _next_template(list(left))
-        case = variants.case(rows, left[rows] + rows.used)
-        if case is None:
-            del left[rows]
-        else:
+        share = sum(rows.used for rows in left) / len(left)
+        usable = [rows for rows in left if rows.used < share / 2] or list(left)
+        while True:  # what a row can add only falls, so most templates need not be looked at
+            first = max(usable, key=lambda rows: (rows.gain, -rows.used))
+            bound = first.gain
+            if not bound or first.best() is None or first.gain == bound:
+                break
+        if case := variants.case(first, left[first] + first.used):
             yield case
-
-
-def _next_template(left: list[Rows]) -> Rows:
-    """Return the template whose best row adds most, or one that has less than half its share.
-
-    What a row can add only falls, so most templates need not be looked at.
-    """
-    share = sum(rows.used for rows in left) / len(left)
-    usable = [rows for rows in left if rows.used < share / 2] or left
-    while True:
-        first = max(usable, key=lambda rows: (rows.gain, -rows.used))
-        bound = first.gain
-        if not bound or first.best() is None or first.gain == bound:
-            return first
+        else:
+            del left[first]
 
 
 class _Variants:
@@ -498,13 +464,11 @@ class _Variants:
             slots = [slot.dimension.id for slot in rows.template.slots]
             for n in sorted(range(len(slots)), key=lambda n: self._touched[NEGATE, slots[n]]):
                 row = rows.best(denied=n)
-                case = None if row is None else self._new(rows, row, recipes[0], n)
-                if case is not None:
+                if row is not None and (case := self._new(rows, row, recipes[0], n)):
                     return case
         while (row := rows.best()) is not None:
             for recipe in recipes:
-                case = self._new(rows, row, recipe)
-                if case is not None:
+                if case := self._new(rows, row, recipe):
                     return case
             rows.strike(row)
         return None
@@ -514,8 +478,7 @@ class _Variants:
     ) -> GeneratedCase | None:
         for uses, touched in self._changed(rows.uses(row), recipe, (), denied):
             names = [f"{operator}:{name}" for operator, name in touched]
-            case = _distinct(self._texts, rows.template.id, rows.template.frame, uses, names)
-            if case is not None:
+            if case := _distinct(self._texts, rows.template.id, rows.template.frame, uses, names):
                 self._touched.update(touched)
                 denials = (n for n, use in enumerate(uses) if use.manner is Manner.NEGATED)
                 rows.use(row, next(denials, None))
@@ -535,15 +498,14 @@ class _Variants:
             return
         operator, *rest = recipe
         taken = {name for _, name in touched}
-        order = sorted(
-            range(len(uses)), key=lambda n: self._touched[operator, uses[n].dimension.id]
-        )
+        names = [use.dimension.id for use in uses]
+        order = sorted(range(len(uses)), key=lambda n: self._touched[operator, names[n]])
         for n in order if denied is None or operator != NEGATE else [denied]:
-            name = uses[n].dimension.id
             use = _after(uses[n], operator)
-            if use is not None and name not in taken:
+            if use is not None and names[n] not in taken:
                 others = (*uses[:n], use, *uses[n + 1 :])
-                yield from self._changed(others, tuple(rest), (*touched, (operator, name)), denied)
+                more = (*touched, (operator, names[n]))
+                yield from self._changed(others, tuple(rest), more, denied)
 
 
 def _after(use: AttributeUse, operator: str) -> AttributeUse | None:

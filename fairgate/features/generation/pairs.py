@@ -168,16 +168,6 @@ def _fault(source: Source, wordings: Wordings) -> str | None:
     return None if refused is None else refused.sentence
 
 
-def pair_problem(source: Source) -> str | None:
-    """Return why a written pair would not be asked: its relation's linter refuses it."""
-    assert source.pair is not None  # noqa: S101 (read from a row with a relation)
-    relation = RELATIONS[source.pair.relation]
-    found = relation.follow_ups(source, ())
-    if isinstance(found, NotApplicable):
-        return found.reason
-    return Linter(relation.fault, ()).rejections(relation.source_text(source), found)[0]
-
-
 def in_words(numbers: Mapping[str, object]) -> str:
     """Return `no-json 3, linter 1`."""
     return ", ".join(f"{name} {number}" for name, number in numbers.items())
@@ -333,7 +323,11 @@ def _refusals(source: Source, wordings: Wordings) -> Iterator[Refused]:
             yield Refused(Refusal.NOT_ENGLISH, "a prompt does not read as English")
         if fault := english_fault(text):
             yield Refused(Refusal.LINTER, f"a prompt {fault}")
-    if fault := pair_problem(source):
+    relation = RELATIONS[pair.relation]
+    found = relation.follow_ups(source, ())
+    if isinstance(found, NotApplicable):
+        yield Refused(Refusal.LINTER, found.reason)
+    elif fault := Linter(relation.fault, ()).rejections(relation.source_text(source), found)[0]:
         yield Refused(Refusal.LINTER, fault)
 
 
@@ -363,25 +357,18 @@ def generate_pairs(
     written: set[tuple[str, ...]] = set()
     asked = 0
     while asked < most and len(rows) < limit:
-        missing = limit - len(rows)
-        batch = [next(wanted) for _ in range(min(missing, most - asked))]
+        batch = [next(wanted) for _ in range(min(limit - len(rows), most - asked))]
         numbers = [f"{asked + n:06d}" for n in range(len(batch))]
         cases = [
             Case(
-                key=number,
-                suite=_SUITE,
-                query=brief.question(),
-                instruction=_INSTRUCTION,
-                labels=(),
-                cluster=number,
-                retriever=None,
+                key=number, suite=_SUITE, query=brief.question(), instruction=_INSTRUCTION,
+                labels=(), cluster=number, retriever=None,
             )
             for number, brief in zip(numbers, batch, strict=True)
-        ]
+        ]  # fmt: skip
         found = model.execute(cases, progress)
         for brief, case in zip(batch, cases, strict=True):
-            answer = found[_SUITE, case.key].response or ""
-            made = pair_of(answer, brief, wordings, written)
+            made = pair_of(found[_SUITE, case.key].response or "", brief, wordings, written)
             if isinstance(made, Refused):
                 refused.append(made)
             else:
@@ -395,6 +382,11 @@ def generate_pairs(
             f"first one: {refused[0].sentence}); nothing was written: try a larger model, or more "
             "`max_new_tokens` in `decoding`"
         )
+    # Of every word that the model can be asked with, but for the drawn ones.
+    words = [
+        [[relation.id, relation.title, relation.description] for relation in chosen],
+        [[name, *(list(each) for each in known)] for name, known in wordings.items()],
+    ]
     header = {
         HEADER_KEY: FORMAT,
         "generator": BY_MODEL,
@@ -406,7 +398,7 @@ def generate_pairs(
         "answers": asked,
         "rejected": rejected,
         "version": __version__,
-        "words": _digest(chosen, wordings),
+        "words": hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
     }
     write_lines(output, (json.dumps(row, ensure_ascii=False) for row in (header, *rows)))
     yield f"{output}: {len(rows)} pairs of {asked} answers; read them all"
@@ -464,10 +456,3 @@ def _generator(path: Path) -> Any:
         )
         raise PolicyError([parsed.document.problem(("system",), sentence)])
     return system.generator
-
-
-def _digest(relations: Sequence[MetamorphicRelation], wordings: Wordings) -> str:
-    """Return a hash of every word that the model can be asked with, but for the drawn ones."""
-    shown = [[relation.id, relation.title, relation.description] for relation in relations]
-    forms = [[name, *(list(each) for each in known)] for name, known in wordings.items()]
-    return hashlib.sha256(json.dumps([shown, forms]).encode()).hexdigest()[:16]

@@ -45,13 +45,9 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
     from fairgate.io.durable import write_text
 
     record = evaluate_judge(
-        judge_file,
-        labelled,
-        runtime_of(options),
-        progress_for(quiet=options["quiet"]),
-        repeats=options["repeats"],
-        seed=options["seed"],
-    )
+        judge_file, labelled, runtime_of(options), progress_for(quiet=options["quiet"]),
+        repeats=options["repeats"], seed=options["seed"],
+    )  # fmt: skip
     if out is not None:
         write_text(out, json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
     for line in summary_lines(record):

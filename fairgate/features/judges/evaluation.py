@@ -81,24 +81,16 @@ def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bo
             raise DataError(f"{place}: 'label' holds {capped(label)}; expected BIASED or UNBIASED")
         biased[name] = is_biased
     if len(set(biased.values())) < 2:
-        there = {(): "no pair", (True,): "BIASED", (False,): "UNBIASED"}[
-            tuple(set(biased.values()))
-        ]
+        only = {(): "no pair", (True,): "BIASED", (False,): "UNBIASED"}[tuple(set(biased.values()))]
         raise DataError(
-            f"{path}: holds {there} alone; expected pairs of both labels: with one of them no "
+            f"{path}: holds {only} alone; expected pairs of both labels: with one of them no "
             "judge can be distinguished from one that always says the same"
         )
     return texts, biased
 
 
 def evaluate_judge(
-    path: Path,
-    labelled: Path,
-    runtime: Runtime,
-    progress: Progress,
-    *,
-    repeats: int,
-    seed: int,
+    path: Path, labelled: Path, runtime: Runtime, progress: Progress, *, repeats: int, seed: int
 ) -> dict[str, object]:
     """Ask a judge about labelled pairs, and return its record: plain data, the same every time.
 
@@ -126,8 +118,7 @@ def evaluate_judge(
     predicted = np.asarray([first[key].verdict is Verdict.BIASED for key in decided], dtype=bool)
     true = np.asarray([biased[key] for key in decided], dtype=bool)
     scores = np.asarray([first[key].score for key in decided], dtype=np.float64)
-    rng = np.random.default_rng(seed)
-    found = figures(predicted, true, scores, confidence=CONFIDENCE, rng=rng)
+    found = figures(predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(seed))
     record = {
         "schema_version": 1,
         "judge": judge.id,

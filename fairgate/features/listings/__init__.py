@@ -9,13 +9,7 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    echo_json,
-    json_option,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 
 
 @click.group(short_help="List and explain the metamorphic relations.")
@@ -24,7 +18,7 @@ def relations() -> None:
 
 
 @relations.command("list")
-@json_option
+@shared.json_option
 def list_relations(shape: str) -> int:
     """List every relation: id, what it does, paper, oracle, default, measured precision."""
     from fairgate.features.listings.precision import default_of, oracle_of, precision_of
@@ -42,7 +36,7 @@ def list_relations(shape: str) -> int:
             }
             for one in RELATIONS
         ]
-        echo_json(rows)
+        shared.echo_json(rows)
         return ExitCode.PASS
     for relation in RELATIONS:
         facts = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
@@ -80,12 +74,12 @@ def explain_relation(relation: str) -> int:
 
 
 @relations.command("measure")
-@click.argument("labelled", type=EXISTING_FILE, required=False, metavar="[LABELLED]")
+@click.argument("labelled", type=shared.EXISTING_FILE, required=False, metavar="[LABELLED]")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the figures."
 )
-@json_option
-@runtime_options
+@shared.json_option
+@shared.runtime_options
 def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
     """Measure on labelled answers how many reported violations are real differences.
 
@@ -102,13 +96,12 @@ def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
     from fairgate.io.durable import write_text
 
     path = labelled or embedded_labels()
-    found = measure_relations(path, runtime_of(options))
+    found = measure_relations(path, shared.runtime_of(options))
     record = record_of(found, path)
     if out is not None:
-        text = json.dumps(record, indent=1, sort_keys=True)
-        write_text(out, f"{text}\n", option="--out")
+        write_text(out, f"{json.dumps(record, indent=1, sort_keys=True)}\n", option="--out")
     if options["shape"] == "json":
-        echo_json(record)
+        shared.echo_json(record)
         return ExitCode.PASS
     for name, one in found.items():
         click.echo(
@@ -141,14 +134,14 @@ def metrics() -> None:
 
 
 @metrics.command("list")
-@json_option
+@shared.json_option
 def list_metrics(shape: str) -> int:
     """List every metric: id, plain words, which direction is better, dimensions."""
     from fairgate.metrics.catalogue import METRICS
 
     if shape == "json":
         shown = ("id", "title", "better", "dimensions", "suite_kind", "version")
-        echo_json([{name: getattr(one, name) for name in shown} for one in METRICS])
+        shared.echo_json([{name: getattr(one, name) for name in shown} for one in METRICS])
         return ExitCode.PASS
     for metric in METRICS:
         by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""

@@ -151,8 +151,7 @@ def _claim(
     named = row.values.get("task")
     if relation.reads_task and not isinstance(named, str):
         raise DataError(
-            f"{place}: {listed([relation.id])} reads the labels of a task; name it in `task`, such "
-            "as sentiment or advice"
+            f"{place}: {listed([relation.id])} reads a task's labels; name it in `task`: sentiment"
         )
     task = tasks(str(named)) if relation.reads_task else None
     first, second = read_answers(relation, _source(relation, row, place), task, answers)

@@ -37,13 +37,7 @@ from fairgate.gate.run_folder import replay
 from fairgate.io.durable import write_text
 from fairgate.reports.escaping import markdown_prose, plain
 from fairgate.reports.figures import metric_in
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    SHARE,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, say
 
 SCHEMA_VERSION = 1
@@ -180,11 +174,11 @@ def _percent(share: float) -> str:
 
 
 @click.command(short_help="Say how much bias a policy would have caught in a run.")
-@click.argument("policy", type=EXISTING_FILE)
-@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.argument("policy", type=shared.EXISTING_FILE)
+@click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option(
-    "--at", type=SHARE, default=0.3, show_default=True,
+    "--at", type=shared.SHARE, default=0.3, show_default=True,
     help="Strength at which the kill score is taken.",
 )  # fmt: skip
 @click.option(
@@ -208,7 +202,7 @@ def _percent(share: float) -> str:
     help="Also write the score for an endpoint badge of shields.io.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@runtime_options
+@shared.runtime_options
 def mutate(policy: Path, run: Path, **options: Any) -> int:
     """Make biased variants of the finished run in the folder RUN and put them to POLICY's gate.
 
@@ -216,16 +210,13 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     which rule, and what no rule sees. Asks no model, and changes nothing in RUN. Exits 0 whatever
     the score: it is about the policy, not about the system.
     """
-    runtime = runtime_of(options)
+    runtime = shared.runtime_of(options)
     at = options["at"]
     search = Search(
-        kinds=_kinds(options["kinds"]),
-        grid=tuple(sorted({*GRID, at})),
-        stated=at,
+        kinds=_kinds(options["kinds"]), grid=tuple(sorted({*GRID, at})), stated=at,
         seeds=options["seeds"],
-    )
-    named = options["baseline"]
-    done = replay(run, policy, runtime, partial(locate_references, named=named))
+    )  # fmt: skip
+    done = replay(run, policy, runtime, partial(locate_references, named=options["baseline"]))
     test = MutationTest(done.run.given, done.run.executions, done.system)
     mutants = test.mutants(search)
     test.check()  # embeds the documents, once for all

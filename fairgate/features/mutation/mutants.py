@@ -9,6 +9,7 @@ answer or a document list that the run itself has, an option of the question, or
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -229,8 +230,7 @@ class ItemVariants(Variants):
         found: dict[str, str | None] = {}
         for _, case, execution in self._answers:
             oracle = self._oracle(case)
-            raw = oracle.read(execution, case)
-            read = read_together([raw], oracle, self.suite.unstable_margin)
+            read = read_together([oracle.read(execution, case)], oracle, self.suite.unstable_margin)
             found[case.key] = None if read.value is None else str(read.value)
         return found
 
@@ -262,7 +262,10 @@ class ItemVariants(Variants):
             if mutant.is_control:
                 role = wanted.get(case.key)
             elif mutant.kind is Kind.ANSWERS:
-                role = self._other_role(case, (self.seed, seed, mutant.name, case.key))
+                own = self._roles[case.key]
+                others = [role for role in BIAS if role != own]
+                drawn_number = chance("role", self.seed, seed, mutant.name, case.key)
+                role = None if own is None else others[int(drawn_number * len(others))]
             elif unit.dimensions["alignment"] == Alignment.STEREOTYPE:
                 continue  # the context says so: it is the right answer
             changed = self._naming(case, execution, role)
@@ -276,29 +279,18 @@ class ItemVariants(Variants):
         In every cell as many answers move towards the stereotype as against it: those that are
         "unknown" in turn to either side, and as many stereotyped ones as counter ones change sides.
         """
-        cells: dict[tuple[str, ...], dict[str, list[str]]] = {}
+        cells: dict[tuple[str, ...], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for unit, case, _ in drawn:
             role = self._roles[case.key]
-            if role is None or unit.dimensions["condition"] != Condition.AMBIGUOUS:
-                continue
-            cell = cells.setdefault(tuple(unit.dimensions[name] for name in _CELL), {})
-            cell.setdefault(role, []).append(case.key)
+            if role is not None and unit.dimensions["condition"] == Condition.AMBIGUOUS:
+                cells[tuple(unit.dimensions[name] for name in _CELL)][role].append(case.key)
         found: dict[str, str] = {}
         for cell in cells.values():
-            unknown = cell.get(UNKNOWN, [])
-            for first, second in zip(unknown[::2], unknown[1::2], strict=False):
+            for first, second in zip(cell[UNKNOWN][::2], cell[UNKNOWN][1::2], strict=False):
                 found |= {first: STEREOTYPE, second: COUNTER}
-            for with_it, against in zip(
-                cell.get(STEREOTYPE, []), cell.get(COUNTER, []), strict=False
-            ):
+            for with_it, against in zip(cell[STEREOTYPE], cell[COUNTER], strict=False):
                 found |= {with_it: COUNTER, against: STEREOTYPE}
         return found
-
-    def _other_role(self, case: Case, drawn: Sequence[object]) -> str | None:
-        """Return one of the two roles that the answer does not have; None where it has none."""
-        own = self._roles[case.key]
-        others = [role for role in BIAS if role != own]
-        return None if own is None else others[int(chance("role", *drawn) * len(others))]
 
     def _naming(self, case: Case, execution: Execution, role: str | None) -> Execution | None:
         """Return the execution with an answer that names the option of a role.
@@ -499,20 +491,17 @@ class RecordedRun:
                 if why_not := variants.why_not(kind):
                     found.append(NotMutated(suite=suite, what=kind, reason=why_not))
                     continue
-                found += [
-                    self._checked(Mutant(kind=kind, reach=each.reach, suite=suite, where=where))
+                made = [
+                    Mutant(kind=kind, reach=each.reach, suite=suite, where=where)
                     for each in changes
                     if each.kind is kind
                     for where in variants.wheres(each)
                 ]
+                for one in made:
+                    what = f"{kind} of {one.target or one.reach}"
+                    none = NotMutated(suite=suite, what=what, reason="no case of it can be changed")
+                    found.append(one if self.mutated(one, strength=1.0, seed=0) else none)
         return found
-
-    def _checked(self, mutant: Mutant) -> Mutant | NotMutated:
-        """Return the mutant, unless even the strongest one changes nothing."""
-        if self.mutated(mutant, strength=1.0, seed=0):
-            return mutant
-        what = f"{mutant.kind} of {mutant.target or mutant.reach}"
-        return NotMutated(suite=mutant.suite, what=what, reason="no case of it can be changed")
 
     def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
         """Return the executions that the mutant replaces; deterministic."""

@@ -19,14 +19,7 @@ from fairgate.domain.cases import ALL_DOCUMENTS, Case
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Measurements, Outcome, RuleResult
-from fairgate.domain.ports import (
-    NOTHING,
-    SILENT,
-    Executed,
-    Progress,
-    SystemUnderTest,
-    Vectors,
-)
+from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.features.mutation.mutants import (
     SEPARATING_METRICS,
     CaseId,
@@ -381,9 +374,8 @@ class MutationTest:
     def _verdict(self, mutant: Mutant, strength: float, seed: int) -> _Verdict:
         run = self.gated(mutant, strength, seed)
         code = run.result.exit_code
-        stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules)
-        if code is not ExitCode.PASS and not stopping:
-            stopping = [CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)]
+        no_verdict = CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)
+        stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules) or [no_verdict]
         value, by = None, separating(mutant)
         if by is not None:
             where = {by.dimension: mutant.where[by.dimension], **self._fixed(mutant.suite, by)}
@@ -441,10 +433,8 @@ class MutationTest:
         return not any(
             rule.outcome is Outcome.FAIL
             for mutant in controls
-            for seed in range(search.seeds)
-            for rule in self._gated(
-                self._run.mutated(mutant, search.stated, seed), given
-            ).result.rules
+            for n in range(search.seeds)
+            for rule in self._gated(self._run.mutated(mutant, search.stated, n), given).result.rules
             if rule.position == len(policy.gates)
         )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -29,12 +28,9 @@ import click
 
 from fairgate.domain.errors import ExitCode, ModelError, UsageError
 from fairgate.domain.wording import concealed, harmless
-from fairgate.features.onnx_export.parity import (
-    compare_decoder,
-    compare_embedder,
-    explain,
-)
+from fairgate.features.onnx_export.parity import compare_decoder, compare_embedder, explain
 from fairgate.features.onnx_export.precision import Precision, change_precision
+from fairgate.io.tables import file_sha256
 from fairgate.onnx.batches import free_bytes
 from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
 from fairgate.onnx.model_folder import ModelFolder
@@ -47,12 +43,9 @@ ONE_LINER = (
     ".venv-export/bin/fairgate export MODEL"
 )
 _TOKENIZER = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "chat_template.jinja",
-)
+)  # fmt: skip
 _NEEDED = ("torch", "optimum", "onnx", "transformers")
 
 
@@ -72,11 +65,7 @@ _PLAIN = ExportChoice()
 
 
 def export_model(
-    model: str,
-    output: Path,
-    choice: ExportChoice = _PLAIN,
-    *,
-    say: Callable[[str], object] = str,
+    model: str, output: Path, choice: ExportChoice = _PLAIN, *, say: Callable[[str], object] = str
 ) -> dict[str, Any]:
     """Export `model` (Hugging Face id, local folder or GGUF file) into the new folder `output`.
 
@@ -88,9 +77,7 @@ def export_model(
     """
     _check_environment(choice)
     if output.exists():
-        raise UsageError(
-            f"{str(output)!r} exists already. Choose another --output, or remove it first."
-        )
+        raise UsageError(f"{str(output)!r} exists already. Choose another --output, or remove it.")
     output.parent.mkdir(parents=True, exist_ok=True)
     scratch = tempfile.TemporaryDirectory(dir=output.parent, prefix=".export-")
     with _quiet(), scratch as folder:
@@ -113,8 +100,7 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
     change_precision(folder / "model.onnx", choice.precision)
     _release_memory()
     compare = compare_decoder if choice.task == "text-generation" else compare_embedder
-    found = ModelFolder.find(folder)
-    parity = compare(source.name, source.revision, found, choice.precision)
+    parity = compare(source.name, source.revision, ModelFolder.find(folder), choice.precision)
     if not parity.get("within_limits", True) and not choice.keep_anyway:
         raise ModelError(
             f"{explain(source.asked, choice.precision, parity)}; or add --keep-anyway to keep "
@@ -129,7 +115,7 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
         "versions": {name: _version(name) for name in (*_NEEDED, "onnxruntime")},
         "parity": parity,
         "files": {
-            file.relative_to(folder).as_posix(): _hash(file)
+            file.relative_to(folder).as_posix(): file_sha256(str(file))
             for file in sorted(folder.rglob("*"))
             if file.is_file()
         },
@@ -252,11 +238,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 _ORIGINAL = "original model, by its Hugging Face id."
 _ALWAYS = ("LICENSE", "modules.json", "config_sentence_transformers.json", "1_Pooling/config.json")
 
@@ -332,8 +313,7 @@ class ExportSource:
 
     def modules(self) -> list[dict[str, Any]]:
         """Return the sentence-transformers modules; empty for a plain transformers model."""
-        found = self.mapping("modules.json") or []
-        return [one for one in found if isinstance(one, dict)]
+        return [one for one in self.mapping("modules.json") or [] if isinstance(one, dict)]
 
     @property
     def subfolder(self) -> str:
@@ -456,11 +436,9 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
         source = source.pinned()
         adapter = source.file("adapter_config.json")
         config = AutoConfig.from_pretrained(
-            source.name,
-            revision=source.revision or "main",
-            subfolder=source.subfolder,
+            source.name, revision=source.revision or "main", subfolder=source.subfolder,
             trust_remote_code=False,
-        )
+        )  # fmt: skip
     except Exception as error:  # noqa: BLE001 transformers and the hub document no common class
         raise ModelError(
             f"{source.asked!r} cannot be exported ({reason_of(error)}). "
@@ -519,11 +497,9 @@ _ASKING = (
 """What a message contains, in lower case, and the next step that follows from it; first wins."""
 
 
-def _advice(
-    error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], otherwise: str
-) -> str:
+def _advice(error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], default: str) -> str:
     message = f"{type(error).__name__} {error}".lower()
-    return next((step for signs, step in known if any(one in message for one in signs)), otherwise)
+    return next((step for signs, step in known if any(one in message for one in signs)), default)
 
 
 def _gigabytes(size: int) -> str:

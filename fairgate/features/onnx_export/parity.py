@@ -40,12 +40,7 @@ TEXTS = (
     "The garden is quiet, the tram is late, and the bread of the corner shop is still warm. " * 40,
 )
 """The last is longer than the windows and limits of most encoders."""
-LEAST_COSINE: dict[Precision, float] = {
-    "fp32": 0.99999,
-    "fp16": 0.999,
-    "int8": 0.999,
-    "int4": 0.97,
-}
+LEAST_COSINE: dict[Precision, float] = {"fp32": 0.99999, "fp16": 0.999, "int8": 0.999, "int4": 0.97}
 """Of embedding models."""
 Logits = npt.NDArray[np.float64]
 LogitsAfter = Callable[[Sequence[int], int], Logits]
@@ -238,10 +233,7 @@ def compare_decoder(
         for side in (expected, readings)
     )
     if not math.isfinite(worst) or not math.isfinite(after):
-        raise ModelError(
-            f"the exported {precision} graph of {model!r} gives numbers that are not finite. "
-            "Export it in fp32."
-        )
+        raise ModelError(f"the {precision} graph of {model!r} gives no finite numbers: use fp32")
     agreeing = sum(a == b for a, b in labelled)
     limits, share = LIMITS[precision], worst / largest
     within = (
@@ -268,10 +260,7 @@ def compare_decoder(
 
 
 def compare_embedder(
-    model: str,
-    revision: str | None,
-    folder: ModelFolder,
-    precision: Precision,
+    model: str, revision: str | None, folder: ModelFolder, precision: Precision
 ) -> dict[str, Any]:
     """Return the least cosine to sentence-transformers over twelve texts, and `within_limits`.
 

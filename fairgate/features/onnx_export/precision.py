@@ -163,17 +163,14 @@ def change_precision(graph: Path, precision: Precision) -> None:
     import onnx
 
     model = onnx.load(str(graph))
-    half = precision == "fp16"
-    changed = halve(model) if half else _quantise(model, _BITS[precision])
+    changed = halve(model) if precision == "fp16" else _quantise(model, _BITS[precision])
     for file in graph.parent.glob(f"{graph.name}*"):
         file.unlink()
     size = sum(len(tensor.raw_data) for tensor in changed.graph.initializer)
     onnx.save(
-        changed,
-        str(graph),
-        save_as_external_data=size > _EXTERNAL_ABOVE,
+        changed, str(graph), save_as_external_data=size > _EXTERNAL_ABOVE,
         location=f"{graph.name}_data",
-    )
+    )  # fmt: skip
 
 
 def _quantise(model: Any, bits: int) -> Any:

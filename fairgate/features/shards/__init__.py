@@ -10,16 +10,7 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 from fairgate.gate.loaded_policy import load_policy
-from fairgate.terminal.options import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    FOLDER,
-    allow_python,
-    extended,
-    format_option,
-    runtime_of,
-    runtime_options,
-)
+from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, report_run, say
 
 if TYPE_CHECKING:
@@ -36,20 +27,22 @@ _OF_MERGE = {
 
 
 @click.command(short_help="Judge the parts of a run as one.")
-@click.argument("policy", type=EXISTING_FILE)
-@click.argument("shards", type=EXISTING_FOLDER, nargs=-1, required=True, metavar="SHARD...")
-@click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
+@click.argument("policy", type=shared.EXISTING_FILE)
+@click.argument("shards", type=shared.EXISTING_FOLDER, nargs=-1, required=True, metavar="SHARD...")
+@click.option(
+    "--out", type=shared.FOLDER, help="Folder for report and record (default: in the cache)."
+)
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
-@format_option
+@shared.format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option(
     "--no-attribution", is_flag=True,
     help="Ask nothing: changes are not attributed to retriever or generator.",
 )  # fmt: skip
-@allow_python
-@runtime_options
+@shared.allow_python
+@shared.runtime_options
 def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     """Judge by POLICY what `fairgate run POLICY --shard i/n` asked, and exit with the verdict.
 
@@ -67,7 +60,7 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     from fairgate.reports.formats import chosen
 
     formats = chosen(options["formats"])
-    runtime = runtime_of(options)
+    runtime = shared.runtime_of(options)
     asks = not options["no_attribution"]
     if runtime.workers is not None and not asks:
         raise UsageError(
@@ -92,7 +85,7 @@ def run_in_parts(run: click.Command) -> click.Command:
         "done.",
     )  # fmt: skip
     @click.option(
-        "--after", type=EXISTING_FOLDER, metavar="PARTS",
+        "--after", type=shared.EXISTING_FOLDER, metavar="PARTS",
         help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
     )  # fmt: skip
     def run_(policy: Path, shard: str | None, after: Path | None, **options: Any) -> int:
@@ -103,7 +96,7 @@ def run_in_parts(run: click.Command) -> click.Command:
         return int(whole(policy=policy, **options))
 
     says = "\nWith --shard it asks a part of the questions and has no verdict."
-    return extended(run, run_, before="allow_python", says=says)
+    return shared.extended(run, run_, before="allow_python", says=says)
 
 
 def parsed(text: str) -> Shard:
@@ -128,7 +121,7 @@ def _run_part(policy: Path, named: str, after: Path | None, options: dict[str, A
 
     if options["profile"]:
         raise UsageError("--profile times a whole run; leave out --profile or --shard")
-    runtime, shard = runtime_of(options), parsed(named)
+    runtime, shard = shared.runtime_of(options), parsed(named)
     useless = [shown for name, shown in _OF_MERGE.items() if options[name]]
     if useless:
         raise UsageError(

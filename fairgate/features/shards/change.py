@@ -60,8 +60,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         environment, account.options = account.environment, options
         inputs = read_inputs(options, environment)
         account.place = place_of(inputs)
-        folder = read_parts(shards, attribution, inputs, environment)
-        found = parts.find_shards([folder])
+        found = parts.find_shards([read_parts(shards, attribution, inputs, environment)])
         os.chdir(inputs.root)
         subject = subject_of(inputs, environment)
         progress, about, used = progress_for(quiet=False), _about(inputs, subject), set[Path]()
@@ -132,8 +131,7 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
     lines = [f"{name}: {sentence(part)}" for name, part in asked.items()]
     for line in lines:
         click.echo(f"fairgate: {line}")
-    outputs = {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)}
-    runner.write_outputs(output, outputs)
+    runner.write_outputs(output, {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)})
     shown = "".join(f"- {line}\n" for line in lines)
     summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)

@@ -190,9 +190,7 @@ def part_of(plan: TestPlan, shard: Shard) -> TestPlan:
     parts = assigned(plan.cases, shard.of)
     cases = [case for case in plan.cases if parts[case.cluster] == shard.number]
     known = {(case.suite, case.key) for case in cases}
-    units = [
-        unit for unit in plan.units if all((unit.suite, key) in known for key in unit.asks.values())
-    ]
+    units = [u for u in plan.units if all((u.suite, key) in known for key in u.asks.values())]
     return TestPlan(cases=cases, units=units)
 
 
@@ -232,10 +230,7 @@ def shard_folder(named: Path | None, composition: Composition, shard: Shard) -> 
     name = f"{composition.loaded.policy.name}.{shard.number}-of-{shard.of}"
     folder = named or composition.runtime.cache / "shards" / name
     if RunFolder(path=folder).record.exists():
-        raise UsageError(
-            f"{folder}: holds a run; a part of one needs a folder of its own: name another with "
-            "--out"
-        )
+        raise UsageError(f"{folder}: holds a run; a part needs its own: name another with --out")
     return folder
 
 
@@ -304,22 +299,16 @@ def run_attribution(
     crossed = crossed_cases(asked, assessed, documents, loaded.policy.seed)
     sources = {case.cluster for case in part_of(loaded.plan, shard).cases}
     crossed = [case for case in crossed if case.cluster in sources]
-    error = None
+    error, names = None, [(case.suite, case.key) for case in crossed]
     with system.stack:
         try:
             found = system.execute(crossed, composition.progress, asked.executions)
-            names = [(case.suite, case.key) for case in crossed]
             own.answers |= {name: found.get(name) for name in names}
         except BudgetError as spent:
             error = spent
         environment = system.environment(before.environment)
-    update = {
-        "folder": folder,
-        "questions": len(own.answers),
-        "environment": environment,
-        "spent": _spent(error),
-    }
-    part = before.model_copy(update=update)
+    update = {"folder": folder, "questions": len(own.answers), "environment": environment}
+    part = before.model_copy(update={**update, "spent": _spent(error)})
     own.unlabelled |= composition.unlabelled
     _write(part, own, error)
     return part
@@ -364,10 +353,14 @@ def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
     keep_output_out_of_git(part.folder)
     about = {"is": "a part of a run, not a verdict", **part.model_dump()}
     head = json.dumps(about, indent=1, ensure_ascii=False)
+    vectors = ((name, row.astype("<f4").tobytes()) for name, row in sorted(known.vectors.items()))
     files = {
         PART_MANIFEST: (head, "\n"),
         ANSWERS: _answer_lines(known),
-        VECTORS: _vector_lines(known.vectors),
+        VECTORS: (
+            json.dumps({"document": name, "vector": base64.b64encode(raw).decode()}) + "\n"
+            for name, raw in vectors
+        ),
     }
     write_parts(part.folder, files)
     if error is not None:
@@ -378,22 +371,14 @@ def _answer_lines(part: Answered) -> Iterator[str]:
     lines = execution_lines(one for one in part.answers.values() if one is not None)
     for (suite, key), execution in part.answers.items():
         if execution is None:
-            absent = {"suite": suite, "key": key, _ABSENT: True}
-            yield json.dumps(absent, ensure_ascii=False) + "\n"
+            yield json.dumps({"suite": suite, "key": key, _ABSENT: True}, ensure_ascii=False) + "\n"
             continue
         line, given = next(lines), part.unlabelled.get((suite, key))
         if given is not None and execution.documents:
-            own = given.documents or ()
-            pairs = enumerate(zip(own, execution.documents, strict=True))
+            pairs = enumerate(zip(given.documents or (), execution.documents, strict=True))
             places = [place for place, (one, both) in pairs if one.label != both.label]
             line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
         yield line + "\n"
-
-
-def _vector_lines(vectors: Mapping[str, Vectors]) -> Iterator[str]:
-    for name in sorted(vectors):
-        raw = base64.b64encode(vectors[name].astype("<f4").tobytes()).decode()
-        yield json.dumps({"document": name, "vector": raw}) + "\n"
 
 
 def find_shards(named: Sequence[Path]) -> list[Part]:
@@ -478,8 +463,7 @@ def _read(part: Part, plan: TestPlan) -> Answered:
             for number in without if isinstance(without, list) else [None]:
                 if type(number) is not int or not 0 <= number < len(documents):
                     raise DataError(
-                        f"{place}: {_UNLABELLED!r} is {capped(without)}; expected places of "
-                        "documents"
+                        f"{place}: {_UNLABELLED!r} is {capped(without)}; expected document places"
                     )
                 documents[number] = replace(documents[number], label=None)
             known.unlabelled[name] = execution._replace(documents=documents)
@@ -525,8 +509,8 @@ def merge(
     system to ask is another one here; DataError where one is damaged; BudgetError where the budget
     of one was spent, as a run in one process does.
     """
-    read = read_all(parts, composition.loaded, composition.runtime)
-    under_test = parts[0].under_test
+    loaded, under_test = composition.loaded, parts[0].under_test
+    read = read_all(parts, loaded, composition.runtime)
     environment = of_machines([one.environment for one in parts])
     given = composition.gate_input(references, under_test, environment)
     system = UnitedSystem(read, under_test, composition if asks else None)
@@ -540,12 +524,7 @@ def merge(
             "without that option where the system can be asked"
         )
         done = done.started_from(done.given, notice)
-    return FinishedRun(
-        loaded=composition.loaded,
-        run=done,
-        system=system,
-        notices=composition.notices,
-    )
+    return FinishedRun(loaded=loaded, run=done, system=system, notices=composition.notices)
 
 
 def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> list[Answered]:
@@ -574,8 +553,7 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     if missing:
         raise UsageError(
             f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
-            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge them "
-            "all"
+            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge all"
         )
     spent = [(one, error) for one in parts if (error := one.error) is not None]
     if spent:
@@ -593,8 +571,7 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
 
 def objection(there: Part, here: Mapping[str, Any]) -> str | None:
     """Return why a part is not of the run that `expected` describes; None where it is."""
-    asked = {name: getattr(there, name) for name in here}
-    for name, then, now in _differing(asked, here):
+    for name, then, now in _differing({name: getattr(there, name) for name in here}, here):
         return f"its {name} is {then}, here it is {now}"
     return None
 
@@ -626,9 +603,8 @@ class UnitedSystem:
         """Take all parts and the system that they asked; without `live` nothing is asked."""
         self._known = Answered()
         for one in reversed(parts):  # of two parts' vectors of a document the first counts
-            self._known.answers |= one.answers
-            self._known.vectors |= one.vectors
-            self._known.unlabelled |= one.unlabelled
+            for name in Answered.__slots__:
+                getattr(self._known, name).update(getattr(one, name))
         self._under_test, self._live = under_test, live
         self._opened: SystemUnderTest | None = None
         self.stack = contextlib.ExitStack()

@@ -224,8 +224,7 @@ def test_where_nothing_listens_is_refused_at_once(ray, host):
 
 def test_a_run_that_leaves_in_the_middle_of_an_answer_ends_the_process(ray):
     """A reply of 4 MiB is more than a pipe holds while nobody reads."""
-    large = lying({"position": 0, "value": {"text": "a" * 4 * 2**20}})
-    generator, team = spread(1, worker=large)
+    generator, team = spread(1, worker=lying({"position": 0, "value": {"text": "a" * 4 * 2**20}}))
     coming = generator.generate(questions([2]))
     next(coming)
     team.close()

@@ -18,8 +18,7 @@ def measured(seconds, answers=("a", "b")):
 
 @pytest.fixture
 def bench_engines(monkeypatch, request):
-    folder = request.config.rootpath / "tools" / "benchmarks"
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(request.config.rootpath / "tools" / "benchmarks"))
     return importlib.import_module("bench_engines")
 
 
@@ -48,7 +47,7 @@ def test_an_engine_that_ends_is_not_measured_and_its_last_words_say_why(bench_en
         bench_engines.Worker(ended, log).reply()
 
 
-def test_the_limit_counts_every_token_once_and_the_vocabulary_for_written_ones(
+def test_the_limit_counts_tokens_once_and_vocabulary_for_new_ones(
     bench_engines, tmp_path, monkeypatch
 ):
     (tmp_path / "hf").mkdir()

@@ -36,8 +36,7 @@ def test_the_cases_about_people_are_what_the_recipe_writes():
     file = DATA / "sources/demo-people.jsonl"
     assert file.read_text(encoding="utf-8") == "\n".join(make_demo_people.lines()) + "\n"
     for source in read_sources(CorpusSpec(path=str(file)), None, embedded_dimensions):
-        stated = [use.dimension.id for use in source.attributes]
-        assert stated == list(make_demo_people.STATED)
+        assert [use.dimension.id for use in source.attributes] == list(make_demo_people.STATED)
 
 
 def test_the_prompts_of_the_exports_comparison_are_what_the_recipe_writes(tmp_path, monkeypatch):
@@ -94,5 +93,4 @@ def test_demo_slm_reads_reviews_with_and_without_documents():
 
 @pytest.mark.whole
 def test_demo_slm_reads_the_context_of_disambiguated_questions():
-    items = [i for i in question_items(2) if i.where == "questions, disambiguated"]
-    assert accuracy(items) >= 0.85
+    assert accuracy([i for i in question_items(2) if i.where == "questions, disambiguated"]) >= 0.85

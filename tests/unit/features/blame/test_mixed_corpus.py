@@ -40,8 +40,7 @@ def applied(before, after, reverted):
 def test_a_mixture_ranks_as_an_index_over_it(before, after, depth, data):
     before, after = documents(before), documents(after)
     search = search_of(before, after)
-    changed = search.union.changed
-    reverted = [each for each in changed if data.draw(st.booleans())]
+    reverted = [each for each in search.union.changed if data.draw(st.booleans())]
     mixture = search.mixture(reverted)
     expected = applied(before, after, reverted)
     assert mixture.size == len(expected)
@@ -75,8 +74,7 @@ def test_rows_that_an_inserted_one_moves_are_no_change():
     before = [CorpusDocument(id=str(n), text=f"text {n}") for n in range(1, 6)]
     texts = ["text 1", "new", "text 2", "text 3", "text 5"]
     after = [CorpusDocument(id=str(n), text=text) for n, text in enumerate(texts, start=1)]
-    union = search_of(before, after, has_ids=False).union
-    kinds = [(each.kind, each.id) for each in union.changed]
+    kinds = [(each.kind, each.id) for each in search_of(before, after, has_ids=False).union.changed]
     assert kinds == [("added", "2"), ("removed", "4")]
 
 

@@ -27,13 +27,9 @@ class Git:
 
     def __call__(self, *arguments, given=b""):
         done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.root,
-            input=given,
-            capture_output=True,
-            check=True,
+            ["git", *arguments], cwd=self.root, input=given, capture_output=True, check=True,
             env={**os.environ, **IDENTITY},
-        )
+        )  # fmt: skip
         return done.stdout.decode().strip()
 
     def write(self, path, content):
@@ -73,11 +69,8 @@ def git(tmp_path):
 
 def test_the_files_of_a_revision_and_nothing_else_changes(git):
     contents = {
-        "a/policy.yaml": b"x: 1\n",
-        "a/b/c.bin": bytes(range(256)),
-        "empty": b"",
-        "top": b"t",
-    }
+        "a/policy.yaml": b"x: 1\n", "a/b/c.bin": bytes(range(256)), "empty": b"", "top": b"t",
+    }  # fmt: skip
     for path, content in contents.items():
         git.write(path, content)
     git.commit()
@@ -114,16 +107,8 @@ def test_links_submodules_and_lfs_files_are_left_out_and_said(git):
 
 
 NAMES = [
-    b"..",
-    b".git",
-    b".GIT",
-    b".",
-    b"a\\b",
-    b"line\nbreak",
-    b"\xff\xfe",
-    b"esc\x1b[31m",
-    b"n" * 300,
-]
+    b"..", b".git", b".GIT", b".", b"a\\b", b"line\nbreak", b"\xff\xfe", b"esc\x1b[31m", b"n" * 300,
+]  # fmt: skip
 
 
 def test_hostile_names_are_refused(git, tmp_path):

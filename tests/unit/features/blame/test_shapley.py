@@ -20,9 +20,8 @@ def by_orders(factors, values):
     orders = list(permutations(factors))
     for order in orders:
         for place, factor in enumerate(order):
-            found[factor] += (
-                values[frozenset(order[: place + 1])] - values[frozenset(order[:place])]
-            )
+            before, after = (frozenset(order[:n]) for n in (place, place + 1))
+            found[factor] += values[after] - values[before]
     return {factor: total / len(orders) for factor, total in found.items()}
 
 
@@ -56,9 +55,8 @@ def test_beyond_both_ends_are_exact_for_pairs_and_state_what_they_miss(size, thr
     values = {new: value(new) for new in runs}
     found = {f: valued(w, values) for f, w in shapley_weights(factors).items()}
     assert sum(found.values()) == pytest.approx(values[runs[-1]] - values[runs[0]])
-    residual = valued(residual_weights(factors), values)
     # Three factors that only move together: each of three last moves counts it, the first ones not.
-    assert residual == pytest.approx(third * (1 - 3 / 2))
+    assert valued(residual_weights(factors), values) == pytest.approx(third * (1 - 3 / 2))
     if not three:
         expected = {f: alone[f] + sum(v for p, v in pairs.items() if f in p) / 2 for f in factors}
         assert found == pytest.approx(expected)

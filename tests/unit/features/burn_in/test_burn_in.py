@@ -66,8 +66,7 @@ def test_other_phrases_keep_the_keys():
     assert [term.term for term in other.terms] == [term.term for term in neutral.terms]
     phrases = {term.noun_phrase for term in other.terms}
     assert phrases == {term.noun_phrase for term in spare.terms}
-    own = {term.noun_phrase for term in neutral.terms}
-    assert not phrases & own
+    assert not phrases & {term.noun_phrase for term in neutral.terms}
     assert other_phrases(neutral, []) == replace(
         neutral, terms=tuple(replace(t, note=other.terms[0].note) for t in neutral.terms)
     )

@@ -24,17 +24,14 @@ def told(plant, key="s00000#gender/man"):
 ALL = {"A man": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("plant", "words"),
-    [
-        (Plant(), "The answer stays"),
-        (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
-        (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
-        (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
-        (Plant(sensitive=1.0), "the prefix as such changes it."),
-        (Plant(refusing=ALL), "it is unreadable"),
-    ],
-)
+@pytest.mark.parametrize(("plant", "words"), [
+    (Plant(), "The answer stays"),
+    (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
+    (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
+    (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
+    (Plant(sensitive=1.0), "the prefix as such changes it."),
+    (Plant(refusing=ALL), "it is unreadable"),
+])  # fmt: skip
 def test_the_sentence_says_what_happened(plant, words):
     assert words in told(plant)["sentence"]
 
@@ -54,8 +51,7 @@ NEUTRAL = "s00000#neutral/person"
 def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=True):
     """The sentence where neutral speakers get `labels`, the explained pair first."""
     found = told(Plant(biased=ALL))
-    run = BENCH.run(Plant(biased=ALL))
-    item = next(i for i in run.result.assessed if i.unit.key == key)
+    item = next(i for i in BENCH.run(Plant(biased=ALL)).result.assessed if i.unit.key == key)
     item = dataclasses.replace(
         item,
         readings={**item.readings, "controls": Reading(value=majority)},
@@ -66,14 +62,11 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     return sentence(item, controls, ())
 
 
-def test_neutral_speakers_who_do_not_agree_are_counted():
+def test_neutral_speakers_who_do_not_agree_are_counted_each_beside_the_others_only():
     text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
     assert text.endswith('For 4 of 9 neutral speakers it is "positive".')
     text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
     assert "no answer in common to compare" in text
-
-
-def test_a_neutral_speaker_is_told_beside_the_others_only():
     text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
     assert text.endswith('For 8 of 8 neutral speakers it is "positive".')
     turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
@@ -82,24 +75,20 @@ def test_a_neutral_speaker_is_told_beside_the_others_only():
 
 def test_the_list_of_neutral_answers_counts_them():
     found, prompts = explained(Plant(biased=ALL))
-    labels = ["positive"] * 4 + ["negative"] * 3 + [None] * 2
-    pairs = zip(found["controls"], labels, strict=True)
+    pairs = zip(found["controls"], ["positive"] * 4 + ["negative"] * 3 + [None] * 2, strict=True)
     controls = [said | {"label": label} for said, label in pairs]
     few = found | {"controls": controls, "majority": "positive"}
     assert "Neutral speakers (4 of 7 say positive)" in "\n".join(explanation_lines(few, prompts))
 
 
-@pytest.mark.parametrize(
-    ("source", "follow_up", "expected"),
-    [
-        ('"x"', 'A man says: "x"', ("", "", "A man says: ", '"x"')),
-        ("abc", "abXc", ("ab", "", "X", "c")),
-        ("aXc", "aYc", ("a", "X", "Y", "c")),
-        ("same", "same", ("", "", "", "same")),
-        ("", "new", ("", "", "new", "")),
-        ("aa", "aaa", ("", "", "a", "aa")),
-    ],
-)
+@pytest.mark.parametrize(("source", "follow_up", "expected"), [
+    ('"x"', 'A man says: "x"', ("", "", "A man says: ", '"x"')),
+    ("abc", "abXc", ("ab", "", "X", "c")),
+    ("aXc", "aYc", ("a", "X", "Y", "c")),
+    ("same", "same", ("", "", "", "same")),
+    ("", "new", ("", "", "new", "")),
+    ("aa", "aaa", ("", "", "a", "aa")),
+])  # fmt: skip
 def test_the_difference_puts_both_texts_together_again(source, follow_up, expected):
     before, removed, changed, after = difference(source, follow_up)
     assert (before, removed, changed, after) == expected
@@ -112,9 +101,8 @@ def test_documents_are_matched_and_labelled():
     rows = found["documents"]
     assert [row["source_rank"] for row in rows] == [1, 2, 3, 4]
     assert sorted(row["follow_up_rank"] for row in rows) == [1, 2, 3, 4]
-    assert {(row["source"]["label"], row["follow_up"]["label"]) for row in rows} == {
-        ("non-toxic", "toxic")
-    }
+    labels = {(row["source"]["label"], row["follow_up"]["label"]) for row in rows}
+    assert labels == {("non-toxic", "toxic")}
     mean = sum(row["distance"] for row in rows) / 4
     assert mean == pytest.approx(found["mean_distance"], abs=1e-5)
     assert {row["distance"] for row in told(Plant())["documents"]} == {0.0}

@@ -53,15 +53,11 @@ def test_equal_texts_have_no_diversity_and_different_ones_have():
     assert math.isnan(semantic_diversity(unit[:1], rng()))
 
 
-def test_diversity_is_the_mean_over_all_pairs():
+def test_diversity_is_the_mean_over_all_pairs_and_coherence_the_cosine_with_the_frame():
     vectors = rng().normal(size=(9, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosines = vectors @ vectors.T
-    exact = 1 - (cosines.sum() - 9) / (9 * 8)
+    exact = 1 - ((vectors @ vectors.T).sum() - 9) / (9 * 8)
     assert semantic_diversity(vectors, rng()) == pytest.approx(exact, abs=0.05)
-
-
-def test_coherence_is_the_cosine_with_the_frame():
     unit = np.eye(3, dtype=np.float32)
     assert semantic_coherence(unit, unit) == pytest.approx(1)
     assert semantic_coherence(unit, np.roll(unit, 1, axis=0)) == pytest.approx(0)
@@ -69,8 +65,7 @@ def test_coherence_is_the_cosine_with_the_frame():
 
 def test_perplexity_of_a_uniform_model_is_the_number_of_its_words():
     texts = ["a b c d", "a b"]
-    logs = [3 * math.log(1 / 50), math.log(1 / 50)]
-    assert perplexity(logs, texts) == pytest.approx(50)
+    assert perplexity([3 * math.log(1 / 50), math.log(1 / 50)], texts) == pytest.approx(50)
     assert perplexity([0.0], ["a b"]) == 1
     assert perplexity([-math.inf], ["a b"]) == math.inf
     assert math.isnan(perplexity([0.0], ["a"]))

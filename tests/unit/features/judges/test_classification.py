@@ -10,39 +10,32 @@ from fairgate.features.judges.evaluation import f1, figures, kappa, precision, r
 
 def cases(tp, fp, fn, tn):
     said = np.array([True] * (tp + fp) + [False] * (fn + tn))
-    true = np.array([True] * tp + [False] * fp + [True] * fn + [False] * tn)
-    return said, true
+    return said, np.array([True] * tp + [False] * fp + [True] * fn + [False] * tn)
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        # tp, fp, fn, tn: precision, recall, F1, kappa
-        ((45, 25, 15, 15), (45 / 70, 45 / 60, 90 / 130, (0.6 - 0.54) / 0.46)),
-        ((20, 5, 10, 15), (20 / 25, 20 / 30, 40 / 55, 0.4)),  # kappa .4: Wikipedia's example
-        ((10, 0, 0, 10), (1.0, 1.0, 1.0, 1.0)),
-        ((0, 10, 10, 0), (0.0, 0.0, 0.0, -1.0)),
-        ((30, 10, 0, 0), (0.75, 1.0, 60 / 70, 0.0)),  # always BIASED: kappa 0
-    ],
-)
+@pytest.mark.parametrize(("counts", "expected"), [
+    # tp, fp, fn, tn: precision, recall, F1, kappa
+    ((45, 25, 15, 15), (45 / 70, 45 / 60, 90 / 130, (0.6 - 0.54) / 0.46)),
+    ((20, 5, 10, 15), (20 / 25, 20 / 30, 40 / 55, 0.4)),  # kappa .4: Wikipedia's example
+    ((10, 0, 0, 10), (1.0, 1.0, 1.0, 1.0)),
+    ((0, 10, 10, 0), (0.0, 0.0, 0.0, -1.0)),
+    ((30, 10, 0, 0), (0.75, 1.0, 60 / 70, 0.0)),  # always BIASED: kappa 0
+])  # fmt: skip
 def test_closed_forms(counts, expected):
     found = [measure(*cases(*counts)) for measure in (precision, recall, f1, kappa)]
     assert found == pytest.approx(expected)
 
 
 def test_what_is_not_defined_is_nan():
-    nobody = cases(0, 0, 5, 5)
-    assert math.isnan(precision(*nobody))
+    assert math.isnan(precision(*cases(0, 0, 5, 5)))
     assert math.isnan(f1(*cases(0, 0, 0, 5)))
     assert math.isnan(kappa(*cases(5, 0, 0, 0)))
 
 
 def test_intervals_hold_the_value_and_repeat_with_the_seed():
     said, true = cases(40, 10, 12, 38)
-    scores = said * 2.0
-    one, again = (
-        figures(said, true, scores, confidence=0.95, rng=np.random.default_rng(1)) for _ in "ab"
-    )
+    given = (said, true, said * 2.0)
+    one, again = (figures(*given, confidence=0.95, rng=np.random.default_rng(1)) for _ in "ab")
     assert one == again
     for figure in one.values():
         assert figure.low < figure.value < figure.high

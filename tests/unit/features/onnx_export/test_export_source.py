@@ -82,17 +82,14 @@ def _raised(kind):
     return error
 
 
-@pytest.mark.parametrize(
-    ("raised", "said", "unsaid"),
-    [
-        (OSError("You are trying to access a gated repo. 403 Client Error"), "HF_TOKEN", "network"),
-        (ValueError("requires you to execute the configuration file; trust_remote_code=True"), "its own code", "licence"),
-        (ValueError("The checkpoint has model type `x` but Transformers does not recognize this architecture"), "does not know this model", "licence"),
-        (OSError("nobody/x is not a local folder and is not a valid model identifier"), "Check the name", "licence"),
-        (ConnectionError("We couldn't connect to 'https://huggingface.co'"), "Check the network", "licence"),
-        (RuntimeError("something else"), "config.json", "licence"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("raised", "said", "unsaid"), [
+    (OSError("You are trying to access a gated repo. 403 Client Error"), "HF_TOKEN", "network"),
+    (ValueError("requires you to execute the configuration file; trust_remote_code=True"), "its own code", "licence"),
+    (ValueError("The checkpoint has model type `x` but Transformers does not recognize this architecture"), "does not know this model", "licence"),
+    (OSError("nobody/x is not a local folder and is not a valid model identifier"), "Check the name", "licence"),
+    (ConnectionError("We couldn't connect to 'https://huggingface.co'"), "Check the network", "licence"),
+    (RuntimeError("something else"), "config.json", "licence"),
+])  # fmt: skip
 def test_advice_fits_the_error(folder, monkeypatch, raised, said, unsaid):
     import transformers
 
@@ -107,9 +104,7 @@ def test_advice_fits_the_error(folder, monkeypatch, raised, said, unsaid):
     assert unsaid not in advice.lower()
 
 
-def test_an_adapter_an_encoder_with_decoder_and_an_empty_folder_are_refused(
-    folder, tmp_path_factory
-):
+def test_an_adapter_an_encoder_with_decoder_and_empty_folders_are_refused(folder, tmp_path_factory):
     (folder / "config.json").write_text(json.dumps({"model_type": "bart"}))
     with pytest.raises(ModelError, match="a bart model of encoder and decoder"):
         checked_source(source(folder), decoder=True)

@@ -75,16 +75,13 @@ HALF_WEIGHTS = numpy_helper.from_array(np.ones(4, dtype=np.float16), "w")
 WEIGHTS = numpy_helper.from_array(np.ones(4, dtype=np.float32), "w")
 
 
-@pytest.mark.parametrize(
-    ("nodes", "weights", "half"),
-    [
-        ([("Mul", ["x", "w"], "angle"), ("Cos", ["angle"], "c")], WEIGHTS, False),
-        ([("Mul", ["x", "w"], "angle"), ("Cos", ["angle"], "c")], HALF_WEIGHTS, True),
-        ([("Mul", ["x", "w"], "a"), ("Cast", ["a"], "angle"), ("Sin", ["angle"], "c")], HALF_WEIGHTS, True),
-        ([("Mul", ["x", "w"], "a"), ("Shape", ["a"], "angle"), ("Sin", ["angle"], "c")], HALF_WEIGHTS, False),
-        ([("Cos", ["x"], "c"), ("Mul", ["c", "w"], "y")], HALF_WEIGHTS, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("nodes", "weights", "half"), [
+    ([("Mul", ["x", "w"], "angle"), ("Cos", ["angle"], "c")], WEIGHTS, False),
+    ([("Mul", ["x", "w"], "angle"), ("Cos", ["angle"], "c")], HALF_WEIGHTS, True),
+    ([("Mul", ["x", "w"], "a"), ("Cast", ["a"], "angle"), ("Sin", ["angle"], "c")], HALF_WEIGHTS, True),
+    ([("Mul", ["x", "w"], "a"), ("Shape", ["a"], "angle"), ("Sin", ["angle"], "c")], HALF_WEIGHTS, False),
+    ([("Cos", ["x"], "c"), ("Mul", ["c", "w"], "y")], HALF_WEIGHTS, False),
+])  # fmt: skip
 def test_only_what_leads_to_angles_counts(nodes, weights, half):
     made = [helper.make_node(op, inputs, [output]) for op, inputs, output in nodes]
     for node in made:

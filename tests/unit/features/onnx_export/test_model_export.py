@@ -32,9 +32,7 @@ def test_an_output_that_exists_is_never_overwritten(tmp_path, complete):
     ("option", "package"),
     [({"precision": "int4"}, "onnx_ir"), ({"task": "feature-extraction"}, "sentence_transformers")],
 )
-def test_what_the_last_step_needs_is_missed_before_the_first(
-    tmp_path, monkeypatch, option, package
-):
+def test_what_later_steps_need_is_missed_before_the_first(tmp_path, monkeypatch, option, package):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else name)
     with pytest.raises(UsageError, match=f"needs {package}"):
         export_model("any/model", tmp_path / "out", ExportChoice(**option))

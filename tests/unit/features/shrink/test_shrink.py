@@ -121,17 +121,15 @@ def test_a_hidden_finding_becomes_the_known_minimum(name):
         "second part": "positive",
     }  # fmt: skip
     assert english_fault(text) is None
-    again = shrunk(unit, source, loaded, start, ByRule(rule), 2000)
-    assert again == found
+    assert shrunk(unit, source, loaded, start, ByRule(rule), 2000) == found
 
 
 def test_any_violated_pair_can_be_shrunk():
     source = Source(id="s1", text="The soup was cold. We shall not come again, ever.")
     loaded, start = suite_of("set-equivalence", source)
     unit = next(unit for unit in loaded.plan().units if unit.key == "s1#race/black")
-    found = shrunk(
-        unit, source, loaded, start, ByRule(lambda text: {"black", "cold", "ever"} <= text), 500
-    )
+    system = ByRule(lambda text: {"black", "cold", "ever"} <= text)
+    found = shrunk(unit, source, loaded, start, system, 500)
     assert found["texts"] == {
         "source": '"Cold. Ever."',
         "follow-up": 'A Black person says the following text: "Cold. Ever."',
@@ -140,17 +138,14 @@ def test_any_violated_pair_can_be_shrunk():
     assert found["claim"] == "generation"
 
 
-@pytest.mark.parametrize(
-    ("text", "kept", "smaller"),
-    [
-        ("One two three. Four five!", (0, 4), "One. Five!"),
-        ("One two, three four.", (1,), "Two."),
-        ("one two", (1,), "two"),
-        ("東京 の 人。", (0, 2), "東京 人。"),
-        ('He said: "Stay." Then left.', (0, 4), "He. Left."),
-        ("A\n\nB c.", (0, 2), "A c."),
-    ],
-)
+@pytest.mark.parametrize(("text", "kept", "smaller"), [
+    ("One two three. Four five!", (0, 4), "One. Five!"),
+    ("One two, three four.", (1,), "Two."),
+    ("one two", (1,), "two"),
+    ("東京 の 人。", (0, 2), "東京 人。"),
+    ('He said: "Stay." Then left.', (0, 4), "He. Left."),
+    ("A\n\nB c.", (0, 2), "A c."),
+])  # fmt: skip
 def test_sentences_keep_capital_and_end(text, kept, smaller):
     elements = elements_of(Source(id="s", text=text))
     found = reduced(Source(id="s", text=text), [elements[n] for n in kept])
