@@ -79,8 +79,7 @@ class EmbeddingClassifier:
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
         """Return what each text is, in order. Raises ModelError."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
             vectors = self.embedder.embed(new)
             if vectors.shape != (len(new), self.weights.shape[1]):
                 raise ModelError(
@@ -119,8 +118,7 @@ def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
             f"{str(path)!r} has weights of shape {weights.shape} for {len(labels)} "
             "labels, or values that are not finite; install FairGate again"
         )
-    folder = embedded_path("models", embedder)
-    if folder is None:
+    if (folder := embedded_path("models", embedder)) is None:
         raise DataError(f"{str(path)!r} names no embedded encoder; install FairGate again")
     return EmbeddingClassifier(
         labels=labels,

@@ -68,16 +68,14 @@ def find_table(kind: str, name: str, runtime: Runtime) -> Path:
 
     Raises DataError.
     """
-    hub = named_on_hub(name, runtime)
-    if hub is not None:
+    if (hub := named_on_hub(name, runtime)) is not None:
         return fetch_table(*hub)
     return find(kind, name, runtime.root, confined=runtime.confined)
 
 
 def named_on_hub(name: str, runtime: Runtime) -> tuple[str, str] | None:
     """Return dataset and file where `name` is a Hugging Face id and no file of ours."""
-    hub = hub_table(name)
-    if hub is None:
+    if (hub := hub_table(name)) is None:
         return None
     # `data/texts.csv` has the form of an id too: a folder that exists here makes it a path.
     first = runtime.root / name.split("/", 1)[0]

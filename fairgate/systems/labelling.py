@@ -191,8 +191,7 @@ class LabelledSystem:
     def _classifier(self) -> Classifier | None:
         from fairgate.systems.classifiers import open_classifier
 
-        named = self._policy.classifier
-        if named is None:
+        if (named := self._policy.classifier) is None:
             return None
         return open_classifier(self._resources.runtime, long_classifier(named), None)
 

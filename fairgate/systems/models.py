@@ -89,8 +89,7 @@ def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
     Empty where nothing is, or only the hub knows.
     """
     try:
-        folder = _folder_of(chosen.model, chosen.revision, runtime)
-        if folder is not None:
+        if (folder := _folder_of(chosen.model, chosen.revision, runtime)) is not None:
             from fairgate.onnx.encoder import OnnxEncoder
             from fairgate.onnx.model_folder import ModelFolder
 
@@ -106,8 +105,7 @@ def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     from fairgate.onnx.model_folder import ModelFolder
 
     try:
-        folder = _folder_of(name, revision, runtime)
-        if folder is None:
+        if (folder := _folder_of(name, revision, runtime)) is None:
             return ""
         found = ModelFolder.find(folder)
         found.file(TOKENIZER, "splits prompts into tokens")
@@ -129,8 +127,7 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
 
     What shows it is the record that `fairgate export` leaves, of these very files.
     """
-    folder = _folder_of(name, revision, runtime)
-    if folder is None:
+    if (folder := _folder_of(name, revision, runtime)) is None:
         return ""
     from fairgate.onnx.model_folder import ModelFolder, content_files
 
