@@ -5,7 +5,6 @@ What is said of files can be seen without loading or fetching anything.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -129,6 +128,7 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
     """
     if (folder := _folder_of(name, revision, runtime)) is None:
         return ""
+    from fairgate.io.tables import file_sha256
     from fairgate.onnx.model_folder import ModelFolder, content_files
 
     found = ModelFolder.find(folder)
@@ -137,7 +137,7 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
     if not isinstance(parity, dict) or not parity.get("checked"):
         why = "no record of a comparison with its original stands beside it"
     elif not isinstance(files, dict) or any(
-        files.get(file.relative_to(folder).as_posix()) != _hash(file)
+        files.get(file.relative_to(folder).as_posix()) != file_sha256(str(file))
         for file in content_files(folder, found.graph)
     ):
         why = "the record beside it is of other files"
@@ -149,11 +149,6 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
         f"whether {quoted(name)} answers as its original does is not known: {why}. "
         "`fairgate export MODEL` compares them and leaves a record"
     )
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
