@@ -13,12 +13,7 @@ from fairgate.domain.executions import Answer, Decoding, Stop
 from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import label_place
-from fairgate.relations.oracles.text import (
-    THINKING_TAGS,
-    closes_thinking,
-    has_tag,
-    spoken_spans,
-)
+from fairgate.relations.oracles.text import THINKING_TAGS, closes_thinking, has_tag, spoken_spans
 
 _TAG_TOKENS = 32
 """A closing tag lies in the last so many tokens: the longest has 27 characters."""
@@ -221,9 +216,14 @@ class AnswerRow:
             self._read()
         if self.trace is not None and not self.is_thinking:
             self.trace.add(logits, token, len(self.text))
-        if self._is_complete():
+        is_open = self.is_thinking or self.is_unmarked
+        answered = len(self.tokens) - min(self.thought, self.may_think_for)
+        is_full = answered >= self.decoding.max_new_tokens
+        if is_open and self.may_think_for:  # tokens of thinking are counted apart
+            is_full = self.thought >= self.may_think_for
+        if self.stop is not None and not is_open and is_complete(self.text, self.stop):
             self.stopped = "label"
-        elif self._is_full():
+        elif is_full:
             self.stopped = "length"
             if self.is_unmarked:
                 # It was cut before it showed whether it was thinking: nothing of it is an answer.
@@ -242,24 +242,11 @@ class AnswerRow:
     def _read(self) -> None:
         """Update the text where a decision depends on it."""
         # Thinking is long: its text is put together again only where a tag may have closed it.
-        if self.is_thinking and not closes_thinking(
-            self.prompts.decode(self.tokens[-_TAG_TOKENS:])
-        ):
+        last = self.prompts.decode(self.tokens[-_TAG_TOKENS:]) if self.is_thinking else ""
+        if self.is_thinking and not closes_thinking(last):
             self.thought += 1
             return
         self.text = self.opening + self.prompts.decode(self.tokens)
         self.is_thinking = spoken_spans(self.text)[1]
         self.is_unmarked = self.prompts.may_close and not has_tag(self.text)
         self.thought += self.is_thinking or self.is_unmarked
-
-    def _is_complete(self) -> bool:
-        if self.stop is None or self.is_thinking or self.is_unmarked:
-            return False
-        return is_complete(self.text, self.stop)
-
-    def _is_full(self) -> bool:
-        """Return whether no further token is allowed; those of thinking are counted apart."""
-        if (self.is_thinking or self.is_unmarked) and self.may_think_for:
-            return self.thought >= self.may_think_for
-        answered = len(self.tokens) - min(self.thought, self.may_think_for)
-        return answered >= self.decoding.max_new_tokens

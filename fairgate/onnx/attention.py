@@ -39,7 +39,7 @@ _GIVES_SCORES = (1, 24)
 """A version of ONNX Runtime whose operator also gives the scores. It then multiplies a row as a
 whole, in less time than the tiles that it takes else, which are made for many tokens."""
 _AFTER_SOFTMAX = 2
-_ONNX = frozenset({"", "ai.onnx"})
+ONNX = frozenset({"", "ai.onnx"})
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
 _REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})
 _REPEATS_AT_MOST = 3
@@ -218,10 +218,8 @@ class GraphIndex:
 
     def _turned(self, name: str, order: list[int]) -> str:
         """Return the value of which a Transpose of this order makes one; empty if another does."""
-        node = self.makers.get(name)
-        if node is None or node.op_type != "Transpose" or _attribute(node, "perm") != order:
-            return ""
-        return str(node.input[0])
+        [given] = self.made_by(name, "Transpose") or [""]
+        return given if given and _attribute(self.makers[name], "perm") == order else ""
 
     def hides_plainly(self, mask: str) -> bool:
         """Return whether a mask compares slots once and knows no place beyond what is tried out.
@@ -233,6 +231,8 @@ class GraphIndex:
         from, and one with a node or a number that is not known here is no plain one. Known are the
         masks that optimum writes of transformers 4.46 and later.
         """
+        from onnx import numpy_helper
+
         waiting, seen, compared = [mask], set[str](), 0
         while waiting:
             name = waiting.pop()
@@ -242,7 +242,8 @@ class GraphIndex:
             seen.add(name)
             numbers = self.constants.get(name, [])
             if node is not None and node.op_type == "ConstantOfShape":
-                numbers = _filled(node)
+                tensors = [numpy_helper.to_array(attribute.t) for attribute in node.attribute]
+                numbers = [number for tensor in tensors for number in tensor.ravel().tolist()]
             if not all(map(_is_plain, numbers)):
                 return False
             if name in self.constants:
@@ -276,8 +277,7 @@ class GraphIndex:
     def _cache(self, name: str) -> Any | None:
         """Return the node that appends to a cache, behind what repeats it for groups of heads."""
         for _ in range(_REPEATS_AT_MOST + 1):
-            maker = self.makers.get(name)
-            if maker is None:
+            if (maker := self.makers.get(name)) is None:
                 return None
             if maker.op_type == "Concat":
                 appends = len(maker.input) == 2 and _PAST.match(maker.input[0]) is not None
@@ -298,9 +298,7 @@ class GraphIndex:
         """Return heads times size, which the projection behind takes; 0 where it is not seen."""
         turned = self.only_reader(product.output[0], "Transpose")
         merged = None if turned is None else self.only_reader(turned.output[0], "Reshape")
-        if merged is None:
-            return 0
-        readers = self.readers.get(merged.output[0], [])
+        readers = [] if merged is None else self.readers.get(merged.output[0], [])
         if len(readers) != 1:
             return 0
         [projection] = readers
@@ -316,13 +314,6 @@ def _attribute(node: Any, name: str) -> Any:
 
     found = (helper.get_attribute_value(each) for each in node.attribute if each.name == name)
     return next(found, None)
-
-
-def _filled(node: Any) -> list[Any]:
-    from onnx import numpy_helper
-
-    tensors = [numpy_helper.to_array(attribute.t) for attribute in node.attribute]
-    return [number for tensor in tensors for number in tensor.ravel().tolist()]
 
 
 def _is_plain(number: object) -> bool:
@@ -342,7 +333,7 @@ def join_attention(model: Any) -> bool:
     """
     from onnx import TensorProto, helper
 
-    versions = [each.version for each in model.opset_import if each.domain in _ONNX]
+    versions = [each.version for each in model.opset_import if each.domain in ONNX]
     index = GraphIndex(model)
     layers = index.attention() if max(versions, default=0) >= _OLDEST else []
     if not layers or any(layer.kind != _FLOAT32 for layer in layers):
@@ -463,17 +454,15 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
     from onnx import TensorProto, helper
 
     made, own = helper.make_node, [f"{prefix}{name}" for name in ("query", "key", "value")]
-    inputs = layer.plain_inputs
-    if inputs is None:
+    if (inputs := layer.plain_inputs) is None:
         shapes = [_PREFIX + shape for shape in ("queries", "cached", "cached")]
         parts = zip(layer.given, shapes, own, strict=True)
         nodes = [made("Reshape", [given, shape], [name]) for given, shape, name in parts]
     else:
         tables = [f"{_PREFIX}rows", f"{inputs.cosines}_table", f"{inputs.sines}_table"]
-        turned = zip((inputs.queries, inputs.keys), own, strict=False)
         nodes = [
             made("RotaryEmbedding", [each, *tables], [name], domain=_DOMAIN)
-            for each, name in turned
+            for each, name in zip((inputs.queries, inputs.keys), own, strict=False)
         ]
         own[2] = inputs.values
     version = tuple(map(int, imported_runtime().__version__.split(".")[:2]))

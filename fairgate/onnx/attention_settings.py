@@ -74,10 +74,7 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     config = folder.mapping("config.json")
     builder = {} if config else _builder(folder)
     kind = _kind(folder)
-    if not kind:
-        return {}
-    known = _known_here(kind, config, folder.path)
-    if known is not None:
+    if (known := _known_here(kind, config, folder.path)) is not None:
         return known
     import logging  # 2 ms, for what few models need
 
@@ -103,7 +100,7 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
 
 def _known_here(kind: str, config: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
     """Return what a type of model sets by itself; None where only `transformers` knows."""
-    if kind in _SAYS_ITSELF or (kind == "mistral" and "sliding_window" in config):
+    if not kind or kind in _SAYS_ITSELF or (kind == "mistral" and "sliding_window" in config):
         return {}
     if kind in _ALL_LAYERS_FULL and "layer_types" not in config and not [*_windows(config, path)]:
         return {"layer_types": ["full_attention"]}
@@ -113,8 +110,8 @@ def _known_here(kind: str, config: Mapping[str, Any], path: Path) -> Mapping[str
 def unknown_here(folder: ModelFolder) -> str:
     """Return the type of a model whose windows only `transformers` knows; else empty."""
     kind = _kind(folder)
-    known = not kind or _known_here(kind, folder.mapping("config.json"), folder.path) is not None
-    return "" if known else kind
+    known = _known_here(kind, folder.mapping("config.json"), folder.path)
+    return kind if known is None else ""
 
 
 def _kind(folder: ModelFolder) -> str:
@@ -158,16 +155,13 @@ def _windows(settings: Mapping[str, Any], path: Path) -> Iterator[int]:
         if isinstance(value, dict):
             if not key.startswith(_NOT_TEXT):
                 yield from _windows(value, path)
-        elif _WINDOW_KEY.search(key) and not _is_switched_off(key, settings):
+        elif key.startswith("mamba") or settings.get(f"use_{key}") is False:
+            continue  # no window of an attention that is used
+        elif _WINDOW_KEY.search(key):
             for one in value if isinstance(value, list) else [value]:
                 if one is not None and not isinstance(one, bool):
                     window = whole_number(one, path, key)
                     yield from [window] if window > 0 else []
-
-
-def _is_switched_off(key: str, settings: Mapping[str, Any]) -> bool:
-    """Return whether a key is no window of an attention that is used."""
-    return settings.get(f"use_{key}") is False or key.startswith("mamba")
 
 
 def rotary_switch(config: Mapping[str, Any], path: Path) -> int | None:
@@ -229,11 +223,9 @@ class Reach:
                 f"tokens kept for the answer the longest needs {max(ends)}, the limit is "
                 f"{self.limit}: {self.why}. {_SHORTER}."
             )
-        switch = self.switch
-        if switch is None:
+        if (switch := self.switch) is None:
             return
-        crossing = sum(length <= switch < length + new_tokens for length in lengths)
-        if crossing:
+        if crossing := sum(length <= switch < length + new_tokens for length in lengths):
             raise ModelError(
                 f"{crossing} of {len(ends)} prompts end less than {new_tokens} tokens before token "
                 f"{switch} of {name!r}, where the model turns to other rotary factors (LongRoPE): "
@@ -249,8 +241,7 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
     limits: list[tuple[int, str]] = []
     slot_window = None
     windows = [*facts.windows.values(), *([settings.window] if settings.window else [])]
-    window = min(windows, default=None)
-    if window is not None:
+    if (window := min(windows, default=None)) is not None:
         if facts.cannot_window or (facts.counts_rows and not facts.windows):
             why = f"the model attends to the last {window} tokens, its graph to all of them"
             limits.append((window, why))
@@ -309,10 +300,8 @@ def _may_hide_a_window(builder: Mapping[str, Any], facts: GraphFacts) -> bool:
     decoder = builder.get("decoder")
     if not isinstance(decoder, dict) or "sliding_window" in decoder:
         return False
-    made_for = within(decoder, "session_options", "provider_options")
-    named = [
-        one for one in (made_for if isinstance(made_for, list) else []) if isinstance(one, dict)
-    ]
+    options = within(decoder, "session_options", "provider_options")
+    named = [one for one in (options if isinstance(options, list) else []) if isinstance(one, dict)]
     others = {name for one in named for name in one} - {"cpu", "cuda"}
     windowed = str(builder.get("type")).startswith(("mistral", "ministral", "phi3"))
     return facts.cannot_window or (windowed and bool(others))

@@ -52,25 +52,17 @@ def free_bytes(sharing: int = 1) -> int | None:
     """
     found = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
     found += [_difference(limit, used) for limit, used in _CGROUPS]
-    parts = [None if each is None else each // sharing for each in found]
-    known = [each for each in (*parts, _under_ulimit()) if each is not None]
+    known = [each // sharing for each in found if each is not None]
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _in_kilobytes(_STATUS, "VmSize:")
+    if limit != resource.RLIM_INFINITY and used is not None:
+        known.append(limit - used)
     return min((max(0, each) for each in known), default=None)
 
 
-def _under_ulimit() -> int | None:
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    used = _in_kilobytes(_STATUS, "VmSize:")
-    return None if limit == resource.RLIM_INFINITY or used is None else limit - used
-
-
 def _difference(limit: Path, used: Path) -> int | None:
-    most, now = _number(limit), _number(used)
-    return None if most is None or now is None else most - now
-
-
-def _number(file: Path) -> int | None:
     try:
-        return int(file.read_text(encoding="ascii"))
+        return int(limit.read_text(encoding="ascii")) - int(used.read_text(encoding="ascii"))
     except (OSError, ValueError):  # "max": without a limit
         return None
 
@@ -111,9 +103,7 @@ class BatchSize:
             self.rows = max(1, min(self.rows, free // (_SHARE * max(1, row_bytes))))
 
     def halving(
-        self,
-        number: int,
-        run: Callable[[Sequence[int]], Iterator[tuple[int, Result]]],
+        self, number: int, run: Callable[[Sequence[int]], Iterator[tuple[int, Result]]]
     ) -> Iterator[tuple[int, Result]]:
         """Yield `(place, result)` for the places 0 to `number`, as `run` gives them for those left.
 
@@ -134,17 +124,14 @@ class BatchSize:
                 reason = f"MemoryError {error}".strip()
             # Behind the handlers, so that nothing of what failed is held any longer.
             left = [place for place in left if place not in done] if reason else []
+            if left and self.rows == 1:
+                raise ModelError(f"{reason}. {_ALONE}")
             if left:
-                self._halve(reason)
-
-    def _halve(self, reason: str) -> None:
-        if self.rows == 1:
-            raise ModelError(f"{reason}. {_ALONE}")
-        before, self.rows = self.rows, self.rows // 2
-        self.notices.append(
-            f"memory ran out with {before} prompts at a time; the run went on with {self.rows} "
-            "(`--batch-size`), no answer changed"
-        )
+                before, self.rows = self.rows, self.rows // 2
+                self.notices.append(
+                    f"memory ran out with {before} prompts at a time; the run went on with "
+                    f"{self.rows} (`--batch-size`), no answer changed"
+                )
 
 
 def padded_width(length: int) -> int:

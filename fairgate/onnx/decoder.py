@@ -130,8 +130,7 @@ class OnnxDecoder:
         """
         rows: list[tuple[list[int], int]] = []
         for request in requests:
-            tag = self._prompts.opening(request.prompt)
-            if tag:
+            if tag := self._prompts.opening(request.prompt):
                 raise ModelError(
                     f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so "
                     "an option that follows at once is no answer. Switch thinking off in the "
@@ -186,8 +185,7 @@ class OnnxDecoder:
         """Let each row choose its next token; those that are complete leave."""
         logits = cache.step([row.last_token for row in running])
         yield from self._take_each(running, logits)
-        ended = [place for place, row in enumerate(running) if row.stopped is not None]
-        if ended:
+        if ended := [place for place, row in enumerate(running) if row.stopped is not None]:
             running[:] = [running[place] for place in cache.leave(ended)]
 
     def _take_each(
@@ -259,8 +257,8 @@ class OnnxDecoder:
             left = None if widest is None else widest - done
             return session.reach.width(rest, new_tokens + thinking, left)
 
-        blocks = PromptBlocks(session, 1 if session.one_by_one else self._batch.rows)
-        return blocks.batches(rows, width)
+        most = 1 if session.one_by_one else self._batch.rows
+        return PromptBlocks(session, most).batches(rows, width)
 
     def _prepare(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
         """Load the model and choose how many prompts run together; return the widest there may be.
@@ -271,8 +269,7 @@ class OnnxDecoder:
         widest, lengths = self._check_lengths(prompts, new_tokens), [*map(len, prompts)]
         row_tokens = max(lengths) + (new_tokens + self._thinking_room(max(lengths)))
         self._check_vocabulary({token for prompt in prompts for token in prompt})
-        row_bytes = self._session.token_bytes * row_tokens
-        self._batch.fit(row_bytes, on_cpu=self._device == "cpu")
+        self._batch.fit(self._session.token_bytes * row_tokens, on_cpu=self._device == "cpu")
         self._session.reach.check(lengths, new_tokens, str(self._folder.path))
         return widest
 

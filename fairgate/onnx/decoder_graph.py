@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairgate.onnx.attention import COMPARISONS, GraphIndex, join_attention
+from fairgate.onnx.attention import COMPARISONS, ONNX, GraphIndex, join_attention
 from fairgate.onnx.session import sound_model
 
 POSITIONS_INPUT = "fairgate_positions"
@@ -104,7 +104,14 @@ def read_decoder_graph(
         if found is None:
             return DecoderGraph()
         model, folder = found
-        facts = _facts(model)
+        index = GraphIndex(model)
+        facts = GraphFacts(
+            operators=frozenset(node.op_type for node in model.graph.node),
+            windows=dict(_windows(model)),
+            mask_window=mask_window(index),
+            switch=width_switch(index),
+            coarse=any(_coarse_steps(model)),
+        )
         grown = _grow_window_caches(model)
         contents = [bytes(model.SerializeToString()) if grown else None]
         whole = attends_to_all and not facts.windows
@@ -114,17 +121,6 @@ def read_decoder_graph(
             if wanted and change(model):
                 contents.insert(0, bytes(model.SerializeToString()))
         return DecoderGraph(facts=facts, contents=tuple(contents), folder=folder)
-
-
-def _facts(model: Any) -> GraphFacts:
-    index = GraphIndex(model)
-    return GraphFacts(
-        operators=frozenset(node.op_type for node in model.graph.node),
-        windows=dict(_windows(model)),
-        mask_window=mask_window(index),
-        switch=width_switch(index),
-        coarse=any(_coarse_steps(model)),
-    )
 
 
 def _windows(model: Any) -> Iterator[tuple[int, int]]:
@@ -275,11 +271,9 @@ def cut_to_positions(model: Any) -> bool:
     projection = _find_projection(model)
     logits = [one for one in model.graph.output if one.name == "logits"]
     dimensions = [dim for one in logits for dim in one.type.tensor_type.shape.dim][1:2]
-    gathers = any(
-        one.domain in {"", "ai.onnx"} and one.version >= _GATHERS for one in model.opset_import
-    )
+    versions = [one.version for one in model.opset_import if one.domain in ONNX]
     keeps_one = any(dimension.dim_value == 1 for dimension in dimensions)
-    if projection is None or not gathers or keeps_one:
+    if projection is None or max(versions, default=0) < _GATHERS or keeps_one:
         return False
     gather = onnx.helper.make_node(
         "GatherND", [projection.input[0], POSITIONS_INPUT], ["fairgate_kept_states"], batch_dims=1
@@ -302,11 +296,16 @@ def cut_to_positions(model: Any) -> bool:
 def _find_projection(model: Any) -> Any | None:
     """Return the node that multiplies hidden states with the vocabulary's vectors."""
     producers = GraphIndex(model).makers
-    varying = _depends_on_input(model)
+    constant = {tensor.name for tensor in model.graph.initializer}
+    varying = {node.name for node in model.graph.input} - constant
+    """What an input of the graph can change."""
+    for node in model.graph.node:  # in topological order, as ONNX demands
+        has_subgraph = any(attribute.HasField("g") for attribute in node.attribute)
+        if has_subgraph or not varying.isdisjoint(node.input):
+            varying.update(node.output)
     name = "logits"
     for _ in range(_MAX_STEPS):
-        node = producers.get(name)
-        if node is None:
+        if (node := producers.get(name)) is None:
             return None
         moving = [source for source in node.input if source in varying]
         if node.op_type in _PROJECTIONS:
@@ -315,14 +314,3 @@ def _find_projection(model: Any) -> Any | None:
             return None
         name = moving[0]
     return None
-
-
-def _depends_on_input(model: Any) -> set[str]:
-    """Return the names of all values that an input of the graph can change."""
-    constant = {tensor.name for tensor in model.graph.initializer}
-    varying = {node.name for node in model.graph.input} - constant
-    for node in model.graph.node:  # in topological order, as ONNX demands
-        has_subgraph = any(attribute.HasField("g") for attribute in node.attribute)
-        if has_subgraph or any(source in varying for source in node.input):
-            varying.update(node.output)
-    return varying

@@ -82,6 +82,8 @@ class DecoderSession:
         """The cache's outputs in the same order."""
         self.cut = POSITIONS_INPUT in self._inputs
         """Whether only needed positions reach the vocabulary projection."""
+        self.attends_jointly = JOINT_INPUT in self._inputs
+        """Whether the graph that runs has a second way to attend, see `attention`."""
         self.reach = read_reach(folder, facts)
         """Up to which lengths the graph is right, and where padding would be seen."""
         self.one_by_one = facts.mixes_rows
@@ -152,15 +154,10 @@ class DecoderSession:
         logits: Logits = self._computed(feeds, values, where, in_place=True)[0].numpy()
         return logits[:, 0]
 
-    def has_input(self, name: str) -> bool:
-        """Return whether the graph that runs has an input of this name."""
-        return name in self._inputs
-
     @property
     def vocabulary(self) -> int | None:
         """Return how many tokens the graph knows; None where it does not say."""
-        shapes = {one.name: one.shape for one in self._session.get_outputs()}
-        width = shapes["logits"][-1]
+        [width] = [one.shape[-1] for one in self._session.get_outputs() if one.name == _LOGITS]
         return width if isinstance(width, int) else None
 
     @property
@@ -190,23 +187,21 @@ class DecoderSession:
             lengths=np.full(rows, tokens, dtype=np.int64),
         )
 
-    def select(self, cache: Cache, rows: Sequence[int]) -> Cache:
+    def select(self, cache: Cache, rows: list[int]) -> Cache:
         """Return the cache of these rows, each as often as it is named."""
         from onnxruntime import OrtValue
 
-        places = list(rows)
-        values = [OrtValue.ortvalue_from_numpy(value.numpy()[places]) for value in cache.values]
-        return Cache(values=values, mask=cache.mask[places], lengths=cache.lengths[places])
+        values = [OrtValue.ortvalue_from_numpy(value.numpy()[rows]) for value in cache.values]
+        return Cache(values=values, mask=cache.mask[rows], lengths=cache.lengths[rows])
 
     def _empty_cache(self, rows: int) -> list[Any]:
         from onnxruntime import OrtValue
 
-        def empty(name: str) -> Any:
-            heads, size = self._caches[name]
-            array = np.zeros((rows, heads, 0, size), dtype=_DTYPES[self._inputs[name].type])
-            return OrtValue.ortvalue_from_numpy(array)
-
-        return [empty(name) for name in self._caches]
+        arrays = [
+            np.zeros((rows, heads, 0, size), dtype=_DTYPES[self._inputs[name].type])
+            for name, (heads, size) in self._caches.items()
+        ]
+        return [OrtValue.ortvalue_from_numpy(array) for array in arrays]
 
     def _feeds(
         self,
@@ -234,12 +229,23 @@ class DecoderSession:
     def _run(
         self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
     ) -> tuple[Logits, list[Any]]:
-        """Run the graph once; the cache stays on the device, the logits come to the host."""
+        """Run the graph once; the cache stays on the device, the logits come to the host.
+
+        The wanted positions are taken where the graph gives logits for all of them.
+        """
         feeds = self._feeds(ids, cache.mask, positions, wanted)
-        size = ids.shape[1]
-        where = f"{len(ids)} rows of {size} tokens after {cache.mask.shape[1] - size}"
-        logits, *values = self._computed(feeds, cache.values, where)
-        return self._pick(logits.numpy(), size, wanted), values
+        width = ids.shape[1]
+        where = f"{len(ids)} rows of {width} tokens after {cache.mask.shape[1] - width}"
+        found, *values = self._computed(feeds, cache.values, where)
+        logits = found.numpy()
+        if not self.cut and logits.shape[1] == width:
+            logits = np.take_along_axis(logits, wanted[:, :, None], axis=1)
+        elif not self.cut and (logits.shape[1] != 1 or (wanted != width - 1).any()):
+            raise ModelError(  # some exports keep the last position only
+                f"{str(self._folder.graph)!r} returned logits of shape {logits.shape} for {width} "
+                f"tokens; expected one for every token. {_NEXT_STEP}"
+            )
+        return logits, values
 
     def _computed(
         self,
@@ -265,19 +271,6 @@ class DecoderSession:
             self._session.run_with_iobinding(binding)
             return list(binding.get_outputs())
 
-    def _pick(self, logits: Logits, width: int, wanted: Integers) -> Logits:
-        """Return the wanted positions where the graph gave logits for all positions."""
-        if self.cut:
-            return logits
-        if logits.shape[1] == width:
-            return np.take_along_axis(logits, wanted[:, :, None], axis=1)
-        if logits.shape[1] == 1 and (wanted == width - 1).all():
-            return logits  # the export itself keeps the last position only
-        raise ModelError(
-            f"{str(self._folder.graph)!r} returned logits of shape {logits.shape} for {width} "
-            f"tokens; expected one for every token. {_NEXT_STEP}"
-        )
-
 
 class JointRows:
     """Rows that answer together, each with as many tokens as it has, from slot 0 on.
@@ -296,16 +289,15 @@ class JointRows:
         self._lengths = np.zeros(_FEWEST, dtype=np.int64)
         self._rows = 0
 
-    def join(self, cache: Cache, places: Sequence[int]) -> None:
+    def join(self, cache: Cache, places: list[int]) -> None:
         """Add these rows of a batch that was read, behind those that are here, in this order."""
         if not places:
             return
-        added, taken = cache.lengths[list(places)], list(places)
-        begin, end, widest = self._rows, self._rows + len(taken), int(added.max())
+        added, begin, end = cache.lengths[places], self._rows, self._rows + len(places)
         values = [value.numpy() for value in cache.values]
-        self._reserve(max(end, self._fewest), widest + 1, values)
+        self._reserve(max(end, self._fewest), int(added.max()) + 1, values)
         for array, value in zip(self._arrays, values, strict=True):
-            for row, place, length in zip(array[begin:end], taken, added.tolist(), strict=True):
+            for row, place, length in zip(array[begin:end], places, added.tolist(), strict=True):
                 row[:, :length] = value[place, :, :length]
         self._lengths[begin:end] = added
         self._rows = end
@@ -320,8 +312,7 @@ class JointRows:
         order = list(range(size))
         last = (place for place in range(size, self._rows) if place not in gone)
         for gap in sorted(place for place in gone if place < size):
-            order[gap] = next(last)
-            moved = order[gap]
+            moved = order[gap] = next(last)
             length = self._lengths[gap] = self._lengths[moved]
             for array in self._arrays:
                 array[gap, :, :length] = array[moved, :, :length]
@@ -358,9 +349,8 @@ class JointRows:
         ]
         for array, old in zip(self._arrays, held, strict=False):
             array[: self._rows, :, :used] = old[: self._rows, :, :used]
-        lengths = np.zeros(rows, dtype=np.int64)
-        lengths[: self._rows] = held_lengths
-        self._lengths = lengths
+        self._lengths = np.zeros(rows, dtype=np.int64)
+        self._lengths[: self._rows] = held_lengths
 
 
 def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, GraphFacts]:
@@ -430,21 +420,18 @@ def _present(past: str) -> str:
     return past.replace(_PAST, _PRESENT, 1)
 
 
-def _head_size(folder: ModelFolder) -> int | None:
-    """Return the width of a key of the cache, which newer graphs call `kv_cache_dim` only."""
+def _cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
+    """Return heads and size of a cache input; None where neither graph nor folder gives it."""
+    shape = node.shape
+    if len(shape) != 4 or not isinstance(shape[1], int):
+        return None
+    if isinstance(shape[3], int):
+        return shape[1], shape[3]
+    # Newer graphs call it `kv_cache_dim` only.
     config = folder.mapping("config.json")
     built = within(folder.mapping("genai_config.json"), "model", "decoder", "head_size")
     sizes = [built, config.get("head_dim")]
     hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
     if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
         sizes.append(hidden // heads)
-    return next((one for one in sizes if isinstance(one, int) and one > 0), None)
-
-
-def _cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
-    """Return heads and size of a cache input; None where neither graph nor folder gives it."""
-    shape = node.shape
-    if len(shape) != 4 or not isinstance(shape[1], int):
-        return None
-    size = shape[3] if isinstance(shape[3], int) else _head_size(folder)
-    return None if size is None else (shape[1], size)
+    return next(((shape[1], one) for one in sizes if isinstance(one, int) and one > 0), None)

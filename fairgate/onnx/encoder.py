@@ -37,7 +37,7 @@ from fairgate.onnx.graph_file import DamagedGraphError, output_names
 from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error
 from fairgate.onnx.session import Device, mapped_errors, open_session, sound_model
 
-States = npt.NDArray[np.float32]
+Vectors = npt.NDArray[np.float32]
 Result = TypeVar("Result")
 
 TOKEN_STATES = ("last_hidden_state", "token_embeddings")
@@ -119,7 +119,7 @@ class EncoderSession:
         rows: Sequence[Row],
         batch_size: int | None,
         fitting: Callable[[int], int],
-        take: Callable[[list[int], States], Result],
+        take: Callable[[list[int], Vectors], Result],
     ) -> Iterator[Result]:
         """Yield `take(places, states)` for batches of rows, each row once; `take` runs in threads.
 
@@ -151,7 +151,7 @@ class EncoderSession:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def run(self, rows: Sequence[Row], width: int) -> States:
+    def run(self, rows: Sequence[Row], width: int) -> Vectors:
         """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
 
         Where memory has no room for all rows, half as many run at once from then on.
@@ -168,7 +168,7 @@ class EncoderSession:
         parts = [rows[start : start + most] for start in range(0, len(rows), most)]
         return np.concatenate([self.run(part, width) for part in parts])
 
-    def _run(self, rows: Sequence[Row], width: int) -> States:
+    def _run(self, rows: Sequence[Row], width: int) -> Vectors:
         if self._pooled and len(rows) == 1:
             # A lone vector would take other kernels: it runs beside its own copy.
             return self._run([*rows, *rows], width)[:1]
@@ -272,7 +272,7 @@ class EncoderTokens:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
+        from tokenizers import Tokenizer, normalizers
 
         file = self._folder.path / "tokenizer.json"
         try:
@@ -287,8 +287,9 @@ class EncoderTokens:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self._check_agreement(tokenizer)
-        if self._settings.lower:
-            tokenizer.normalizer = _lowered(tokenizer.normalizer)
+        if self._settings.lower:  # before all else, as `do_lower_case` means
+            own = [] if tokenizer.normalizer is None else [tokenizer.normalizer]
+            tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *own])
         if self._settings.max_tokens is not None:
             self._check_room(tokenizer, self._settings.max_tokens)
             side = "left" if self._settings.cut_on_the_left else "right"
@@ -321,8 +322,13 @@ class EncoderTokens:
             token = token.get("content") if isinstance(token, dict) else token
             if isinstance(token, str):
                 found.append((key, bool(ids) and ids[end] == tokenizer.token_to_id(token)))
-        levels = _byte_levels(file.get("pre_tokenizer"))
-        found += [("add_prefix_space", one.get("add_prefix_space")) for one in levels]
+        before = file.get("pre_tokenizer")
+        inner = before.get("pretokenizers") if isinstance(before, dict) else None
+        found += [
+            ("add_prefix_space", one.get("add_prefix_space"))
+            for one in (inner if isinstance(inner, list) else [before])
+            if isinstance(one, dict) and one.get("type") == "ByteLevel"
+        ]
         normalizer = file.get("normalizer")
         if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
             found += [(key, normalizer.get(name)) for key, name in _BERT_SWITCHES.items()]
@@ -338,28 +344,10 @@ class EncoderTokens:
                 )
 
 
-def _byte_levels(pre_tokenizer: object) -> list[dict[str, Any]]:
-    """Return the byte-level parts of a pre-tokenizer: they may put a space before a text."""
-    if not isinstance(pre_tokenizer, dict):
-        return []
-    inner = pre_tokenizer.get("pretokenizers")
-    parts = inner if isinstance(inner, list) else [pre_tokenizer]
-    return [one for one in parts if isinstance(one, dict) and one.get("type") == "ByteLevel"]
-
-
 def _clean(text: str) -> str:
     # A lone surrogate (from broken input) is no text; the tokenizer would refuse it.
     return text.encode("utf-8", "replace").decode("utf-8")
 
-
-def _lowered(normalizer: Any) -> Any:
-    """Return the normalizer with lower-casing before it, as `do_lower_case` means."""
-    from tokenizers.normalizers import Lowercase, Sequence
-
-    return Lowercase() if normalizer is None else Sequence([Lowercase(), normalizer])
-
-
-Vectors = npt.NDArray[np.float32]
 
 _NO_CHOICE = EmbedderChoice()
 
@@ -438,9 +426,8 @@ class OnnxEncoder:
                 for place, state in zip(places, states, strict=True)
             }
 
-        vectors: dict[str, Vectors] = {}
-        for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
-            vectors |= part
+        parts = self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take)
+        vectors = dict(pair for part in parts for pair in part.items())
         result = np.stack([vectors[text] for text in texts])
         if not np.isfinite(result).all():
             raise ModelError(
@@ -479,10 +466,7 @@ class OnnxEncoder:
         return vector.astype(np.float32)
 
 
-Scores = npt.NDArray[np.float64]
-
-
-def decided(scores: Scores, groups: Sequence[str]) -> Classified:
+def decided(scores: npt.NDArray[np.float64], groups: Sequence[str]) -> Classified:
     """Return the most probable group of one text's scores (logits), and its margin in nats.
 
     Labels of one group share its probability. Of equally probable groups the first in the alphabet
@@ -540,30 +524,27 @@ class OnnxClassifier:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         rows = self._tokens.rows(new) if new else []
 
-        def take(places: list[int], states: States) -> dict[str, Classified]:
-            logits = states.astype(np.float64)
-            self._check(logits)
+        def take(places: list[int], states: Vectors) -> dict[str, Classified]:
+            if states.shape[1] != len(self._groups):
+                raise ModelError(
+                    f"the classifier {str(self._folder.path)!r} returned {states.shape[1]} scores "
+                    f"a text, expected {len(self._groups)}, as many as `id2label` in its "
+                    "config.json names. Export the model again, or correct config.json."
+                )
+            if not np.isfinite(states).all():
+                raise ModelError(
+                    f"the classifier {str(self._folder.path)!r} returned scores that are not "
+                    "finite. Its weights are damaged or overflow in this precision: export it in "
+                    "fp32."
+                )
             return {
                 new[place]: decided(scores, self._groups)
-                for place, scores in zip(places, logits, strict=True)
+                for place, scores in zip(places, states.astype(np.float64), strict=True)
             }
 
         for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
             self._known |= part
         return [self._known[text] for text in texts]
-
-    def _check(self, logits: Scores) -> None:
-        if logits.shape[1] != len(self._groups):
-            raise ModelError(
-                f"the classifier {str(self._folder.path)!r} returned {logits.shape[1]} scores a "
-                f"text, expected {len(self._groups)}, as many as `id2label` in its config.json "
-                "names. Export the model again, or correct config.json."
-            )
-        if not np.isfinite(logits).all():
-            raise ModelError(
-                f"the classifier {str(self._folder.path)!r} returned scores that are not finite. "
-                "Its weights are damaged or overflow in this precision: export it in fp32."
-            )
 
 
 def mapped_labels(
@@ -574,25 +555,20 @@ def mapped_labels(
         allowed = list(labels.values()) or [name.lower() for name in own]
     wanted = listed(list(allowed), last="and")
     if not labels:
-        plain = tuple(name.lower() for name in own)
-        strange = [name for name in own if name.lower() not in allowed]
-        if strange:
+        if strange := [name for name in own if name.lower() not in allowed]:
             raise DataError(
                 f"the classifier's labels {listed(strange, last='and')} are "
                 f"none of {wanted}; give `labels` with what each of its labels means"
             )
-        return plain
-    missing = [name for name in own if name not in labels]
-    unknown = [name for name in labels if name not in own]
-    wrong = [name for name in labels.values() if name not in allowed]
-    if unknown:
+        return tuple(name.lower() for name in own)
+    if unknown := [name for name in labels if name not in own]:
         raise DataError(
             f"the classifier has no label {quoted(unknown[0])}; {suggestion(unknown[0], own)}"
         )
-    if missing:
+    if missing := [name for name in own if name not in labels]:
         names = listed(missing, last="and")
         raise DataError(f"`labels` has no meaning for the classifier's {names}; add them")
-    if wrong:
+    if wrong := [name for name in labels.values() if name not in allowed]:
         raise DataError(f"`labels`: found {quoted(wrong[0])}, expected one of {wanted}")
     if len(set(labels.values())) < 2:
         raise DataError("`labels` maps everything to one label, so nothing can differ; name two")

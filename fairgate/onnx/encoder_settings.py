@@ -180,21 +180,15 @@ def _unsaid(folder: ModelFolder) -> str | None:
     The family is known by the name of the folder, of the hub's model, or of what the folder's
     `provenance.json` or `config.json` names as its source.
     """
-    for name in _names(folder):
+    path = folder.path.absolute()
+    hub = [part for part in path.parts if part.startswith("models--")]
+    source = folder.mapping("provenance.json").get("source")
+    original = folder.mapping("config.json").get("_name_or_path")
+    for name in (path.name, *hub, str(source or ""), str(original or "")):
         for family, prompts in _FAMILIES:
             if re.search(rf"(^|[/_-])({family})$", name, re.IGNORECASE):
                 return f"the model card of {name!r} asks for {prompts}, its files contain none"
     return None
-
-
-def _names(folder: ModelFolder) -> list[str]:
-    path = folder.path.absolute()
-    hub = [part for part in path.parts if part.startswith("models--")]
-    names = [
-        folder.mapping("provenance.json").get("source"),
-        folder.mapping("config.json").get("_name_or_path"),
-    ]
-    return [path.name, *hub, *(str(name) for name in names if name)]
 
 
 def has_further_modules(folder: ModelFolder) -> bool:
@@ -229,15 +223,14 @@ def transformer_settings(folder: ModelFolder, modules: list[tuple[str, str]]) ->
     """Return the first of the files in which sentence-transformers keeps lengths and case."""
     place = f"{modules[0][1]}/" if modules and modules[0][1] else ""
     found = next((own for name in TRANSFORMER_FILES if (own := folder.mapping(place + name))), {})
-    modalities = found.get("modality_config")
-    unexpected = {
-        "processing_kwargs": bool(found.get("processing_kwargs")),
-        "transformer_task": found.get("transformer_task", "feature-extraction")
-        != "feature-extraction",
-        "modality_config": isinstance(modalities, dict) and "text" not in modalities,
-    }
-    if any(unexpected.values()):
-        name = next(key for key, is_unexpected in unexpected.items() if is_unexpected)
+    modalities, usual = found.get("modality_config"), "feature-extraction"
+    for name, is_unexpected in (
+        ("processing_kwargs", bool(found.get("processing_kwargs"))),
+        ("transformer_task", found.get("transformer_task", usual) != usual),
+        ("modality_config", isinstance(modalities, dict) and "text" not in modalities),
+    ):
+        if not is_unexpected:
+            continue
         raise ModelError(
             f"{str(folder.path)!r} sets {name} to {quoted(str(found[name]))}, which this engine "
             "does not follow. Choose an embedding model that reads plain text, for example "
@@ -265,10 +258,14 @@ def read_poolings(
                 f"pooling {chosen!r}. Remove `pooling` from the policy."
             )
         return (), includes_prompt
-    found = _named_poolings(settings)
+    named = settings.get("pooling_mode")
+    found: list[Any] = named if isinstance(named, list) else [named]
+    if not isinstance(named, str | list):
+        on = [key for key in settings if settings[key] is True and key.startswith("pooling_mode_")]
+        found = [mode for key, mode in _LEGACY_POOLINGS.items() if key in on]
+        found += [key for key in on if key not in _LEGACY_POOLINGS]
     file = str(folder.path / name)
-    unknown = [one for one in found if one not in POOLINGS]
-    if unknown:
+    if unknown := [one for one in found if one not in POOLINGS]:
         raise ModelError(
             f"{file!r} asks for the pooling {quoted(str(unknown[0]))}; expected "
             f"{', '.join(POOLINGS)}. Choose another embedding model."
@@ -298,25 +295,11 @@ def _read_modules(folder: ModelFolder) -> list[tuple[str, str]]:
             f"{str(folder.path / 'modules.json')!r} is no list of modules as "
             "sentence-transformers writes it. Fetch the model again."
         )
-    return [(_kind(str(one.get("type", ""))), str(one.get("path", ""))) for one in modules]
-
-
-def _kind(name: str) -> str:
-    """Return a module's short name; whole where it is not one of sentence-transformers' own."""
-    return name.rpartition(".")[2] if name.startswith(_OWN_MODULES) else name
-
-
-def _named_poolings(settings: dict[str, Any]) -> list[Any]:
-    named = settings.get("pooling_mode")
-    if isinstance(named, str):
-        return [named]
-    if isinstance(named, list):
-        return named
-    known = [mode for key, mode in _LEGACY_POOLINGS.items() if settings.get(key) is True]
-    return known + [
-        key
-        for key, on in settings.items()
-        if key.startswith("pooling_mode_") and on is True and key not in _LEGACY_POOLINGS
+    named = [(str(one.get("type", "")), str(one.get("path", ""))) for one in modules]
+    # Short names for sentence-transformers' own.
+    return [
+        (kind.rpartition(".")[2] if kind.startswith(_OWN_MODULES) else kind, place)
+        for kind, place in named
     ]
 
 
@@ -336,7 +319,7 @@ def read_settings(
     )
     config = folder.mapping(PROMPTS_FILE)
     unit = unit or "Normalize" in kinds
-    _check_similarity(folder, config, normalized="Normalize" in kinds, unit=unit)
+    _check_similarity(folder, config, loses_lengths=unit and "Normalize" not in kinds)
     query, document = read_prompts(folder, config, (choice.query_prompt, choice.document_prompt))
     if pooled_by_graph and not includes_prompt and (query or document):
         raise ModelError(
@@ -367,9 +350,7 @@ def classifier_settings(folder: ModelFolder) -> EncoderSettings:
     )
 
 
-def _check_similarity(
-    folder: ModelFolder, config: dict[str, Any], *, normalized: bool, unit: bool
-) -> None:
+def _check_similarity(folder: ModelFolder, config: dict[str, Any], *, loses_lengths: bool) -> None:
     """Refuse a model that is not made to be compared by cosine, where lengths are lost."""
     kind = config.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
@@ -378,7 +359,7 @@ def _check_similarity(
             "output is no vector to compare texts by. Choose an embedding model."
         )
     meant = config.get("similarity_fn_name") or "cosine"
-    if meant != "cosine" and unit and not normalized:
+    if meant != "cosine" and loses_lengths:
         raise ModelError(
             f"{str(folder.path)!r} is made to be compared by {quoted(str(meant))} of vectors of "
             "any length, but this retriever compares vectors of length one. Choose a model for "

@@ -179,19 +179,12 @@ def external_locations(graph: Path) -> frozenset[str]:
         )
 
 
-class GraphStructure(NamedTuple):
-    """A graph whose weights are references to their places in its file."""
+def read_structure(graph: Path) -> tuple[bytes, Path] | None:
+    """Return a graph whose weights are references to their places in its file, and its folder.
 
-    content: bytes
-    folder: Path
-    """Where the file is that the references name."""
-
-
-def read_structure(graph: Path) -> GraphStructure | None:
-    """Return a graph file's structure; None where its weights cannot be left in it.
-
-    That is where the graph has external data already (they are looked up beside the link to the
-    file, not beside the file), is written in several parts, or has a name that is no Unicode.
+    None where they cannot be left in it: where the graph has external data already (they are
+    looked up beside the link to the file, not beside the file), is written in several parts, or
+    has a name that is no Unicode.
     The file must not change while a session of the structure runs, as with external data.
     Raises DamagedGraphError, and OSError where the file cannot be read.
     """
@@ -208,8 +201,7 @@ def read_structure(graph: Path) -> GraphStructure | None:
             return None
         in_tensor = partial(_tensor, content, location)
         in_graph = partial(_replaced, content, _INITIALIZER, in_tensor)
-        found = _replaced(content, _MODEL_GRAPH, in_graph, 0, len(content))
-    return GraphStructure(content=found, folder=file.parent)
+        return _replaced(content, _MODEL_GRAPH, in_graph, 0, len(content)), file.parent
 
 
 def _replaced(
@@ -260,4 +252,5 @@ def load_structure(graph: Path) -> tuple[Any, Path | None]:
         structure = None
     if structure is None:
         return onnx.load(str(graph), load_external_data=False), None
-    return onnx.load_model_from_string(structure.content), structure.folder
+    content, folder = structure
+    return onnx.load_model_from_string(content), folder

@@ -176,8 +176,7 @@ class ModelFolder:
 
     def mapping(self, name: str) -> dict[str, Any]:
         """Return a JSON file's object, empty where there is none. Raises ModelError."""
-        found = self.settings(name)
-        if found is None:
+        if (found := self.settings(name)) is None:
             return {}
         if not isinstance(found, dict):
             raise ModelError(
@@ -277,11 +276,8 @@ def fetch(name: str, *, revision: str | None, models: Path) -> Path:
 
         files = _listed(name, revision)
         if files is None:  # only the hub has the list of them
-            return Path(
-                snapshot_download(
-                    name, revision=revision, local_files_only=True, allow_patterns=["config.json"]
-                )
-            )
+            here = {"local_files_only": True, "allow_patterns": ["config.json"]}
+            return Path(snapshot_download(name, revision=revision, **here))
     graphs = _graphs(files)
     if len(graphs) > 1:
         raise ModelError(
@@ -338,18 +334,14 @@ def _graphs(files: Iterable[str]) -> list[str]:
     """Return the graph to use of a model's files; several where none of them is, none without."""
     for place in _PLACES:
         graphs = [PurePosixPath(one) for one in files if one.endswith(".onnx")]
-        graphs = sorted(one for one in graphs if str(one.parent) == place)
-        if graphs:
+        if graphs := sorted(one for one in graphs if str(one.parent) == place):
             return [str(one) for one in graphs if one.name == "model.onnx"] or [*map(str, graphs)]
     return []
 
 
 def _is_setting(file: str) -> bool:
     path = PurePosixPath(file)
-    if path.name in _NEVER_USED:
-        return False
     if len(path.parts) == 1:
-        return path.suffix in _SETTINGS
-    return bool(_MODULE_FILES.fullmatch(file)) or (
-        path.parts[0] == _TEMPLATES and path.suffix == ".jinja"
-    )
+        return path.suffix in _SETTINGS and path.name not in _NEVER_USED
+    is_template = path.parts[0] == _TEMPLATES and path.suffix == ".jinja"
+    return is_template or _MODULE_FILES.fullmatch(file) is not None

@@ -193,9 +193,7 @@ class PromptBlocks:
         """Keep what other pieces need of these, which have just been run."""
         unit = self._cuts.unit
         kept = [window.paths[one.place][one.start // unit : one.end // unit] for one in pieces]
-        if not any(kept):
-            return
-        for number, value in enumerate(cache.values):
+        for number, value in enumerate(cache.values if any(kept) else ()):
             for units, piece, row in zip(kept, pieces, value.numpy(), strict=True):
                 own = row[:, piece.start : piece.start + len(units) * unit]
                 own = own.reshape(len(row), len(units), unit * row.shape[2])

@@ -52,9 +52,7 @@ def render_chat(template: str, **given: object) -> str:
 def _compiled(template: str) -> jinja2.Template:
     # A prompt is text, not HTML: nothing is escaped.
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True,
-        lstrip_blocks=True,
-        extensions=[_Generation, loopcontrols],
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
     environment.filters["tojson"] = _to_json
     environment.globals.update(
@@ -160,13 +158,14 @@ class ChatTemplate:
                     "generator would change nothing. Remove them, or put the text into `prompt`."
                 )
             return None
-        try:
-            source = tokenizer.get_chat_template()
-        except ValueError as error:
+        several = tokenizer.chat_template
+        source = several if isinstance(several, str) else several.get("default")
+        if source is None:
+            found = harmless(str(sorted(several)[:8])[:200])
             raise ModelError(
-                f"the tokenizer of {model!r} does not name the chat template to use "
-                f"({harmless(str(error)[:200])}). Keep one in its tokenizer_config.json."
-            ) from error
+                f"the tokenizer of {model!r} does not name the chat template to use (there are "
+                f"{found}, none of them called `default`). Keep one in its tokenizer_config.json."
+            )
         for name, _ in chat.arguments:
             if not re.search(rf"(?<![\w.'\"]){re.escape(name)}(?!\w)", source):
                 raise ModelError(
@@ -244,7 +243,17 @@ class PromptTokenizer:
     def __init__(self, folder: ModelFolder, chat: Chat = NO_CHAT) -> None:
         """Load the tokenizer; code that a folder brings along is never run. Raises ModelError."""
         self._folder = folder
-        self._tokenizer = _load(folder)
+        try:
+            self._tokenizer = file_tokenizer(folder)
+        except BaseException as error:  # neither library documents a narrower class
+            if isinstance(error, ModelError) or not is_tokenizer_error(error):
+                raise
+            raise ModelError(
+                f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
+                f"{harmless(' '.join(str(error).split())[:300])}). Copy tokenizer.json, "
+                "tokenizer_config.json and config.json from the original model, or export again "
+                "with `fairgate export MODEL`."
+            ) from error
         self._template = ChatTemplate.of(self._tokenizer, chat, str(folder.path))
         self.has_template = self._template is not None
         """Whether prompts go through a chat template."""
@@ -341,10 +350,9 @@ class PromptTokenizer:
 
         Others get no tokens for it.
         """
-        tokens = (token.content for token in self._tokenizer.added_tokens_decoder.values())
-        return (self._template is not None and self._template.mentions_thinking) or any(
-            has_tag(token) for token in tokens
-        )
+        tokens = self._tokenizer.added_tokens_decoder.values()
+        is_told = self._template is not None and self._template.mentions_thinking
+        return is_told or any(has_tag(token.content) for token in tokens)
 
     @property
     def may_close(self) -> bool:
@@ -447,15 +455,6 @@ class FileTokenizer:
         token = self.named.get("eos_token")
         found: int | None = None if token is None else self.backend.token_to_id(token)
         return found
-
-    def get_chat_template(self) -> str:
-        """Return the template; of several the one called `default`. Raises ValueError."""
-        if isinstance(self.chat_template, str):
-            return self.chat_template
-        several = self.chat_template or {}
-        if "default" not in several:
-            raise ValueError(f"there are {sorted(several)[:8]}, none of them called `default`")
-        return several["default"]
 
 
 def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
@@ -584,18 +583,3 @@ def _named_template(folder: ModelFolder, place: int, row: object) -> tuple[str, 
         "`template`. Copy the file from the original model, or export again with `fairgate export "
         "MODEL`."
     )
-
-
-def _load(folder: ModelFolder) -> FileTokenizer:
-    """Return the tokenizer of a folder; a damaged file is a ModelError that names the folder."""
-    try:
-        return file_tokenizer(folder)
-    except BaseException as error:  # neither library documents a narrower class
-        if isinstance(error, ModelError) or not is_tokenizer_error(error):
-            raise
-        raise ModelError(
-            f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
-            f"{harmless(' '.join(str(error).split())[:300])}). Copy tokenizer.json, "
-            "tokenizer_config.json and config.json from the original model, or export again with "
-            "`fairgate export MODEL`."
-        ) from error

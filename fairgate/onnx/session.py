@@ -37,17 +37,9 @@ _POSITION_PRODUCTS = 2
 """As many products may turn positions into angles: one for global, one for local attention."""
 _BROKEN = "Fetch the model again, or export it again with `fairgate export MODEL`."
 _BATCH_SCALED = frozenset(
-    {
-        "ConvInteger",
-        "ConvIntegerToFloat",
-        "DynamicQuantizeLSTM",
-        "DynamicQuantizeLinear",
-        "DynamicQuantizeMatMul",
-        "MatMulInteger",
-        "MatMulInteger16",
-        "MatMulIntegerToFloat",
-        "QAttention",
-    }
+    {"ConvInteger", "ConvIntegerToFloat", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"}
+    | {"DynamicQuantizeMatMul", "MatMulInteger", "MatMulInteger16", "MatMulIntegerToFloat"}
+    | {"QAttention"}
 )
 """`DynamicQuantizeLinear`, what is fused from it, and what computes with its results."""
 _TURNS = frozenset({"Cos", "Sin"})
@@ -97,23 +89,18 @@ def sound_model(graph: Path) -> Iterator[tuple[Any, Path | None] | None]:
         except Exception as error:
             if is_of_memory(error):
                 raise
-            _refuse_what_only_the_runtime_reads(graph, error)
+            with contextlib.suppress(DamagedGraphError, OSError):
+                external_locations(graph)  # no damaged file, but one that nobody looks into
+                raise ModelError(
+                    f"the ONNX graph {str(graph)!r} cannot be read by the package 'onnx' "
+                    f"({harmless(' '.join(str(error).split())[:200])}), so nothing shows what it "
+                    f"computes. {_BROKEN}"
+                ) from error
             found = None
         if found is not None:
             refuse_batch_scaling(found[0], graph)
             refuse_half_angles(found[0], graph)
         yield found
-
-
-def _refuse_what_only_the_runtime_reads(graph: Path, error: Exception) -> None:
-    """Raise ModelError for a file that is no damaged one and cannot be looked into."""
-    with contextlib.suppress(DamagedGraphError, OSError):
-        external_locations(graph)
-        raise ModelError(
-            f"the ONNX graph {str(graph)!r} cannot be read by the package 'onnx' "
-            f"({harmless(' '.join(str(error).split())[:200])}), so nothing shows what it computes. "
-            f"{_BROKEN}"
-        ) from error
 
 
 def refuse_batch_scaling(model: Any, graph: Path) -> None:
@@ -131,8 +118,7 @@ def refuse_batch_scaling(model: Any, graph: Path) -> None:
         found.add(node.op_type)
         for attribute in node.attribute:
             waiting += [one for inner in (attribute.g, *attribute.graphs) for one in inner.node]
-    scaled = sorted(found & _BATCH_SCALED)
-    if scaled:
+    if scaled := sorted(found & _BATCH_SCALED):
         raise ModelError(
             f"the ONNX graph {str(graph)!r} is quantised dynamically ({', '.join(scaled)}): it "
             "rounds on a scale taken from the whole batch, so a result would depend on what else "
@@ -279,13 +265,12 @@ def open_session(
         )
     if device == "cuda":
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    providers = _providers(onnxruntime, device)
     start = quiet_start(onnxruntime) if device == "cuda" else nullcontext()
     with start, mapped_errors(f"the ONNX graph {str(graph)!r} cannot be loaded", _BROKEN):
         session = onnxruntime.InferenceSession(
             content if content is not None else str(graph),
             options,
-            providers=providers,
+            providers=_providers(onnxruntime, device),
             enable_fallback=0,
         )
     # A failure on the GPU must not go on, on the CPU, under the fingerprint of the GPU.
@@ -300,8 +285,7 @@ def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
 
     Handling shapes on the CPU is ONNX Runtime's own choice and changes no result.
     """
-    ask = getattr(session, "get_provider_graph_assignment_info", None)
-    if ask is None:
+    if (ask := getattr(session, "get_provider_graph_assignment_info", None)) is None:
         raise ModelError(
             "device 'cuda' was asked for, but this ONNX Runtime cannot report which operators run "
             "on the GPU; expected version 1.24 or later: upgrade onnxruntime-gpu."
@@ -313,8 +297,7 @@ def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
             f"{obstacle(onnxruntime)}."
         )
     elsewhere = Counter(op for place, op in nodes if place != CUDA)
-    wrong = {op for op in elsewhere if op in _WEIGHTY}
-    products = {op for op in elsewhere if op in _PRODUCTS}
+    wrong, products = _WEIGHTY & elsewhere.keys(), _PRODUCTS & elsewhere.keys()
     if sum(elsewhere[op] for op in products) > _POSITION_PRODUCTS:
         wrong |= products
     if wrong:

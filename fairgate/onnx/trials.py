@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
-from fairgate.onnx.attention import JOINT_INPUT
 
 if TYPE_CHECKING:
     from fairgate.onnx.decoder_session import Cache, DecoderSession, Logits
@@ -106,7 +105,7 @@ def steps_jointly(session: DecoderSession, tolerance: float) -> bool:
     """
     reach = session.reach
     counts = reach.slot_window is not None or reach.switch is not None
-    able = session.has_input(JOINT_INPUT) and session.selects and not session.one_by_one
+    able = session.attends_jointly and session.selects and not session.one_by_one
     if not able or counts:
         return False
 
@@ -116,8 +115,7 @@ def steps_jointly(session: DecoderSession, tolerance: float) -> bool:
         many = _stepped(session, read, [_SLOTS, _LENGTH, 9, _SLOTS], spare=40)
         return session.step(session.select(read, [0, 0]), [3, 3])[1], few, many
 
-    found = _attempt(run)
-    if found is None:
+    if (found := _attempt(run)) is None:
         return False
     own, few, many = found
     allowed = tolerance if session.is_fine else tolerance * _STEPS_APART

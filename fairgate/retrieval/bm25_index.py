@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.executions import CorpusDocument, Document
-from fairgate.domain.ports import Vectors
-from fairgate.retrieval.exact_index import Corpus, all_documents, as_found, ranked, require_depth
+from fairgate.domain.executions import Document
+from fairgate.retrieval.exact_index import DECIMALS, IndexInMemory, require_depth
 
 _VERSION = "bm25-1"
 """Part of the fingerprint: raise it when the same corpus would give other documents or scores."""
 _K1, _B, _METHOD = 1.5, 0.75, "lucene"
-_DECIMALS = 5
 _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile(
     "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]+"
@@ -51,7 +49,7 @@ def tokens(text: str) -> list[str]:
 NO_BM25 = "the retriever `bm25` needs bm25s, which is not installed: pip install 'fairgate[bm25]'"
 
 
-class Bm25Index:
+class Bm25Index(IndexInMemory):
     """A port `Retriever`: documents by (-score, document order), scores rounded to 5 decimals.
 
     Built in memory when it is first asked. Has no vectors.
@@ -59,10 +57,6 @@ class Bm25Index:
 
     at_once = 64
     """Each query is searched by itself, so that more in one call gain nothing."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        """Name the corpus; nothing is read yet."""
-        self._corpus = corpus
 
     @property
     def fingerprint(self) -> str:
@@ -75,11 +69,6 @@ class Bm25Index:
         require_depth(top_k, len(self._documents))
         return [self._search(query, top_k) for query in queries]
 
-    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
-        """Return None: words are no embedding."""
-        del document_ids
-        return None
-
     def _search(self, query: str, top_k: int) -> list[Document]:
         index, vocabulary = self._index
         terms = [term for term in tokens(query) if term in vocabulary]
@@ -87,15 +76,9 @@ class Bm25Index:
         if terms:
             scores = np.asarray(index.get_scores(terms), dtype=np.float64)
         # Rounding moves a score by half a unit of the last place: what is below cannot belong.
-        least = np.partition(scores, -top_k)[-top_k] - 2 * 10.0**-_DECIMALS
+        least = np.partition(scores, -top_k)[-top_k] - 2 * 10.0**-DECIMALS
         near = np.flatnonzero(scores >= least)
-        rows, rounded = ranked(near, scores[near], _DECIMALS)
-        best = zip(rows[:top_k].tolist(), rounded[:top_k].tolist(), strict=True)
-        return [as_found(self._documents[row], score) for row, score in best]
-
-    @cached_property
-    def _documents(self) -> list[CorpusDocument]:
-        return all_documents(self._corpus)
+        return self._found(near, scores[near], top_k)
 
     @cached_property
     def _index(self) -> tuple[Any, frozenset[str]]:

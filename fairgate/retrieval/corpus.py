@@ -68,14 +68,11 @@ class CorpusFile:
         if not found:
             raise DataError(f"{path}: holds no document with text; expected at least one row")
         if empty:
-            self._notice(
+            notice = (
                 f"{path}: {len(empty):,} of {len(empty) + found:,} rows have no text and were left "
                 f"out (the first is line {empty[0]})"
             )
-
-    def _notice(self, message: str) -> None:
-        if message not in self.notices:
-            self.notices.append(message)
+            self.notices += [] if notice in self.notices else [notice]
 
 
 class LabelReader:
@@ -230,8 +227,7 @@ def _of_object(path: str) -> Iterator[tuple[str, str, str]]:
     reader = LabelReader("label")
     for name, value in read_json_object(Path(path)).items():
         place = f"{path}: {capped(name)}"
-        label = reader.read(value, place)
-        if label is not None:
+        if (label := reader.read(value, place)) is not None:
             yield identifier(name, place, "id"), label, place
 
 
@@ -250,6 +246,5 @@ def _of_table(
     reader = LabelReader(label)
     for row in read_rows(path, list(dict.fromkeys((ids, label)))):
         place = f"{path}:{row.line}"
-        found = reader.read(row.values.get(label), place)
-        if found is not None:
+        if (found := reader.read(row.values.get(label), place)) is not None:
             yield identifier(row.values.get(ids), place, ids), found, place

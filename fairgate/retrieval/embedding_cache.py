@@ -52,7 +52,9 @@ class CachedEmbedder:
         """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
         fingerprint = self.fingerprint
         keys = [embedding_key(fingerprint, text) for text in texts]
-        known = _of_one_length(self._store.get_vectors(list(dict.fromkeys(keys))))
+        known = self._store.get_vectors(list(dict.fromkeys(keys)))
+        if len({len(vector) for vector in known.values()}) > 1:
+            known = {}  # which of them are right is not known
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = sorted(new, key=lambda key: (len(new[key]), key))
         for start in range(0, len(pending), BATCH):
@@ -83,8 +85,3 @@ class CachedEmbedder:
         Raises StoreError.
         """
         self._store.forget_vectors(keys)
-
-
-def _of_one_length(vectors: dict[str, Vectors]) -> dict[str, Vectors]:
-    """Return vectors that all have one length; else none: which of them are right is not known."""
-    return vectors if len({len(vector) for vector in vectors.values()}) <= 1 else {}

@@ -16,7 +16,7 @@ from fairgate.domain.ports import Embedder, Vectors
 
 _VERSION = "inner-product-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
-_DECIMALS = 5
+DECIMALS = 5
 _FLOAT32_STEP = 2.0**-23
 _SEARCH_BYTES = 64 << 20
 """Most memory that the float32 products of one step take."""
@@ -36,13 +36,6 @@ class Corpus(Protocol):
     def documents(self) -> Iterator[CorpusDocument]:
         """Yield the documents in their order, ids unique."""
         ...
-
-
-def all_documents(corpus: Corpus) -> list[CorpusDocument]:
-    """Return the documents of a corpus that is searched in memory. Raises RetrievalError."""
-    found = list(corpus.documents())
-    require_documents(len(found))
-    return found
 
 
 def require_documents(size: int) -> None:
@@ -75,7 +68,32 @@ def as_found(document: CorpusDocument, score: float) -> Document:
     return Document(id=document.id, text=document.text, label=document.label, score=score)
 
 
-class InnerProductIndex:
+class IndexInMemory:
+    """What searches all documents of a corpus, read when it is first asked. Has no vectors."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        """Name the corpus; nothing is read yet."""
+        self._corpus = corpus
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return None: distances between documents mean nothing."""
+        del document_ids
+        return None
+
+    @cached_property
+    def _documents(self) -> list[CorpusDocument]:
+        """Raises RetrievalError where there are none."""
+        found = list(self._corpus.documents())
+        require_documents(len(found))
+        return found
+
+    def _found(self, rows: Rows, scores: Scores, top_k: int) -> list[Document]:
+        """Return the best of these rows, which ascend."""
+        best = zip(*(each[:top_k].tolist() for each in ranked(rows, scores, DECIMALS)), strict=True)
+        return [as_found(self._documents[row], score) for row, score in best]
+
+
+class InnerProductIndex(IndexInMemory):
     """A port `Retriever` in memory: ids and scores are those of a float64 brute-force search.
 
     Float32 products propose candidates; they are computed again in float64, rounded and ordered by
@@ -96,7 +114,7 @@ class InnerProductIndex:
 
         `queries` embeds the queries, where the model puts another prompt before them.
         """
-        self._corpus = corpus
+        super().__init__(corpus)
         self._embedder = embedder
         self._queries = queries or embedder
 
@@ -120,26 +138,15 @@ class InnerProductIndex:
             found += [self._search(*each, top_k) for each in zip(part, rough, strict=True)]
         return found
 
-    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
-        """Return None: without unit length, distances between vectors mean nothing."""
-        del document_ids
-        return None
-
     def _search(self, query: Vectors, rough: Vectors, top_k: int) -> list[Document]:
         wide = query.astype(np.float64)
         length = float(np.sqrt((wide * wide).sum()))
         # Twice the worst rounding error of a float32 product of these lengths.
         error = 2 * len(wide) * _FLOAT32_STEP * length * self._longest
-        limit = np.partition(rough, -top_k)[-top_k] - 2 * error - 10.0**-_DECIMALS
+        limit = np.partition(rough, -top_k)[-top_k] - 2 * error - 10.0**-DECIMALS
         rows = np.flatnonzero(rough >= limit)
         scores = (self._vectors[rows].astype(np.float64) * wide).sum(axis=1)
-        rows, rounded = ranked(rows, scores, _DECIMALS)
-        best = zip(rows[:top_k].tolist(), rounded[:top_k].tolist(), strict=True)
-        return [as_found(self._documents[row], score) for row, score in best]
-
-    @cached_property
-    def _documents(self) -> list[CorpusDocument]:
-        return all_documents(self._corpus)
+        return self._found(rows, scores, top_k)
 
     @cached_property
     def _vectors(self) -> Vectors:

@@ -126,8 +126,7 @@ class FlatIndex:
         folder = self._folder(verified=True)
         positions: list[int] = []
         for id_ in document_ids:
-            position = folder.position(id_)
-            if position is None:
+            if (position := folder.position(id_)) is None:
                 raise RetrievalError(
                     f"document {id_!r:.80} is not in the index; expected an id of the corpus: "
                     "the stored retrieval belongs to another corpus"
@@ -194,7 +193,8 @@ class FlatIndex:
             except (FileNotFoundError, OutdatedIndexError):
                 self._build(path)
             except DamagedIndexError as damage:
-                self._say(f"{path}: the index was damaged ({damage}); it was built again")
+                notice = f"{path}: the index was damaged ({damage}); it was built again"
+                self.notices += [] if notice in self.notices else [notice]
                 self._build(path)
         if self._opened is None:
             raise RetrievalError(f"{self._root}: the index vanished while it was opened; run again")
@@ -204,10 +204,6 @@ class FlatIndex:
         self._opened = built(self._corpus, self._embedder, path, self._progress)
         self._verified = True
 
-    def _say(self, notice: str) -> None:
-        if notice not in self.notices:
-            self.notices.append(notice)
-
 
 def _rescored(
     vectors: Vectors, candidates: npt.NDArray[np.int64], query: Vectors
@@ -215,17 +211,11 @@ def _rescored(
     """Return candidates and rounded float64 scores by (-score, document order)."""
     positions = np.sort(candidates)
     wide = query.astype(np.float64)
-    scores = np.concatenate(
-        [
-            # Products are added along each row by itself: a matrix product's last bits would
-            # depend on how many rows there are.
-            (vectors[positions[start : start + _ROWS_AT_ONCE]].astype(np.float64) * wide).sum(
-                axis=1
-            )
-            for start in range(0, len(positions), _ROWS_AT_ONCE)
-        ]
-    )
-    return ranked(positions, scores, _DECIMALS)
+    parts = (positions[i : i + _ROWS_AT_ONCE] for i in range(0, len(positions), _ROWS_AT_ONCE))
+    # Products are added along each row by itself: a matrix product's last bits would depend on how
+    # many rows there are.
+    scores = [(vectors[part].astype(np.float64) * wide).sum(axis=1) for part in parts]
+    return ranked(positions, np.concatenate(scores), _DECIMALS)
 
 
 def built(corpus: Corpus, embedder: Embedder, path: Path, progress: Progress) -> IndexFolder:
@@ -287,9 +277,8 @@ def _vectors(
         end = len(writer.rows) if is_last else int(new[-1]) + 1
         for begin in range(start, end, _ROWS_AT_ONCE):
             stop = min(end, begin + _ROWS_AT_ONCE)
-            block = np.zeros(
-                (stop - begin, earlier.dimensions or vectors.shape[1]), dtype=np.float32
-            )
+            shape = (stop - begin, earlier.dimensions or vectors.shape[1])
+            block = np.zeros(shape, dtype=np.float32)
             earlier.fill(block, begin)
             if len(new):
                 inside = slice(*np.searchsorted(new, [begin, stop]))

@@ -44,8 +44,7 @@ LENGTH_TOLERANCE = 1e-3
 """How far from 1 the length of a unit vector may be."""
 _ROWS_AT_ONCE = 8192
 _NONE = -1
-
-
+_UNREADABLE = (OSError, ValueError, EOFError, DamagedIndexError, OutdatedIndexError)
 _Keys = npt.NDArray[Any]
 """`[n, 4]`: hashes of embedder and text."""
 
@@ -83,7 +82,11 @@ def sole_builder(target: Path, progress: Progress) -> Iterator[None]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(target.parent)
+        leftovers = {path.name.removesuffix(".lock") for path in target.parent.glob(f"{_PREFIX}*")}
+        for name in sorted(leftovers):
+            with _held(target.with_name(name.removeprefix(_PREFIX)), None) as is_free:
+                if is_free:  # its process has ended
+                    shutil.rmtree(target.with_name(name), ignore_errors=True)
         with _held(target, progress):
             yield
     except OSError as error:
@@ -151,18 +154,9 @@ def _is_same(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _remove_leftovers(parent: Path) -> None:
-    """Remove build folders whose process has ended: their lock is free."""
-    names = {path.name.removesuffix(".lock") for path in parent.glob(f"{_PREFIX}*")}
-    for name in sorted(names):
-        with _held(parent / name.removeprefix(_PREFIX), None) as is_free:
-            if is_free:
-                shutil.rmtree(parent / name, ignore_errors=True)
-
-
 def _keys(folder: Path) -> _Keys:
     """Return the keys of an index's vectors; none where they cannot be read."""
-    with contextlib.suppress(OSError, ValueError, EOFError, DamagedIndexError, OutdatedIndexError):
+    with contextlib.suppress(*_UNREADABLE):
         manifest_of(folder)
         rows = mapped(folder / "rows.npy")
         if rows.dtype == ROWS and rows.ndim == 1:
@@ -249,20 +243,12 @@ class EarlierVectors:
 def _of_embedder(root: Path, embedder: str) -> Iterator[tuple[Rows, Vectors]]:
     """Yield rows and vectors of indexes whose parts have the right form, the last used first."""
     for folder in by_use(root):
-        with contextlib.suppress(
-            OSError, ValueError, EOFError, DamagedIndexError, OutdatedIndexError
-        ):
+        with contextlib.suppress(*_UNREADABLE):
             if manifest_of(folder).get("embedder") != embedder:
                 continue
             rows, vectors = mapped(folder / "rows.npy"), mapped(folder / "vectors.npy")
-            if (
-                rows.dtype == ROWS
-                and vectors.dtype == VECTORS
-                and vectors.ndim == 2
-                and vectors.flags.c_contiguous
-                and rows.shape == vectors.shape[:1]
-                and len(rows)
-            ):
+            types = (rows.dtype, vectors.dtype, vectors.ndim, vectors.flags.c_contiguous)
+            if types == (ROWS, VECTORS, 2, True) and rows.shape == vectors.shape[:1] and len(rows):
                 yield rows, vectors
 
 

@@ -65,18 +65,14 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         raise OutdatedIndexError
     files = manifest.get("files")
     parts = [files.get(name) for name in FILES] if isinstance(files, dict) else [None]
-    is_sound = (
-        all(
-            isinstance(part, dict)
-            and type(part.get("bytes")) is int
-            and isinstance(part.get("sha256"), str)
-            for part in parts
-        )
-        and type(manifest.get("documents")) is int
-        and type(manifest.get("dimensions")) is int
-        and manifest["documents"] > 0
-    )
-    if not is_sound:
+    numbers = [manifest.get("documents"), manifest.get("dimensions")]
+    hashes = []
+    for part in parts:
+        fields = part if isinstance(part, dict) else {}
+        numbers.append(fields.get("bytes"))
+        hashes.append(fields.get("sha256"))
+    are_sound = all(type(one) is int for one in numbers) and all(type(h) is str for h in hashes)
+    if not are_sound or numbers[0] < 1:
         raise DamagedIndexError("the manifest lacks a part, or holds a value of another type")
     return dict(manifest)
 
@@ -95,7 +91,13 @@ class IndexFolder:
         self._folder = folder
         folder.stat()
         try:
-            self._hold()
+            # Held against removal, and noted as in use.
+            descriptor = os.open(folder / MANIFEST, os.O_RDONLY)
+            weakref.finalize(self, os.close, descriptor)
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+            with contextlib.suppress(OSError):  # a cache that can only be read
+                os.utime(folder / MANIFEST)
             self.manifest: Mapping[str, Any] = manifest_of(folder)
             if self.manifest.get("fingerprint") != fingerprint:
                 raise DamagedIndexError("manifest of another index")
@@ -106,15 +108,6 @@ class IndexFolder:
         except (OSError, ValueError) as error:
             folder.stat()
             raise DamagedIndexError(f"{MANIFEST}: {type(error).__name__}") from error
-
-    def _hold(self) -> None:
-        """Lock the folder against removal, and note that it is in use."""
-        descriptor = os.open(self._folder / MANIFEST, os.O_RDONLY)
-        weakref.finalize(self, os.close, descriptor)
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
-        with contextlib.suppress(OSError):  # a cache that can only be read
-            os.utime(self._folder / MANIFEST)
 
     def verify(self) -> None:
         """Compare checksum and form of every file; raises DamagedIndexError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -126,7 +127,11 @@ def prepared_corpus(
     parts = (*identity, tokens.fingerprint, options.sample, options.seed)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()
     target = Path(cache_dir) / "corpora" / f"{name}.jsonl"
-    if not _is_intact(target):
+    is_intact = False
+    with contextlib.suppress(KeyError, TypeError, DataError):
+        manifest = read_json_object(manifest_path(target))
+        is_intact = manifest["output"]["sha256"] == file_sha256(str(target))
+    if not is_intact:
         prepare_corpus(spec, target, tokens=tokens, options=options, progress=progress)
     return CorpusSpec(path=str(target), id="id", text="text", label=None)
 
@@ -134,14 +139,6 @@ def prepared_corpus(
 def manifest_path(output: Path) -> Path:
     """Return where the manifest of a prepared corpus lies: beside it."""
     return output.with_name(f"{output.name}.manifest.json")
-
-
-def _is_intact(target: Path) -> bool:
-    try:
-        manifest = read_json_object(manifest_path(target))
-        return bool(manifest["output"]["sha256"] == file_sha256(str(target)))
-    except (KeyError, TypeError, DataError):
-        return False
 
 
 class _Preparation:
@@ -240,9 +237,7 @@ class _Preparation:
         document = self._columns.document(row, clean_text(self._text(row)))
         if len(document.text) < SHORTEST_TEXT:
             return "short-text"
-        if not is_sampled(document.id, self._options):
-            return "not-sampled"
-        return document
+        return document if is_sampled(document.id, self._options) else "not-sampled"
 
     def line(self, document: CorpusDocument) -> bytes:
         """Return a document as a line of the output; `label` is there if the input has labels."""

@@ -10,7 +10,7 @@ from contextlib import closing
 from copy import copy
 from dataclasses import asdict
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retr
 from fairgate.domain.schema import Access, Capabilities, Names, Role
 from fairgate.systems.budget import meter_for
 from fairgate.systems.execute import Made, NoStore, Stage, documents_for, embedded
-from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
@@ -42,9 +42,10 @@ EmbedderOfReplies = Annotated[
 class ApplicationKind(SystemKind):
     """A kind of system that is one application, asked from outside."""
 
-    to_give_documents: ClassVar[str]
-    """What a policy is to do so that the documents that it finds are known."""
-    to_take_documents: ClassVar[str]
+    @property
+    def to_take_documents(self) -> str:
+        """Return what a policy is to do so that the application is handed documents."""
+        return f"set `system.{self.id}.takes_documents: true` if it can use them"
 
     @property
     @abstractmethod
@@ -72,14 +73,14 @@ class ApplicationKind(SystemKind):
         if not can.gives_documents:
             yield (
                 "retrieval is not measured, because the system's documents are not known: "
-                f"{self.to_give_documents}"
+                f"give their place in `system.{self.id}.response.documents`"
             )
         elif not can.takes_documents:
             yield (
                 "attribution to retriever and generator is not measured, because the system is "
                 f"handed no documents: {self.to_take_documents}"
             )
-        if not self.part.names_its_version:
+        if self.part.revision is None and getattr(self.part, "revision_url", None) is None:
             yield (
                 "every run asks the system everything, because its version is not known: name "
                 "its `revision`"
@@ -137,12 +138,9 @@ class ApplicationSystem:
         for case in cases:
             question = questions[case.suite, case.key]
             reply = replies[question]
+            shown = reply.documents if question.documents is None else question.documents
             executions[case.suite, case.key] = Execution(
-                key=case.key,
-                suite=case.suite,
-                documents=reply.documents if question.documents is None else question.documents,
-                response=reply.answer,
-                options=case.options,
+                case.key, case.suite, shown, reply.answer, options=case.options
             )
         return executions
 
@@ -153,8 +151,7 @@ class ApplicationSystem:
 
     def under_test(self) -> dict[str, str]:
         """Return where the application is, and its revision as far as the user names it."""
-        revision = self._application.revision
-        found = {"system": self._policy.part.shown}
+        found, revision = {"system": self._policy.part.shown}, self._application.revision
         if revision is not None:
             found["revision"] = short(revision)
         if self._takes_documents:
@@ -186,7 +183,14 @@ class ApplicationSystem:
                 for position, reply in coming:
                     yield {missing[position]: reply}
 
-        stage = Stage(name="ask", kind="reply", decode=_reply_from, encode=_reply_to, make=made)
+        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        stage = Stage(
+            name="ask",
+            kind="reply",
+            decode=_reply_from,
+            encode=lambda reply: encode.encode(asdict(reply)),
+            make=made,
+        )
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
         keys = {
             question: hashlib.sha256(
@@ -203,23 +207,15 @@ class ApplicationSystem:
 
 
 def _question(case: Case, documents: Sequence[Document] | None) -> Question:
-    text = case.text or case.query
-    prompt = render_prompt(
-        DEFAULT_TEMPLATE, instruction=case.instruction, text=text, documents=(), characters=1
-    )
     return Question(
         query=case.query,
-        text=text,
+        text=case.text or case.query,
         instruction=case.instruction,
-        prompt=prompt,
+        prompt=prompt_alone(case),
         options=case.options,
         documents=None if documents is None else tuple(documents),
         repeat=case.repeat,
     )
-
-
-def _reply_to(reply: Reply) -> str:
-    return json.dumps(asdict(reply), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _reply_from(_: Question, value: object) -> Reply | None:

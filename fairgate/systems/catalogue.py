@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.schema import JudgeModel, SystemModel
+from fairgate.domain.schema import SystemModel
 from fairgate.policy.assembled import PolicyParts, SystemPart, schema_text
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def policy_parts() -> PolicyParts:
     """Return what a policy's `system` and `judge` may be, for `parse_policy`."""
     shipped = [SystemPart(keys, partial(_shipped, place)) for place, keys in _SHIPPED.items()]
     added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in _ADDED]
-    return PolicyParts(systems=(*shipped, *added), judge=_judge)
+    return PolicyParts((*shipped, *added), partial(_shipped, "judges:JudgePolicy"))
 
 
 def kind_of(system: SystemModel) -> SystemKind:
@@ -64,19 +64,13 @@ def kind_of(system: SystemModel) -> SystemKind:
     return system
 
 
-def _shipped(place: str) -> type[SystemModel]:
+def _shipped(place: str) -> Any:
     file, _, name = place.partition(":")
-    return cast("type[SystemModel]", getattr(import_module(f"fairgate.systems.{file}"), name))
+    return getattr(import_module(f"fairgate.systems.{file}"), name)
 
 
 def _itself(kind: type[SystemKind]) -> type[SystemModel]:
     return kind
-
-
-def _judge() -> type[JudgeModel]:
-    from fairgate.systems.judges import JudgePolicy
-
-    return JudgePolicy
 
 
 if __name__ == "__main__":

@@ -19,8 +19,6 @@ from fairgate.domain.wording import quoted
 from fairgate.io.named_files import embedded_path, find
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
 
-KIND = "classifiers"
-
 
 def open_classifier(
     runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str] | None
@@ -30,9 +28,18 @@ def open_classifier(
     No model is loaded before the first text. Raises DataError where there is none of that name or
     its labels do not fit, ModelError where its folder is incomplete.
     """
-    path = find(KIND, named.model, runtime.root, confined=runtime.confined)
-    if path == embedded_path(KIND, named.model):
-        return _embedded(path, named, allowed, runtime.threads)
+    path = find("classifiers", named.model, runtime.root, confined=runtime.confined)
+    if path == embedded_path("classifiers", named.model):
+        if named.labels:
+            raise DataError(f"{quoted(named.model)} is embedded and needs no `labels`; remove them")
+        found = _embedded(path, runtime.threads)
+        for label in found.labels if allowed is not None else ():
+            if label not in (allowed or ()):
+                raise DataError(
+                    f"{quoted(named.model)} gives {quoted(label)}, expected one of "
+                    f"{', '.join(allowed or ())}; name another classifier"
+                )
+        return found
     from fairgate.onnx.encoder import OnnxClassifier
 
     return OnnxClassifier(
@@ -45,61 +52,7 @@ def open_classifier(
     )
 
 
-def _embedded(
-    path: Path, named: ClassifierPolicy, allowed: Sequence[str] | None, threads: int
-) -> Classifier:
-    if named.labels:
-        raise DataError(f"{quoted(named.model)} is embedded and needs no `labels`; remove them")
-    found = _with_head(path, threads)
-    strange = [label for label in found.head.labels if label not in (allowed or ())]
-    if strange and allowed is not None:
-        raise DataError(
-            f"{quoted(named.model)} gives {quoted(strange[0])}, expected one of "
-            f"{', '.join(allowed)}; name another classifier"
-        )
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """Weights over an embedding, and what they were trained over."""
-
-    labels: tuple[str, ...]
-    embedder: str
-    weights: npt.NDArray[np.float64]
-    """`[labels, dimensions]`"""
-    bias: npt.NDArray[np.float64]
-    """`[labels]`"""
-    digest: str
-    """Hash of the file."""
-
-
-def read_head(path: Path) -> Head:
-    """Return the head in a file of the package. Raises ModelError where it is damaged."""
-    try:
-        content = path.read_bytes()
-        data = json.loads(content)
-        head = Head(
-            labels=tuple(map(str, data["labels"])),
-            embedder=str(data["embedder"]),
-            weights=np.asarray(data["weights"], dtype=np.float64),
-            bias=np.asarray(data["bias"], dtype=np.float64),
-            digest=hashlib.sha256(content).hexdigest()[:32],
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{str(path)!r} is no readable classifier head ({error}); install FairGate again"
-        ) from error
-    fits = head.weights.ndim == 2 and head.weights.shape[0] == len(head.labels) == len(head.bias)
-    if not fits or not np.isfinite(head.weights).all() or not np.isfinite(head.bias).all():
-        raise ModelError(
-            f"{str(path)!r} has weights of shape {head.weights.shape} for {len(head.labels)} "
-            "labels, or values that are not finite; install FairGate again"
-        )
-    return head
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EmbeddingClassifier:
     """A port `Classifier`: the embedder's vectors under a head. Implements no batching of its own.
 
@@ -109,43 +62,68 @@ class EmbeddingClassifier:
     encoder that it was trained over), `weights` (a row of numbers for each label) and `bias`.
     """
 
-    head: Head
+    labels: tuple[str, ...]
+    weights: npt.NDArray[np.float64]
+    """`[labels, dimensions]`"""
+    bias: npt.NDArray[np.float64]
+    """`[labels]`"""
+    digest: str
+    """Hash of the head's file."""
     embedder: Embedder
     _known: dict[str, Classified] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> str:
         """Identify the head's file and the embedder."""
-        return f"embedding-classifier/1:{self.head.digest}:{self.embedder.fingerprint}"
+        return f"embedding-classifier/1:{self.digest}:{self.embedder.fingerprint}"
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
         """Return what each text is, in order. Raises ModelError."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
             vectors = self.embedder.embed(new)
-            if vectors.shape != (len(new), self.head.weights.shape[1]):
+            if vectors.shape != (len(new), self.weights.shape[1]):
                 raise ModelError(
                     f"the embedder gave vectors of shape {vectors.shape} for {len(new)} texts; the "
-                    f"classifier wants {self.head.weights.shape[1]} numbers a text"
+                    f"classifier wants {self.weights.shape[1]} numbers a text"
                 )
             for text, vector in zip(new, vectors, strict=True):
-                self._known[text] = self._decided(vector.astype(np.float64))
+                scores = (self.weights * vector.astype(np.float64)).sum(axis=1) + self.bias
+                first, second = np.argsort(-scores, kind="stable")[:2]
+                margin = round(float(scores[first] - scores[second]), 4)
+                self._known[text] = Classified(label=self.labels[first], margin=margin)
         return [self._known[text] for text in texts]
-
-    def _decided(self, vector: npt.NDArray[np.float64]) -> Classified:
-        scores = (self.head.weights * vector).sum(axis=1) + self.head.bias
-        order = np.argsort(-scores, kind="stable")
-        margin = float(scores[order[0]] - scores[order[1]])
-        return Classified(label=self.head.labels[order[0]], margin=round(margin, 4))
 
 
 @lru_cache(maxsize=8)  # suites and the tests of one process share the model
-def _with_head(path: Path, threads: int) -> EmbeddingClassifier:
-    """Return an embedded classifier; always on the CPU, so that every machine reads alike."""
+def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
+    """Return a classifier of the package; always on the CPU, so that every machine reads alike.
+
+    Raises ModelError where its file is damaged.
+    """
     from fairgate.onnx.encoder import OnnxEncoder
 
-    head = read_head(path)
-    folder = embedded_path("models", head.embedder)
-    if folder is None:
+    try:
+        content = path.read_bytes()
+        data = json.loads(content)
+        labels, embedder = tuple(map(str, data["labels"])), str(data["embedder"])
+        weights = np.asarray(data["weights"], dtype=np.float64)
+        bias = np.asarray(data["bias"], dtype=np.float64)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{str(path)!r} is no readable classifier head ({error}); install FairGate again"
+        ) from error
+    fits = weights.ndim == 2 and weights.shape[0] == len(labels) == len(bias)
+    if not fits or not np.isfinite(weights).all() or not np.isfinite(bias).all():
+        raise ModelError(
+            f"{str(path)!r} has weights of shape {weights.shape} for {len(labels)} "
+            "labels, or values that are not finite; install FairGate again"
+        )
+    if (folder := embedded_path("models", embedder)) is None:
         raise DataError(f"{str(path)!r} names no embedded encoder; install FairGate again")
-    return EmbeddingClassifier(head=head, embedder=OnnxEncoder(folder, threads=threads))
+    return EmbeddingClassifier(
+        labels=labels,
+        weights=weights,
+        bias=bias,
+        digest=hashlib.sha256(content).hexdigest()[:32],
+        embedder=OnnxEncoder(folder, threads=threads),
+    )

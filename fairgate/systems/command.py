@@ -31,17 +31,15 @@ from fairgate.io.machine import last_words, program_environment
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
-from fairgate.systems.exchange import OwnResponsePaths, Variable
+from fairgate.systems.exchange import MOST_BYTES, OwnResponsePaths, Variable
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import Future
 
 _VERSION = "command-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
-_MOST_BYTES = 16 << 20
 _SECONDS_TO_END = 2.0
 Arguments = Annotated[list[Text], Field(min_length=1)]
 
@@ -72,11 +70,6 @@ class CommandAsked(Strict):
         """Return the program, with each variable that it is given."""
         variables: list[str | None] = [*self.env] or [None]
         return [Access("starts", self.line, variable) for variable in variables]
-
-    @property
-    def names_its_version(self) -> bool:
-        """Return whether the policy says when the program is another one."""
-        return self.revision is not None
 
     @property
     def concurrency(self) -> int:
@@ -116,10 +109,6 @@ class CommandPolicy(ApplicationKind):
 
     id: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command",)
-    to_give_documents: ClassVar[str] = "give their place in `system.command.response.documents`"
-    to_take_documents: ClassVar[str] = (
-        "set `system.command.takes_documents: true` if it can use them"
-    )
 
     command: Annotated[
         Annotated[Arguments, Tag("<list>")] | Annotated[CommandPart, Tag("<mapping>")], ByShape
@@ -131,9 +120,7 @@ class CommandPolicy(ApplicationKind):
     @property
     def part(self) -> CommandPart:
         """Return the mapping that arguments alone stand for."""
-        if isinstance(self.command, list):
-            return CommandPart(run=self.command)
-        return self.command
+        return CommandPart(run=self.command) if isinstance(self.command, list) else self.command
 
 
 Done = queue.SimpleQueue[tuple[int, Reply] | BaseException | None]
@@ -179,7 +166,10 @@ class LineApplication:
             running = min(self._program.processes, len(questions))
             for _ in range(running):
                 work = group.submit(self._work(todo, done, environment))
-                work.add_done_callback(lambda ended: _pass_on(ended, done))
+                # Also where it failed: the caller would wait for ever otherwise.
+                work.add_done_callback(
+                    lambda ended: done.put(None if ended.cancelled() else ended.exception())
+                )
             while running:
                 found = done.get()
                 if isinstance(found, BaseException):
@@ -193,10 +183,7 @@ class LineApplication:
             group.end()
 
     async def _work(
-        self,
-        todo: Iterator[tuple[int, Question]],
-        done: Done,
-        environment: Mapping[str, str],
+        self, todo: Iterator[tuple[int, Question]], done: Done, environment: Mapping[str, str]
     ) -> None:
         """Answer questions, shared with other processes, until there are none, or one fails."""
         with tempfile.TemporaryFile() as messages:
@@ -229,7 +216,7 @@ class LineApplication:
                 cwd=self._folder,
                 env=dict(environment),
                 start_new_session=True,
-                limit=_MOST_BYTES,
+                limit=MOST_BYTES,
             )
         except (OSError, ValueError) as error:
             raise ApplicationError(
@@ -246,7 +233,6 @@ class LineApplication:
         try:
             async with asyncio.timeout(self._program.timeout):
                 value = await self._exchanged(process, {"id": position, **asdict(question)})
-            _require_reply(value, position)
             self._meter.add(usage_of(value))
             return without_secrets(reply_of(value, self._paths), self._secrets)
         except TimeoutError:
@@ -257,8 +243,8 @@ class LineApplication:
             text = f"{error}; only replies belong on stdout"
         raise ApplicationError(f"{about}: {concealed(text, self._secrets)}") from None
 
-    async def _exchanged(self, process: asyncio.subprocess.Process, asked: object) -> Any:
-        """Write a line and return the value of the next one."""
+    async def _exchanged(self, process: asyncio.subprocess.Process, asked: dict[str, Any]) -> Any:
+        """Write a line and return the value of the next one, which repeats its `id`."""
         writer, reader = process.stdin, process.stdout
         if writer is None or reader is None:
             raise AssertionError  # both are pipes
@@ -267,23 +253,16 @@ class LineApplication:
         try:
             line = await reader.readline()
         except ValueError:
-            raise ApplicationError(f"a line of more than {_MOST_BYTES:,} bytes") from None
+            raise ApplicationError(f"a line of more than {MOST_BYTES:,} bytes") from None
         if not line.endswith(b"\n"):
             raise EOFError
-        return parsed_json(line)
-
-
-def _pass_on(ended: Future[None], done: Done) -> None:
-    """Tell the caller that a process ended, or its error: it would wait for ever otherwise."""
-    done.put(None if ended.cancelled() else ended.exception())
-
-
-def _require_reply(value: Any, position: int) -> None:
-    if not isinstance(value, dict) or value.get("id") != position:
-        raise ApplicationError(
-            f"the line is no reply to it; expected an object with `id` {position}, which repeats "
-            "the question's: one line for each question, in their order"
-        )
+        value = parsed_json(line)
+        if not isinstance(value, dict) or value.get("id") != asked["id"]:
+            raise ApplicationError(
+                f"the line is no reply to it; expected an object with `id` {asked['id']}, which "
+                "repeats the question's: one line for each question, in their order"
+            )
+        return value
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

@@ -68,16 +68,14 @@ def find_table(kind: str, name: str, runtime: Runtime) -> Path:
 
     Raises DataError.
     """
-    hub = named_on_hub(name, runtime)
-    if hub is not None:
+    if (hub := named_on_hub(name, runtime)) is not None:
         return fetch_table(*hub)
     return find(kind, name, runtime.root, confined=runtime.confined)
 
 
 def named_on_hub(name: str, runtime: Runtime) -> tuple[str, str] | None:
     """Return dataset and file where `name` is a Hugging Face id and no file of ours."""
-    hub = hub_table(name)
-    if hub is None:
+    if (hub := hub_table(name)) is None:
         return None
     # `data/texts.csv` has the form of an id too: a folder that exists here makes it a path.
     first = runtime.root / name.split("/", 1)[0]
@@ -92,24 +90,20 @@ def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
     runtime = resources.runtime.under_test
     path = find_table("corpora", chosen.path, runtime)
     spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
-    corpus = CorpusFile(_prepared(spec, chosen, resources))
+    if chosen.prepare is not False:
+        from fairgate.retrieval.preparation import PreparationOptions, prepared_corpus
+
+        prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
+        spec = prepared_corpus(
+            spec,
+            resources.cache,
+            tokens=token_counter(prepare.tokenizer, runtime),
+            options=PreparationOptions(sample=prepare.sample, seed=prepare.seed),
+            progress=resources.progress,
+        )
+    corpus = CorpusFile(spec)
     resources.collect(corpus.notices)
     return corpus
-
-
-def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> CorpusSpec:
-    if chosen.prepare is False:
-        return spec
-    from fairgate.retrieval.preparation import PreparationOptions, prepared_corpus
-
-    prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
-    return prepared_corpus(
-        spec,
-        resources.cache,
-        tokens=token_counter(prepare.tokenizer, resources.runtime.under_test),
-        options=PreparationOptions(sample=prepare.sample, seed=prepare.seed),
-        progress=resources.progress,
-    )
 
 
 def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
@@ -168,10 +162,9 @@ def corpus_findings(
     except RetrievalError as error:
         yield "top_k" if count else "corpus", str(error), True
         return
-    read = f"{count:,} document{'' if count == 1 else 's'}"
-    read = f"the first {read}" if count == _MOST_READ else read
-    if labelled:
-        yield "corpus", f"corpus {quoted(name)}: {read}, {labelled:,} with a label", False
-    else:
-        no_label = "so that `asr/retrieval` and `rrs/mean` are not evaluated; name it with `label`"
-        yield "corpus", f"corpus {quoted(name)}: {read}, none with a label, {no_label}", False
+    has_label = f"{labelled:,} with a label"
+    if not labelled:
+        has_label = "none with a label, so that `asr/retrieval` and `rrs/mean` are not evaluated; "
+        has_label += "name it with `label`"
+    read = f"{'the first ' if count == _MOST_READ else ''}{count:,} document"
+    yield "corpus", f"corpus {quoted(name)}: {read}{'s' if count != 1 else ''}, {has_label}", False

@@ -8,7 +8,6 @@ or prompt is its question.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -21,8 +20,8 @@ from fairgate.domain.executions import Execution, Reply
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
-from fairgate.io.tables import capped, read_json_objects, read_whole
-from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
+from fairgate.io.tables import capped, file_sha256, read_json_objects, read_whole
+from fairgate.systems.generator import prompt_alone
 from fairgate.systems.recorded import RowPaths
 
 OTLP = "otlp"
@@ -37,8 +36,6 @@ _TRACED = ReplyPaths(
 )
 _ERROR = (2, "STATUS_CODE_ERROR")
 Tree = dict[str, Any]
-
-
 TOOLS = {
     "ragas": RowPaths(
         question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
@@ -49,7 +46,7 @@ TOOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RowAnswers:
     """Replies by the text of their question."""
 
@@ -66,21 +63,11 @@ class RowAnswers:
         """Return the answer to a case; None where no row asks it, for repeats and crossed cases."""
         if case.repeat or case.documents_of is not None:
             return None
-        text = case.text or case.query
-        prompt = render_prompt(
-            DEFAULT_TEMPLATE, instruction=case.instruction, text=text, documents=(), characters=1
-        )
-        asked = (case.query, text, prompt)
-        reply = next((self.replies[each] for each in asked if each in self.replies), None)
-        if reply is None:
-            return None
-        return Execution(
-            key=case.key,
-            suite=case.suite,
-            documents=reply.documents,
-            response=reply.answer,
-            options=case.options,
-        )
+        for asked in (case.query, case.text or case.query, prompt_alone(case)):
+            if (reply := self.replies.get(asked)) is not None:
+                documents, answer = reply.documents, reply.answer
+                return Execution(case.key, case.suite, documents, answer, options=case.options)
+        return None
 
 
 def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
@@ -102,8 +89,7 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     if not replies:
         found = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
         raise DataError(found)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return RowAnswers(replies=replies, fingerprint=digest, notices=tuple(notices))
+    return RowAnswers(replies, file_sha256(str(path)), tuple(notices))
 
 
 def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Reply]]:
@@ -212,8 +198,7 @@ def _exports(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     lines = [(n, line) for n, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
     if not lines:
         raise DataError(f"{path}: is empty; expected an object with `resourceSpans`")
-    whole = [(1, raw)] if _is_begun(lines[0][1]) else lines
-    for number, text in whole:
+    for number, text in [(1, raw)] if _is_begun(lines[0][1]) else lines:
         try:
             value = read_json(text)
         except JsonError as error:
@@ -245,11 +230,11 @@ def _span(span: Mapping[str, Any], place: str) -> Span:
         name = attribute.get("key")
         if isinstance(name, str):
             _grow(tree, name, _value(attribute.get("value")))
-    status = span.get("status")
+    status, start = span.get("status"), str(_part(span, "startTimeUnixNano"))
     return Span(
         id=str(_part(span, "spanId") or ""),
         parent=str(_part(span, "parentSpanId") or ""),
-        start=_nanoseconds(_part(span, "startTimeUnixNano")),
+        start=int(start) if start.isascii() and start.isdecimal() and len(start) <= 20 else 0,
         failed=isinstance(status, Mapping) and status.get("code") in _ERROR,
         tree=tree,
     )
@@ -262,17 +247,11 @@ def _part(value: Mapping[str, Any], name: str) -> Any:
 
 
 def _list(value: Mapping[str, Any], name: str, place: str) -> list[Mapping[str, Any]]:
-    found = _part(value, name)
-    if found is None:
+    if (found := _part(value, name)) is None:
         return []
     if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
         raise DataError(f"{place}: `{name}` is {capped(found)}; expected a list of objects")
     return found
-
-
-def _nanoseconds(value: Any) -> int:
-    text = str(value)
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 20 else 0
 
 
 def _value(value: Any) -> Any:
@@ -314,7 +293,7 @@ def _grow(tree: Tree, name: str, value: Any) -> None:
 
 def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
     ordered = sorted((span for span in spans.values() if span.kind), key=lambda span: span.start)
-    tops = [span for span in ordered if not _has_outer(span, spans)]
+    tops = [span for span in ordered if not any(outer.kind for outer in _around(span, spans))]
     retrievers = [span for span in ordered if span.kind == "RETRIEVER"]
     asked = (_text_of(span, "input", _QUESTION) for span in (*tops, *retrievers))
     # What the outermost span gave is the answer, else what the only model did.
@@ -334,15 +313,13 @@ def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
     )
 
 
-def _has_outer(span: Span, spans: Mapping[str, Span]) -> bool:
-    """Return whether a span of OpenInference's is around this one, however far out."""
+def _around(span: Span, spans: Mapping[str, Span]) -> Iterator[Span]:
+    """Yield the spans around this one, the nearest first."""
     seen = {span.id}
     while (outer := spans.get(span.parent)) is not None and outer.id not in seen:
-        if outer.kind:
-            return True
+        yield outer
         seen.add(outer.id)
         span = outer
-    return False
 
 
 def _output_of(span: Span) -> str | None:
@@ -373,11 +350,8 @@ def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
 
 def _documents(ordered: Iterable[Span], retrievers: Iterable[Span]) -> list[Tree] | None:
     """Return what the last reranker left, else what the retrievers found, each document once."""
-    reranked = [
-        entries(at(span.tree, "reranker.output_documents"))
-        for span in ordered
-        if span.kind == "RERANKER"
-    ]
+    rerankers = [span for span in ordered if span.kind == "RERANKER"]
+    reranked = [entries(at(span.tree, "reranker.output_documents")) for span in rerankers]
     found = [entries(at(span.tree, "retrieval.documents")) for span in retrievers]
     documents: dict[tuple[bool, str], Tree] = {}
     for entry in chain.from_iterable([listed for listed in reranked if listed][-1:] or found):

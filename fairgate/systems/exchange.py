@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Protocol
+from functools import partial
+from typing import Annotated, Any, Protocol
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from fairgate.domain.schema import Strict
 from fairgate.io.http_messages import Limits, keeps_secrets
-from fairgate.io.replies import JsonPath, ReplyPaths, json_path
+from fairgate.io.replies import ReplyPaths, json_path
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
@@ -28,35 +29,36 @@ PerSecond = Annotated[
 ]
 
 
+def _checked(text: str, *, is_single: bool) -> str:
+    """Return the text of a path. Raises ValueError where it is none, or names several parts."""
+    if not json_path(text).is_single and is_single:
+        raise ValueError(f"`{text}` names several parts, expected a path of one")
+    return text
+
+
+PartPath = Annotated[str, AfterValidator(partial(_checked, is_single=True))]
+PartsPath = Annotated[str, AfterValidator(partial(_checked, is_single=False))]
+
+
 class DocumentPaths(Strict):
     """The places of a document's parts."""
 
-    text: str = Field(default="$.text", description="Path of the text.")
-    id: str = Field(default="$.id", description="Path of the identifier.")
-    label: str = Field(default="$.label", description="Path of the label (`toxic`, …).")
-    score: str = Field(default="$.score", description="Path of the retrieval score.")
-
-    @field_validator("text", "id", "label", "score")
-    @classmethod
-    def _paths(cls, path: str) -> str:
-        return checked_path(path, single=True)
+    text: PartPath = Field(default="$.text", description="Path of the text.")
+    id: PartPath = Field(default="$.id", description="Path of the identifier.")
+    label: PartPath = Field(default="$.label", description="Path of the label (`toxic`, …).")
+    score: PartPath = Field(default="$.score", description="Path of the retrieval score.")
 
     def within(self, paths: ReplyPaths) -> ReplyPaths:
         """Return the paths with those of a document's parts, read."""
-        return replace(
-            paths,
-            text=json_path(self.text),
-            id=json_path(self.id),
-            label=json_path(self.label),
-            score=json_path(self.score),
-        )
+        parts: dict[str, Any] = {name: json_path(path) for name, path in self.model_dump().items()}
+        return replace(paths, **parts)
 
 
 class ResponsePaths(Strict):
     """The places of answer and documents in a reply: `$.answer`, `$.contexts[*]`."""
 
-    answer: str = Field(default="$.answer", description="Path of the answer's text.")
-    documents: str | None = Field(
+    answer: PartPath = Field(default="$.answer", description="Path of the answer's text.")
+    documents: PartsPath | None = Field(
         default=None,
         description="Path of the documents in rank order, texts or objects; left out where the "
         "system returns none: retrieval is not measured then.",
@@ -64,16 +66,6 @@ class ResponsePaths(Strict):
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="The places of each document's parts."
     )
-
-    @field_validator("answer")
-    @classmethod
-    def _answer(cls, path: str) -> str:
-        return checked_path(path, single=True)
-
-    @field_validator("documents")
-    @classmethod
-    def _documents(cls, path: str | None) -> str | None:
-        return None if path is None else checked_path(path, single=False)
 
     @property
     def paths(self) -> ReplyPaths:
@@ -85,7 +77,7 @@ class ResponsePaths(Strict):
 class OwnResponsePaths(ResponsePaths):
     """The same where FairGate sets the form: documents come under their name, or not at all."""
 
-    documents: str | None = Field(
+    documents: PartsPath | None = Field(
         default="$.documents",
         description="Path of the documents in rank order; a reply without it has no documents.",
     )
@@ -94,14 +86,6 @@ class OwnResponsePaths(ResponsePaths):
     def paths(self) -> ReplyPaths:
         """Return the paths, read."""
         return replace(super().paths, may_lack_documents="documents" not in self.model_fields_set)
-
-
-def checked_path(text: str, *, single: bool) -> str:
-    """Return the text of a path. Raises ValueError where it is none, or names several parts."""
-    path: JsonPath = json_path(text)
-    if single and not path.is_single:
-        raise ValueError(f"`{text}` names several parts, expected a path of one")
-    return text
 
 
 def require_safe(url: str, key: str | None) -> None:

@@ -64,26 +64,6 @@ class System:
     """Embeds texts of documents whose retriever has no vectors; None: they are not embedded."""
 
 
-def read_back(
-    keys: Mapping[Key, str],
-    stored: Mapping[str, str],
-    decode: Callable[[Key, object], Value | None],
-) -> dict[Key, Value]:
-    """Return what is stored for each key and has its form; `decode` returns None where not.
-
-    A store is a file that may have been edited: a text without the expected form counts as missing,
-    and what is missing is computed again.
-    """
-    found: dict[Key, Value] = {}
-    for key, name in keys.items():
-        if name in stored:
-            with contextlib.suppress(ValueError):
-                value = decode(key, read_json(stored[name]))
-                if value is not None:
-                    found[key] = value
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage(Generic[Key, Value]):
     """A step of answering whose results are stored: known ones are read, others made."""
@@ -93,6 +73,7 @@ class Stage(Generic[Key, Value]):
     kind: str
     """Under which results are stored."""
     decode: Callable[[Key, object], Value | None]
+    """Returns None for what has not the form of a result."""
     encode: Callable[[Value], str]
     make: Callable[[list[Key]], Made[Key, Value]]
     """Yields results in batches, each of which is stored before the next is made."""
@@ -102,9 +83,15 @@ class Stage(Generic[Key, Value]):
     ) -> dict[Key, Value]:
         """Return a result for each key, by its name in the store; what `make` left out is absent.
 
-        Results made before an error are stored.
+        A store is a file that may have been edited: a text without the expected form counts as
+        missing, and what is missing is computed again. Results made before an error are stored.
         """
-        found = read_back(keys, store.get_many(self.kind, list(keys.values())), self.decode)
+        found: dict[Key, Value] = {}
+        stored = store.get_many(self.kind, list(keys.values()))
+        for key, name in keys.items():
+            with contextlib.suppress(KeyError, ValueError):
+                if (value := self.decode(key, read_json(stored[name]))) is not None:
+                    found[key] = value
         missing = [key for key in keys if key not in found]
         progress.start(self.name, len(keys), len(found))
         # Closed also where storing fails or is interrupted: what is under way ends with it.
@@ -125,16 +112,16 @@ def documents_to(documents: Sequence[Document]) -> str:
 
 def documents_from(value: object, most: int) -> list[Document] | None:
     """Return the documents of a stored list; a retriever may have found fewer than `most`."""
-    if not isinstance(value, list):
+    if not isinstance(value, list) or len(value) > most:
         return None
-    rows = value
-    if len(rows) > most or not all(isinstance(row, list) and len(row) == 4 for row in rows):
-        return None
-    if not all(_is_text(part) for row in rows for part in row[:3]):
-        return None
-    if not all(row[3] is None or _is_number(row[3]) for row in rows):
-        return None
-    return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in rows]
+    for row in value:
+        if not isinstance(row, list) or len(row) != 4:
+            return None
+        if not all(isinstance(part, str | None) for part in row[:3]):
+            return None
+        if row[3] is not None and not _is_number(row[3]):
+            return None
+    return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value]
 
 
 def answer_to(answer: Answer) -> str:
@@ -161,10 +148,6 @@ def scores_from(value: object, count: int) -> list[float] | None:
     return list(value) if all(map(_is_number, value)) else None
 
 
-def _is_text(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -186,10 +169,8 @@ def _score(
         raise ModelError(
             "this generator does not return the probability of an answer; use `read: generated`"
         )
-    scorer, at_once = (
-        cast("OptionScorer", generator),
-        _AT_ONCE * getattr(generator, "side_by_side", 1),
-    )
+    scorer = cast("OptionScorer", generator)
+    at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
 
     def scored(missing: list[GenerationRequest]) -> Made[GenerationRequest, list[float]]:
         for start in range(0, len(missing), at_once):
@@ -209,14 +190,12 @@ def _score(
         ).hexdigest()
         for request in dict.fromkeys(requests)
     }
-    found = stage.results(keys, store, progress)
-    return {request: _most_probable(request, scores) for request, scores in found.items()}
-
-
-def _most_probable(request: GenerationRequest, scores: Sequence[float]) -> Answer:
-    ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-    margin = round(scores[ranked[0]] - scores[ranked[1]], 4)
-    return Answer(text=request.options[ranked[0]], margin=margin, stopped="label")
+    answers = {}
+    for request, scores in stage.results(keys, store, progress).items():
+        ranked = sorted(zip(scores, request.options, strict=True), key=lambda one: -one[0])
+        margin = round(ranked[0][0] - ranked[1][0], 4)
+        answers[request] = Answer(text=ranked[0][1], margin=margin, stopped="label")
+    return answers
 
 
 class LocalSystem:
@@ -252,16 +231,12 @@ class LocalSystem:
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
-            answer = answers[request]
-            # Its letter may have been scored in the place of an option.
-            option = case.options[case.scored.index(answer.text)] if case.scored else None
+            answer, shown = answers[request], documents.get((case.suite, case.key))
+            text = answer.text
+            if case.scored:  # its letter may have been scored in the place of an option
+                text = case.options[case.scored.index(text)]
             executions[case.suite, case.key] = Execution(
-                key=case.key,
-                suite=case.suite,
-                documents=documents.get((case.suite, case.key)),
-                response=answer.text if option is None else option,
-                margin=answer.margin,
-                options=case.options,
+                case.key, case.suite, shown, text, answer.margin, case.options
             )
         return executions
 
@@ -317,8 +292,7 @@ def documents_for(
     """Return by (suite, key) what cases are shown: what a retriever finds, or a case was before."""
     shown: dict[tuple[str, str], Sequence[Document]] = {}
     for name, retriever in retrievers.items():
-        wanted = [c for c in cases if c.retriever == name and c.documents_of is None]
-        if wanted:
+        if wanted := [c for c in cases if c.retriever == name and c.documents_of is None]:
             # Documents are in rank order, so the deepest list holds the others.
             deepest = max(case.top_k for case in wanted)
             lists = _retrieve([c.query for c in wanted], deepest, retriever, store, progress)
@@ -385,8 +359,7 @@ def _generate(
         for each in unique
     }
     answers = stage.results(keys, store, progress)
-    lost = len(unique) - len(answers)
-    if lost:
+    if lost := len(unique) - len(answers):
         raise ModelError(f"the generator returned no answer for {lost} of {len(unique)} prompts")
     return answers
 

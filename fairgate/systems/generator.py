@@ -20,15 +20,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from fairgate import __version__
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer as GeneratedAnswer
-from fairgate.domain.executions import (
-    Chat,
-    Decoding,
-    Document,
-    GenerationRequest,
-    usage_of,
-)
+from fairgate.domain.executions import Chat, Decoding, Document, GenerationRequest, usage_of
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text
@@ -102,6 +97,12 @@ def render_prompt(
 @lru_cache(maxsize=4096)  # thousands of prompts show the same few documents
 def _folded(text: str, characters: int) -> str:
     return " ".join(text.split())[:characters]
+
+
+def prompt_alone(case: Case) -> str:
+    """Return a case's instruction and text in FairGate's own template, without documents."""
+    shown = {"instruction": case.instruction, "text": case.text or case.query}
+    return render_prompt(DEFAULT_TEMPLATE, **shown, documents=(), characters=1)
 
 
 class GeneratorModel(Strict):
@@ -247,19 +248,18 @@ def open_generator(
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
     """Return what tells a worker which model it opens, as plain values."""
-    how = {
-        "root": str(runtime.root.absolute()),
-        "cache": str(runtime.cache.absolute()),
-        "batch_size": runtime.batch_size,
-        "sharing": 1 if runtime.workers is None else runtime.workers.count,
-        "device": runtime.device,
-        "confined": runtime.confined,
-    }
     named = {
         "fairgate": __version__,
         "libraries": libraries_of_answers(),
         "generator": chosen.model_dump(mode="json"),
-        "runtime": how,
+        "runtime": {
+            "root": str(runtime.root.absolute()),
+            "cache": str(runtime.cache.absolute()),
+            "batch_size": runtime.batch_size,
+            "sharing": 1 if runtime.workers is None else runtime.workers.count,
+            "device": runtime.device,
+            "confined": runtime.confined,
+        },
     }
     return json.dumps(named)
 
@@ -376,8 +376,7 @@ class ChatEndpoint:
 
 def _content(message: Any) -> str:
     """Return the model's text; for a refusal its reason, or nothing. Raises TypeError."""
-    text = message.get("content")
-    if text is None:
+    if (text := message.get("content")) is None:
         text = message.get("refusal") or ""
     if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
         raise TypeError("the content is no text")

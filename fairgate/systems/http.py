@@ -13,10 +13,10 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Question, Reply, usage_of
@@ -44,13 +44,48 @@ from fairgate.systems.serving import ServePart
 _VERSION = "http-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
 _MOST_REVISION = 4096
-
-
 TEXTS = ("query", "text", "instruction", "prompt", "top_k")
 LISTS = ("options", "documents")
 _CASE = frozenset({"query", "text", "prompt"})
 """One of these must be sent: without it every test case would be the same."""
 _PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+
+
+def _checked(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a `request`. Raises ValueError for unknown or misplaced placeholders in it."""
+    named = set(_named(value))
+    known = (*TEXTS, *LISTS)
+    for name in sorted(named):
+        if name not in known:
+            raise ValueError(f"`{{{{{name[:40]}}}}}` means nothing; {suggestion(name, known)}")
+    for text in _texts(value):
+        inside = [name for name in _PLACE.findall(text) if name in LISTS]
+        if inside and not _PLACE.fullmatch(text):
+            raise ValueError(
+                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is a list and must be the whole text"
+            )
+    if not named & _CASE:
+        raise ValueError("never sends the test case; put `{{query}}` or `{{prompt}}` into it")
+    return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _named(value: Any) -> Iterator[str]:
+    for text in _texts(value):
+        yield from _PLACE.findall(text)
+
+
+Template = Annotated[dict[str, Any], AfterValidator(_checked)]
 
 
 class HttpAsked(Strict):
@@ -60,7 +95,7 @@ class HttpAsked(Strict):
     method: Literal["POST", "PUT", "GET"] = Field(
         default="POST", description="`GET` sends `request` as parameters of the address."
     )
-    request: dict[str, Any] = Field(
+    request: Template = Field(
         default={"question": "{{query}}"},
         description="JSON to send; `{{query}}` (the text alone), `{{text}}`, `{{instruction}}`, "
         "`{{prompt}}` (all in one), `{{options}}` and `{{documents}}` are filled in.",
@@ -86,12 +121,6 @@ class HttpAsked(Strict):
     concurrency: Concurrency = 4
     per_second: PerSecond = None
 
-    @field_validator("request")
-    @classmethod
-    def _request(cls, request: dict[str, Any]) -> dict[str, Any]:
-        check_template(request)
-        return request
-
     @model_validator(mode="after")
     def _sends_secrets_safely(self) -> Self:
         open_line = [url for url in (self.url, self.revision_url) if url and not keeps_secrets(url)]
@@ -110,11 +139,6 @@ class HttpAsked(Strict):
         headers = (sorted(self.headers.items()), sorted(self.headers_env.items()))
         way = json.dumps([self.method, self.request, *headers], sort_keys=True)
         return [Access("asks", url, variable, way) for url in urls for variable in variables]
-
-    @property
-    def names_its_version(self) -> bool:
-        """Return whether it has a revision, or an address that answers with one."""
-        return bool(self.revision or self.revision_url)
 
     @property
     def shown(self) -> str:
@@ -145,10 +169,6 @@ class HttpPolicy(ApplicationKind):
 
     id: ClassVar[str] = "http"
     keys: ClassVar[tuple[str, ...]] = ("http",)
-    to_give_documents: ClassVar[str] = "give their place in `system.http.response.documents`"
-    to_take_documents: ClassVar[str] = (
-        "give `system.http.request` a place for `{{documents}}` if it can use them"
-    )
 
     http: HttpPart = Field(description="An application behind an address.")
     serve: ServePart | None = Field(
@@ -159,42 +179,14 @@ class HttpPolicy(ApplicationKind):
     labels: LabelsField = None
 
     @property
+    def to_take_documents(self) -> str:
+        """Return where documents have their place."""
+        return "give `system.http.request` a place for `{{documents}}` if it can use them"
+
+    @property
     def part(self) -> HttpPart:
         """Return how the application is asked."""
         return self.http
-
-
-def check_template(value: Any) -> None:
-    """Raise ValueError for unknown or misplaced placeholders in a `request`."""
-    named = set(_named(value))
-    known = (*TEXTS, *LISTS)
-    for name in sorted(named):
-        if name not in known:
-            raise ValueError(f"`{{{{{name[:40]}}}}}` means nothing; {suggestion(name, known)}")
-    for text in _texts(value):
-        inside = [name for name in _PLACE.findall(text) if name in LISTS]
-        if inside and not _PLACE.fullmatch(text):
-            raise ValueError(
-                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is a list and must be the whole text"
-            )
-    if not named & _CASE:
-        raise ValueError("never sends the test case; put `{{query}}` or `{{prompt}}` into it")
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
-
-
-def _named(value: Any) -> Iterator[str]:
-    for text in _texts(value):
-        yield from _PLACE.findall(text)
 
 
 def filled(value: Any, question: Question) -> Any:
@@ -206,17 +198,14 @@ def filled(value: Any, question: Question) -> Any:
     if not isinstance(value, str):
         return value
     alone = _PLACE.fullmatch(value)
-    if alone is not None and alone[1] == "top_k":
-        return question.top_k
-    if alone is not None and alone[1] in LISTS:
-        return _list(question, alone[1])
+    match alone and alone[1]:
+        case "top_k":
+            return question.top_k
+        case "options":
+            return list(question.options)
+        case "documents":
+            return None if question.documents is None else [asdict(d) for d in question.documents]
     return _PLACE.sub(lambda match: str(getattr(question, match[1])), value)
-
-
-def _list(question: Question, name: str) -> list[Any] | None:
-    if name == "options":
-        return list(question.options)
-    return None if question.documents is None else [asdict(d) for d in question.documents]
 
 
 class HttpApplication:
@@ -245,8 +234,7 @@ class HttpApplication:
 
         Raises ApplicationError where `revision_url` gives none.
         """
-        url = self._asked.revision_url
-        if url is None:
+        if (url := self._asked.revision_url) is None:
             return self._asked.revision
         answer = self._service.ask(self._service.get(url), "its revision")
         text = answer.body.decode("utf-8", "replace").strip()
@@ -298,19 +286,11 @@ class HttpApplication:
         value = filled(asked.request, question)
         if asked.method != "GET":
             return self._service.send(asked.url, value, asked.method)
-        url = urlsplit(asked.url)
-        query = "&".join(part for part in (url.query, urlencode(_flat(value))) if part)
-        return self._service.get(urlunsplit(url._replace(query=query)))
-
-
-def _flat(value: object) -> list[tuple[str, str]]:
-    """Return the parameters of an address: names with a text, or with several."""
-    if not isinstance(value, Mapping):
-        raise ApplicationError("a GET request needs a mapping as `request`: names and texts")
-    found = []
-    for name, inner in value.items():
-        entries = inner if isinstance(inner, list) else [inner]
-        found += [
-            (str(name), entry if isinstance(entry, str) else json.dumps(entry)) for entry in entries
+        parameters = [
+            (name, entry if isinstance(entry, str) else json.dumps(entry))
+            for name, inner in value.items()
+            for entry in (inner if isinstance(inner, list) else [inner])
         ]
-    return found
+        url = urlsplit(asked.url)
+        query = "&".join(part for part in (url.query, urlencode(parameters)) if part)
+        return self._service.get(urlunsplit(url._replace(query=query)))

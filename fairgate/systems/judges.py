@@ -187,7 +187,18 @@ def judge_all(
     for number, judge in enumerate(judges):
         suite = f"judge-{number}"
         cases = [
-            _case(suite, key, repeat, texts[key]) for key in texts for repeat in range(repeats)
+            Case(
+                key=repeat_key(key, repeat + 1),
+                suite=suite,
+                query=one.question(),
+                instruction=INSTRUCTION,
+                labels=(),
+                cluster=key,
+                retriever=None,
+                repeat=repeat,
+            )
+            for key, one in texts.items()
+            for repeat in range(repeats)
         ]
         answers = ask_judge(cases, judge, progress)
         for case in cases:
@@ -202,22 +213,21 @@ def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress)
         return {}
     shown = Staged(progress, "judge")
     found = dict(judge.execute(cases, shown))
-    unread = [case for case in cases if not _has_verdict(case, found)]
+    unread = [
+        case
+        for case in cases
+        if (answer := found.get((case.suite, case.key))) is None
+        or _read(case, answer.response) is None
+    ]
     if unread:
         again = [
             case._replace(key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
         ]
         second = judge.execute(again, shown)
         for first, case in zip(unread, again, strict=True):
-            execution = second.get((case.suite, case.key))
-            if execution is not None:
+            if (execution := second.get((case.suite, case.key))) is not None:
                 found[first.suite, first.key] = execution._replace(key=first.key)
     return found
-
-
-def _has_verdict(case: Case, answers: Executed) -> bool:
-    execution = answers.get((case.suite, case.key))
-    return execution is not None and _read(case, execution.response) is not None
 
 
 def vote(judgements: Sequence[Judgement | None]) -> Vote:
@@ -226,19 +236,6 @@ def vote(judgements: Sequence[Judgement | None]) -> Vote:
     winner = next((v for v, count in counts.items() if 2 * count > len(judgements)), None)
     scores = [0.0 if one is None else one.score for one in judgements]
     return Vote(winner, sum(scores) / len(scores) if scores else 0.0)
-
-
-def _case(suite: str, key: str, repeat: int, texts: JudgedTexts) -> Case:
-    return Case(
-        key=repeat_key(key, repeat + 1),
-        suite=suite,
-        query=texts.question(),
-        instruction=INSTRUCTION,
-        labels=(),
-        cluster=key,
-        retriever=None,
-        repeat=repeat,
-    )
 
 
 def _read(case: Case, answer: str | None) -> Judgement | None:

@@ -58,8 +58,7 @@ class LabelsPolicy(Strict):
 
 
 LabelsField = Annotated[
-    LabelsPolicy | None,
-    Field(description="Labels of its documents, where it gives none itself."),
+    LabelsPolicy | None, Field(description="Labels of its documents, where it gives none itself.")
 ]
 
 
@@ -111,9 +110,7 @@ class LabelledSystem:
         found = dict(self._inner.execute(cases, progress, without))
         self.unlabelled |= found
         own = [(c.suite, c.key) for c in cases if c.retriever in _OWN]
-        names = [name for name in own if name in found]
-        with_labels = self._labelled([found[name] for name in names])
-        return found | dict(zip(names, with_labels, strict=True))
+        return found | self._labelled({name: found[name] for name in own if name in found})
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the inner system's embeddings."""
@@ -134,9 +131,9 @@ class LabelledSystem:
         again._inner, again.unlabelled = inner, {}  # noqa: SLF001
         return changes, again
 
-    def _labelled(self, executions: Sequence[Execution]) -> list[Execution]:
+    def _labelled(self, executions: Executed) -> dict[tuple[str, str], Execution]:
         """Return the executions with a label on every document that has one or can be given one."""
-        bare = [d for one in executions for d in one.documents or () if d.label is None]
+        bare = [d for one in executions.values() for d in one.documents or () if d.label is None]
         texts = list(dict.fromkeys(d.text for d in bare if d.text and d.id not in self._by_id))
         read: dict[str, str] = {}
         if self._classifier is not None and texts:
@@ -152,12 +149,10 @@ class LabelledSystem:
             named = None if document.id is None else self._by_id.get(document.id)
             return replace(document, label=named or read.get(document.text or ""))
 
-        labelled_now = [
-            one
-            if one.documents is None
-            else one._replace(documents=tuple(filled(document) for document in one.documents))
-            for one in executions
-        ]
+        labelled_now = {
+            name: one._replace(documents=one.documents and tuple(map(filled, one.documents)))
+            for name, one in executions.items()
+        }
         self._notices[:] = self._remarks()
         return labelled_now
 
@@ -196,8 +191,7 @@ class LabelledSystem:
     def _classifier(self) -> Classifier | None:
         from fairgate.systems.classifiers import open_classifier
 
-        named = self._policy.classifier
-        if named is None:
+        if (named := self._policy.classifier) is None:
             return None
         return open_classifier(self._resources.runtime, long_classifier(named), None)
 

@@ -15,15 +15,7 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Chat
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Generator, ResultStore, Retriever, Runtime
-from fairgate.domain.schema import (
-    Access,
-    ByShape,
-    Capabilities,
-    Names,
-    Role,
-    Strict,
-    Text,
-)
+from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role, Strict, Text
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import find
 from fairgate.systems.budget import BudgetField, Meter, meter_for
@@ -144,27 +136,19 @@ class LocalPolicy(SystemKind):
     budget: BudgetField = None
 
     @model_validator(mode="after")
-    def _limits_what_is_asked(self) -> Self:
-        asks = isinstance(self.generator, EndpointGeneratorPolicy) or isinstance(
-            self.retriever, OwnRetrieverPolicy
-        )
-        if self.budget is not None and not asks:
+    def _fits_together(self) -> Self:
+        is_endpoint = isinstance(self.generator, EndpointGeneratorPolicy)
+        own = self.retriever if isinstance(self.retriever, OwnRetrieverPolicy) else None
+        if self.budget is not None and not is_endpoint and own is None:
             raise ValueError(
                 "has a `budget`, but retriever and generator run here and ask nobody; leave it out"
             )
-        searches = isinstance(self.retriever, OwnRetrieverPolicy) and isinstance(
-            self.retriever.way, StoreSearch
-        )
         counted = self.budget and (self.budget.tokens or self.budget.money)
-        if counted and searches and not isinstance(self.generator, EndpointGeneratorPolicy):
+        if counted and not is_endpoint and own and isinstance(own.way, StoreSearch):
             raise ValueError(
                 "has a `budget` of tokens or money, which a vector store does not report; limit "
                 "`requests` or `seconds`"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _one_embedder(self) -> Self:
         if self.embedder is not None and self.retriever is not None:
             raise ValueError("has `embedder` twice; set `retriever.embedder` alone")
         return self
@@ -190,10 +174,8 @@ class LocalPolicy(SystemKind):
         if "{text}" not in prompt:
             yield place, "the template lacks `{text}`, the place of the test case"
         if data.get("retriever") is not None and "{documents}" not in prompt:
-            yield (
-                place,
-                "the template lacks `{documents}`, so the model would never see what was retrieved",
-            )
+            unseen = "so the model would never see what was retrieved"
+            yield place, f"the template lacks `{{documents}}`, {unseen}"
 
     def accesses(self) -> Iterable[Access]:
         """Return what retriever and generator reach; models and corpora are files."""
@@ -308,15 +290,12 @@ class OpenLocal(LocalSystem):
 
     def under_test(self) -> dict[str, str]:
         """Return corpus, embedder, index, collections, model and prompt."""
-        found: dict[str, str] = {}
-        if self._asked is not None:
-            found = self._asked.under_test()
+        found = {} if self._asked is None else self._asked.under_test()
         if self._index is not None:
-            encoder, name = self._encoder, long_embedder(self._index.embedder).model
-            sides = dict.fromkeys((encoder.documents.fingerprint, encoder.queries.fingerprint))
-            corpus = long_form(self._index.corpus).path
-            found["corpus"] = f"{corpus} {short(self._corpus.fingerprint)}"
-            both = "\0".join(sides)
+            corpus, name = long_form(self._index.corpus), long_embedder(self._index.embedder).model
+            sides = (self._encoder.documents.fingerprint, self._encoder.queries.fingerprint)
+            found["corpus"] = f"{corpus.path} {short(self._corpus.fingerprint)}"
+            both = "\0".join(dict.fromkeys(sides))
             found["embedder"] = f"{name} {short(both)}"
             found["index"] = self._index.index
         found |= self._resources.suites_under_test()
@@ -416,10 +395,8 @@ def model_name(generator: GeneratorModel) -> str:
 
 def prompt_facts(generator: GeneratorModel) -> str:
     """Return what a prompt is made of, besides the model's own template."""
-    facts = [generator.template, str(generator.document_characters)]
-    chat = (
-        generator.chat if isinstance(generator, GeneratorPolicy) else Chat(system=generator.system)
-    )
-    if chat != Chat():
-        facts.append(repr(chat))
-    return "\0".join(facts)
+    chat = Chat(system=generator.system)
+    if isinstance(generator, GeneratorPolicy):
+        chat = generator.chat
+    facts = (generator.template, str(generator.document_characters))
+    return "\0".join(facts if chat == Chat() else (*facts, repr(chat)))

@@ -5,13 +5,10 @@ What is said of files can be seen without loading or fetching anything.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
@@ -24,9 +21,9 @@ from fairgate.io.named_files import embedded_path, find
 if TYPE_CHECKING:
     from fairgate.onnx.encoder_settings import EmbedderChoice
 
-P = ParamSpec("P")
 DEFAULT_EMBEDDER = "minilm"
 TOKENIZER = "tokenizer.json"
+_PROBLEMS = (DataError, ModelError, UsageError)
 
 
 class EmbedderPolicy(Strict):
@@ -45,8 +42,7 @@ class EmbedderPolicy(Strict):
         "where the model's files do not define it.",
     )
     query_prompt: str | None = Field(
-        default=None,
-        description="Put before every query; default: the model's own prompt `query`.",
+        default=None, description="Put before every query; default: the model's own prompt `query`."
     )
     document_prompt: str | None = Field(
         default=None,
@@ -63,12 +59,7 @@ class EmbedderPolicy(Strict):
         """Return what is not left to the model's files."""
         from fairgate.onnx.encoder_settings import EmbedderChoice
 
-        return EmbedderChoice(
-            pooling=self.pooling,
-            query_prompt=self.query_prompt,
-            document_prompt=self.document_prompt,
-            dimensions=self.dimensions,
-        )
+        return EmbedderChoice(**self.model_dump(exclude={"model", "revision"}))
 
 
 EmbedderField = Annotated[
@@ -91,50 +82,39 @@ class Encoder:
     queries: Embedder
 
 
-def _reported(look: Callable[P, str]) -> Callable[P, str]:
-    """Return the function that returns what `look` does, and the words of what it raises."""
-
-    @functools.wraps(look)
-    def reported(*arguments: P.args, **named: P.kwargs) -> str:
-        try:
-            return look(*arguments, **named)
-        except (DataError, ModelError, UsageError) as error:
-            return str(error)
-
-    return reported
-
-
-@_reported
 def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
     """Return what is wrong with an embedder's folder and settings.
 
     Empty where nothing is, or only the hub knows.
     """
-    folder = _folder_of(chosen.model, chosen.revision, runtime)
-    if folder is not None:
-        from fairgate.onnx.encoder import OnnxEncoder
-        from fairgate.onnx.model_folder import ModelFolder
+    try:
+        if (folder := _folder_of(chosen.model, chosen.revision, runtime)) is not None:
+            from fairgate.onnx.encoder import OnnxEncoder
+            from fairgate.onnx.model_folder import ModelFolder
 
-        ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
-        OnnxEncoder(folder, choice=chosen.choice)
+            ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
+            OnnxEncoder(folder, choice=chosen.choice)
+    except _PROBLEMS as error:
+        return str(error)
     return ""
 
 
-@_reported
 def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
     from fairgate.onnx.model_folder import ModelFolder
 
-    folder = _folder_of(name, revision, runtime)
-    if folder is None:
-        return ""
-    found = ModelFolder.find(folder)
-    found.file(TOKENIZER, "splits prompts into tokens")
-    from fairgate.onnx.attention_settings import unknown_here
-    from fairgate.onnx.prompts import PromptTokenizer
+    try:
+        if (folder := _folder_of(name, revision, runtime)) is None:
+            return ""
+        found = ModelFolder.find(folder)
+        found.file(TOKENIZER, "splits prompts into tokens")
+        from fairgate.onnx.attention_settings import unknown_here
+        from fairgate.onnx.prompts import PromptTokenizer
 
-    PromptTokenizer(found)
-    kind = unknown_here(found) if find_spec("transformers") is None else ""
+        PromptTokenizer(found)
+        kind = unknown_here(found) if find_spec("transformers") is None else ""
+    except _PROBLEMS as error:
+        return str(error)
     return kind and (
         f"{quoted(name)} needs the package 'transformers', which is not installed: its model_type "
         f"is {quoted(kind)}; pip install 'fairgate[transformers]'"
@@ -146,9 +126,9 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
 
     What shows it is the record that `fairgate export` leaves, of these very files.
     """
-    folder = _folder_of(name, revision, runtime)
-    if folder is None:
+    if (folder := _folder_of(name, revision, runtime)) is None:
         return ""
+    from fairgate.io.tables import file_sha256
     from fairgate.onnx.model_folder import ModelFolder, content_files
 
     found = ModelFolder.find(folder)
@@ -157,7 +137,7 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
     if not isinstance(parity, dict) or not parity.get("checked"):
         why = "no record of a comparison with its original stands beside it"
     elif not isinstance(files, dict) or any(
-        files.get(file.relative_to(folder).as_posix()) != _hash(file)
+        files.get(file.relative_to(folder).as_posix()) != file_sha256(str(file))
         for file in content_files(folder, found.graph)
     ):
         why = "the record beside it is of other files"
@@ -169,11 +149,6 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
         f"whether {quoted(name)} answers as its original does is not known: {why}. "
         "`fairgate export MODEL` compares them and leaves a record"
     )
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import Field, Tag, field_validator, model_validator
+from pydantic import Field, Tag, model_validator
 
 from fairgate.domain.errors import FairGateError, PartlyRetrievedError, RetrievalError
 from fairgate.domain.executions import Document, Question
@@ -19,29 +19,30 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.io.replies import ReplyPaths, json_path
 from fairgate.systems.budget import Meter
 from fairgate.systems.command import Arguments, CommandAsked
-from fairgate.systems.exchange import DocumentPaths, checked_path
-from fairgate.systems.http import HttpAsked
+from fairgate.systems.exchange import DocumentPaths, PartsPath
+from fairgate.systems.http import HttpAsked, Template
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.python import PythonAsked, Target
 from fairgate.systems.resources import Resources
-from fairgate.systems.vector_stores import ChromaSearch, PgvectorSearch, QdrantSearch, StoreSearch
+from fairgate.systems.vector_stores import (
+    ChromaSearch,
+    PgvectorSearch,
+    QdrantSearch,
+    StoreSearch,
+    search_of,
+)
 
 
 class FoundPaths(Strict):
     """The place of the documents in a reply."""
 
-    documents: str = Field(
+    documents: PartsPath = Field(
         default="$.documents", description="Path of the documents in rank order."
     )
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="The places of each document's parts."
     )
-
-    @field_validator("documents")
-    @classmethod
-    def _documents(cls, path: str) -> str:
-        return checked_path(path, single=False)
 
     @property
     def paths(self) -> ReplyPaths:
@@ -49,32 +50,29 @@ class FoundPaths(Strict):
         return self.document.within(ReplyPaths(answer=None, documents=json_path(self.documents)))
 
 
-class HttpSearch(HttpAsked):
+class _Search(Strict):
+    """What finds documents and answers nothing."""
+
+    response: FoundPaths = Field(
+        default_factory=FoundPaths, description="The place of the documents."
+    )
+
+
+class HttpSearch(_Search, HttpAsked):
     """A retriever behind an address."""
 
-    request: dict[str, Any] = Field(
+    request: Template = Field(
         default={"query": "{{query}}", "top_k": "{{top_k}}"},
         description="JSON to send; `{{query}}` and `{{top_k}}` are filled in.",
     )
-    response: FoundPaths = Field(
-        default_factory=FoundPaths, description="The place of the documents."
-    )
 
 
-class CommandSearch(CommandAsked):
+class CommandSearch(_Search, CommandAsked):
     """A retriever that is a program."""
 
-    response: FoundPaths = Field(
-        default_factory=FoundPaths, description="The place of the documents."
-    )
 
-
-class PythonSearch(PythonAsked):
+class PythonSearch(_Search, PythonAsked):
     """A retriever that is a Python function or object."""
-
-    response: FoundPaths = Field(
-        default_factory=FoundPaths, description="The place of the documents."
-    )
 
 
 WAYS: tuple[str, ...] = ("http", "command", "python", "qdrant", "chroma", "pgvector")
@@ -159,7 +157,7 @@ class AskedRetriever:
         self._meter = meter
         way = policy.way
         self._application: Application = (
-            way.search(lambda: self._encoder.queries)
+            search_of(way, lambda: self._encoder.queries)
             if isinstance(way, StoreSearch)
             else way.opened(way.response.paths, resources, meter)
         )
@@ -184,8 +182,7 @@ class AskedRetriever:
         if isinstance(way, StoreSearch):
             name = long_embedder(self._policy.embedder).model
             found["embedder"] = f"{name} {short(self._encoder.queries.fingerprint)}"
-        revision = self._application.revision
-        if revision is not None:
+        if (revision := self._application.revision) is not None:
             found["retriever revision"] = short(revision)
         return found
 

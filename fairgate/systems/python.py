@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _VERSION = "python-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_GIVEN = ("instruction", "prompt", "options", "top_k", "documents")
 _PROMPTFOO = ("prompt", "options", "context")
 _PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
@@ -47,22 +48,14 @@ Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.
 class PythonAsked(Strict):
     """What is imported and called."""
 
+    concurrency: ClassVar[int] = 1
+
     call: Target = Field(description="`module:function`.")
     revision: str | None = Field(
         default=None,
         description="What you change when the function changes. Its replies are reused as long "
         "as it stays; without it every question is asked again in every run.",
     )
-
-    @property
-    def names_its_version(self) -> bool:
-        """Return whether the policy says when the function is another one."""
-        return self.revision is not None
-
-    @property
-    def concurrency(self) -> int:
-        """Return that one call is under way at once."""
-        return 1
 
     @property
     def accesses(self) -> list[Access]:
@@ -101,10 +94,6 @@ class PythonPolicy(ApplicationKind):
 
     id: ClassVar[str] = "python"
     keys: ClassVar[tuple[str, ...]] = ("python",)
-    to_give_documents: ClassVar[str] = "give their place in `system.python.response.documents`"
-    to_take_documents: ClassVar[str] = (
-        "set `system.python.takes_documents: true` if it can use them"
-    )
 
     python: Annotated[
         Annotated[Target, Tag("<scalar>")] | Annotated[PythonPart, Tag("<mapping>")], ByShape
@@ -154,8 +143,11 @@ class CallApplication:
             for position, question in enumerate(questions):
                 value = self._called(question, runner)
                 self._meter.add(usage_of(value))
+                paths = self._paths
+                if isinstance(value, Mapping) and "output" in value and "answer" not in value:
+                    paths = _PROMPTFOO_PATHS
                 try:
-                    reply = reply_of(value, self._paths_in(value))
+                    reply = reply_of(value, paths)
                 except ApplicationError as error:
                     about = f"asked the question {quoted(question.query)}"
                     raise ApplicationError(f"{self.name}, {about}: {error}") from None
@@ -163,10 +155,16 @@ class CallApplication:
 
     def _called(self, question: Question, runner: asyncio.Runner) -> Any:
         """Return what the function returns, as JSON values as far as it can be read as such."""
-        arguments = self._arguments(question)
+        known = asdict(question)
+        lists = {name: list(each) for name, each in known.items() if isinstance(each, tuple)}
+        wanted = [name for name in _GIVEN if name in self._parameters[1:]]
+        given: list[Any] = [question.query]
+        named = {name: (known | lists)[name] for name in wanted}
+        if tuple(self._parameters[:3]) == _PROMPTFOO:
+            given, named = [question.prompt, {}, {"vars": known}], {}
         did = "raised"
         try:
-            value = self._function(*arguments[0], **arguments[1])
+            value = self._function(*given, **named)
             if inspect.isawaitable(value):
                 value = runner.run(_awaited(value))
             did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"
@@ -177,38 +175,12 @@ class CallApplication:
                 f"{type(error).__name__}: {harmless(_words(error))}; --debug shows where"
             ) from error
 
-    def _arguments(self, question: Question) -> tuple[list[Any], dict[str, Any]]:
-        if self._is_promptfoo:
-            context = {"vars": {**asdict(question)}}
-            return [question.prompt, {}, context], {}
-        known = {
-            "instruction": question.instruction,
-            "prompt": question.prompt,
-            "options": list(question.options),
-            "top_k": question.top_k,
-            "documents": None
-            if question.documents is None
-            else [asdict(document) for document in question.documents],
-        }
-        wanted = {name: value for name, value in known.items() if name in self._parameters[1:]}
-        return [question.query], wanted
-
     @cached_property
     def _parameters(self) -> list[str]:
         try:
             return list(inspect.signature(self._function).parameters)
         except (TypeError, ValueError):
             return []
-
-    @property
-    def _is_promptfoo(self) -> bool:
-        return tuple(self._parameters[:3]) == _PROMPTFOO
-
-    def _paths_in(self, value: Any) -> ReplyPaths:
-        """Return where the answer is: promptfoo calls it `output`, a text alone is the answer."""
-        if isinstance(value, Mapping) and "output" in value and "answer" not in value:
-            return _PROMPTFOO_PATHS
-        return self._paths
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
@@ -253,9 +225,7 @@ def _plain(value: Any) -> Any:
     """Return what was returned as JSON values: a text alone, documents alone, or a mapping."""
     if isinstance(value, str):
         return {"answer": value}
-    if isinstance(value, list | tuple):
-        return {"documents": _values(value)}
-    return _values(value)
+    return {"documents": _values(value)} if isinstance(value, list | tuple) else _values(value)
 
 
 def _values(value: Any) -> Any:
@@ -264,8 +234,7 @@ def _values(value: Any) -> Any:
         return {str(name): _values(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_values(inner) for inner in value]
-    document = _document(value)
-    if document is not None:
+    if (document := _document(value)) is not None:
         return document
     if is_dataclass(value) and not isinstance(value, type):
         # Not `asdict`: it copies what a mapping never reads, such as locks and connections.

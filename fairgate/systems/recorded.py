@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, Tag, field_validator
+from pydantic import Field, Tag
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import Document
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import (
     NOTHING,
@@ -25,7 +25,7 @@ from fairgate.domain.ports import (
 from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import existing
-from fairgate.systems.exchange import ResponsePaths, checked_path
+from fairgate.systems.exchange import PartPath, ResponsePaths
 from fairgate.systems.execute import embedded
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.models import EmbedderField
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from fairgate.systems.evaluation_rows import RowAnswers
     from fairgate.systems.recorded_answers import RecordedAnswers
 
+    Recording: TypeAlias = "RecordedAnswers | RowAnswers"
+    """Executions of cases, however they are found."""
+
 _NAMED = 3
 """Missing keys that are named."""
 _MOST_COMPARED = 3000
@@ -45,12 +48,7 @@ _MOST_COMPARED = 3000
 class RowPaths(ResponsePaths):
     """Where question, answer and documents stand in each row."""
 
-    question: str = Field(default="$.question", description="Path of the question's text.")
-
-    @field_validator("question")
-    @classmethod
-    def _question(cls, path: str) -> str:
-        return checked_path(path, single=True)
+    question: PartPath = Field(default="$.question", description="Path of the question's text.")
 
 
 ColumnsField = Annotated[
@@ -125,7 +123,7 @@ class RecordedPolicy(SystemKind):
         for sentence in (*covered, *(found.notices if found else ())):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
-    def _read(self, path: Path) -> RecordedAnswers | RowAnswers:
+    def _read(self, path: Path) -> Recording:
         if self.columns is not None:
             from fairgate.systems.evaluation_rows import read_rows
 
@@ -135,24 +133,20 @@ class RecordedPolicy(SystemKind):
         return read_recorded(str(path))
 
 
-def _coverage(plan: TestPlan, answers: RecordedAnswers | RowAnswers | None) -> str:
+def _coverage(plan: TestPlan, answers: Recording | None) -> str:
     """Return `250 of 300 questions answered`, what is missing first, and what nobody asks.
 
     Questions that embed an answer are counted only where that answer is there: before, nobody can
     ask them.
     """
     cases = {(case.suite, case.key): case for case in plan.cases if case.judge is None}
-    has = (
-        {}
-        if answers is None
-        else {n: answers.answer(case) is not None for n, case in cases.items()}
-    )
+    answered = {n for n, case in cases.items() if answers and answers.answer(case) is not None}
     asked = [
         (suite, key)
         for (suite, key), case in cases.items()
-        if case.embeds is None or has.get((suite, case.embeds))
+        if case.embeds is None or (suite, case.embeds) in answered
     ]
-    missing = [name[1] for name in asked if not has.get(name)]
+    missing = [name[1] for name in asked if name not in answered]
     summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
     if missing:
         summary += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
@@ -167,19 +161,6 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | RowAnswers | None) -> s
         near = suggestion(others[0], [*known][:_MOST_COMPARED])
         summary += f"; {lines} no question, first {quoted(others[0])} ({near})"
     return summary
-
-
-class Recording(Protocol):
-    """Executions of cases, however they are found."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify where they come from."""
-        ...
-
-    def answer(self, case: Case) -> Execution | None:
-        """Return the execution of a case; None where the recording lacks it."""
-        ...
 
 
 class RecordedSystem:

@@ -27,7 +27,6 @@ _FIELDS = ("key", "response", "documents", "options", "suite", "margin")
 _PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
-_DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
 _MOST_LISTS = 50_000
 _PLAIN = r'[^"\\\x00-\x1f]'
@@ -63,7 +62,7 @@ class SeenDocuments:
 
 def _named(value: object) -> tuple[object, ...]:
     """Return what tells documents apart before they are checked: equal ones are equally valid."""
-    if not isinstance(value, dict) or not value.keys() <= _DOCUMENT_KEYS:
+    if not isinstance(value, dict) or not value.keys() <= set(_DOCUMENT_FIELDS):
         return (value,)
     id_, score = value.get("id"), value.get("score")
     # With the types, because 1, 1.0 and True are equal and not equally valid.
@@ -192,8 +191,7 @@ class RecordedAnswers:
         """
         suite, key = case.suite, case.key
         found = self._answers.get((suite, key)) if self._is_of_suites else None
-        if found is None:
-            found = self._answers.get(key)
+        found = found or self._answers.get(key)
         return None if found is None else found.to(suite, key)
 
 
@@ -201,15 +199,14 @@ def read_recorded(path: str) -> RecordedAnswers:
     """Read a recorded file. The same line twice is one answer.
 
     Raises DataError with `path:line` for broken JSON, unknown fields, wrong types, two different
-    answers to one key, and a file without any line.
+    answers to one key, also where a line for one suite and one for all differ, and a file without
+    any line.
     """
     answers: dict[_Name, RecordedAnswer] = {}
     known, seen = _KnownLines(), SeenDocuments()
     for number, text in read_lines(path):
-        line = known.line(text)
-        if line is None:
-            record = json_object(text, path, number)
-            if record is None:
+        if (line := known.line(text)) is None:
+            if (record := json_object(text, path, number)) is None:
                 continue
             line = known.add(text, line_from(record, f"{path}:{number}", seen))
         suite, key, answer = line
@@ -220,7 +217,14 @@ def read_recorded(path: str) -> RecordedAnswers:
                 f"{path}:{number}: key {capped(key)} was answered differently on line "
                 f"{_line_of(path, name)}; expected one answer a key: remove one of the two"
             )
-    _refuse_shadows(path, answers)
+    for name, answer in answers.items():
+        if isinstance(name, tuple) and answers.get(name[1], answer) != answer:
+            one, other = sorted((_line_of(path, name), _line_of(path, name[1])))
+            raise DataError(
+                f"{path}:{other}: key {capped(name[1])} is answered differently on line {one}: one "
+                f"of the lines is for suite {capped(name[0])}, the other for every suite; name the "
+                "suite on both, or remove one"
+            )
     if not answers:
         raise DataError(
             f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}: '
@@ -269,18 +273,3 @@ def _line_of(path: str, name: _Name) -> int:
     wanted = name if isinstance(name, tuple) else ("", name)
     found = read_json_objects(path)
     return next(line for line, row in found if (row.get("suite") or "", row.get("key")) == wanted)
-
-
-def _refuse_shadows(path: str, answers: Mapping[_Name, RecordedAnswer]) -> None:
-    """Raise DataError where a line for one suite and a line for all suites answer differently."""
-    for name, answer in answers.items():
-        if isinstance(name, str):
-            continue
-        suite, key = name
-        if answers.get(key, answer) != answer:
-            one, other = sorted((_line_of(path, name), _line_of(path, key)))
-            raise DataError(
-                f"{path}:{other}: key {capped(key)} is answered differently on line {one}: one of "
-                f"the lines is for suite {capped(suite)}, the other for every suite; name the "
-                "suite on both, or remove one"
-            )

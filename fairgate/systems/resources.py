@@ -164,8 +164,7 @@ class Resources:
         from fairgate.onnx.model_folder import fetch
 
         runtime = self.runtime.under_test if role.is_under_test else self.runtime
-        folder = local_folder(name, revision, runtime)
-        if folder is None:
+        if (folder := local_folder(name, revision, runtime)) is None:
             return fetch(name, revision=revision, models=self.cache / "models")
         return folder
 
@@ -176,8 +175,7 @@ def refuse_committed(cache: Path) -> None:
     Both names count: a link may be what was committed, or what it leads to.
     """
     for folder in dict.fromkeys((cache.absolute(), cache.resolve())):
-        tracked = tracked_below(folder)
-        if tracked:
+        if tracked := tracked_below(folder):
             raise UsageError(
                 f"the cache {quoted(str(cache))} is part of the checkout: git tracks "
                 f"{quoted(tracked[0])} ({len(tracked):,} in all), and a run believes the answers, "

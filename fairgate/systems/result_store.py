@@ -39,13 +39,14 @@ CREATE TABLE IF NOT EXISTS results (
 _INSERT = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)"
 _SELECT = "SELECT key, value, checksum FROM results WHERE kind = ? AND key"
 _DELETE = "DELETE FROM results WHERE kind = ? AND key = ?"
+_NOT_WRITABLE = (
+    "cannot be written ({text}); make the folder writable, or name another place with --cache"
+)
 _ERRORS = {
     "full": "the disk is full; results stored so far are kept: free some space and run again, or "
     "name another place with --cache",
-    "readonly": "cannot be written ({text}); make the folder writable, or name another place with "
-    "--cache",
-    "unable to open": "cannot be written ({text}); make the folder writable, or name another place "
-    "with --cache",
+    "readonly": _NOT_WRITABLE,
+    "unable to open": _NOT_WRITABLE,
     "locked": "another process has held the store for over {seconds:.0f} s; end it, or name "
     "another place with --cache",
     "": "the result store failed ({text}); name another place with --cache, or delete the file",
@@ -111,7 +112,18 @@ class SqliteResultStore:
         with contextlib.suppress(sqlite3.Error), self._lock:
             for start in range(0, len(keys), _DELETED_AT_ONCE):
                 self._delete(_EMBEDDING, keys[start : start + _DELETED_AT_ONCE])
-            self._give_back()
+            size, pages, free = (
+                self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_size", "page_count", "freelist_count")
+            )
+            if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
+                return
+            self._connection.execute("PRAGMA busy_timeout = 0")  # not while others use it
+            try:
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
 
     def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
@@ -119,8 +131,7 @@ class SqliteResultStore:
         with self._lock, self._mapped_errors():
             for start in range(0, len(keys), _CHUNK):
                 chunk = keys[start : start + _CHUNK]
-                marks = ",".join("?" * len(chunk))
-                query = f"{_SELECT} IN ({marks})"
+                query = f"{_SELECT} IN ({','.join('?' * len(chunk))})"
                 rows = self._repaired(partial(self._selected, query, (kind, *chunk)))
                 for key, value, written in rows:
                     if written == checksum(kind, key, value) and _is_sound_value(kind, value):
@@ -170,11 +181,8 @@ class SqliteResultStore:
                 if self._connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
                     return
                 self._connection.close()
-            aside = next(
-                candidate
-                for n in itertools.count(1)
-                if not (candidate := Path(f"{path}.corrupt-{n}")).exists()
-            )
+            names = (Path(f"{path}.corrupt-{n}") for n in itertools.count(1))
+            aside = next(name for name in names if not name.exists())
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
@@ -188,21 +196,6 @@ class SqliteResultStore:
             f"{path}: the result store was damaged; it was moved to {aside.name} and rebuilt with "
             f"the {kept:,} results that were readable; the others are computed again"
         )
-
-    def _give_back(self) -> None:
-        """Make the file smaller where most of it is free; not while others use it."""
-        size, pages, free = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_size", "page_count", "freelist_count")
-        )
-        if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
-            return
-        self._connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
 
     @contextlib.contextmanager
     def _mapped_errors(self) -> Iterator[None]:
@@ -310,12 +303,11 @@ def _readable_rows(damaged: Path) -> Iterator[list[tuple[str, str, bytes, int]]]
 
 def _is_sound_value(kind: str, value: object) -> bool:
     """Return whether bytes can be what this kind of result is stored as."""
-    if not isinstance(value, bytes):
-        return False
-    if kind == _EMBEDDING:
-        return len(value) % 4 == 0 and bool(np.isfinite(np.frombuffer(value, dtype="<f4")).all())
     try:
-        value.decode()
-    except UnicodeDecodeError:
+        if not isinstance(value, bytes):
+            return False
+        if kind != _EMBEDDING:
+            return value.decode() is not None
+        return bool(np.isfinite(np.frombuffer(value, dtype="<f4")).all())
+    except ValueError:  # no Unicode, or no whole number of float32
         return False
-    return True

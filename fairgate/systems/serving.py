@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -32,7 +32,6 @@ _PATIENCE = 5.0
 _BETWEEN = 0.1
 _WATCH = Path(__file__).with_name("server_watch.py")
 """A program of its own, which ends the server with this process."""
-_OK = 2
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHOSTUNREACH)
 """What an address of a network says that this machine is not in."""
 
@@ -76,7 +75,6 @@ def served(server: ServePart, folder: Path) -> Iterator[None]:
     from fairgate.io.http_client import HttpClient
 
     environment = program_environment(server.env)
-    secrets = [environment[name] for name in server.env]
     with (
         HttpClient(Limits(seconds=2.0, attempts=1, most_bytes=1 << 20)) as client,
         tempfile.TemporaryFile() as messages,
@@ -95,17 +93,19 @@ def served(server: ServePart, folder: Path) -> Iterator[None]:
         except (OSError, ValueError) as error:
             raise ApplicationError(f"{server.name} cannot be started ({error})") from error
         try:
-            _wait(server, process, client, messages, secrets)
-            yield
-            code = process.poll()
-            if code is not None:
-                what = (
+            wrong = _problem_of_start(server, process, client)
+            if not wrong:
+                yield
+                if (code := process.poll()) is None:
+                    return
+                wrong = (
                     f"ended with exit code {code} while it was asked, so another one may have "
                     "answered; look into its log"
                 )
-                raise _failure(server, what, messages, secrets)
         finally:
-            _end(process)
+            process.communicate()  # closes the watch's input, which ends the server and the watch
+        words = last_words(messages, [environment[name] for name in server.env])
+        raise ApplicationError(f"{server.name} {wrong}{f'; it printed: {words}' if words else ''}")
 
 
 def _require_free(server: ServePart) -> None:
@@ -135,52 +135,26 @@ def _require_free(server: ServePart) -> None:
     )
 
 
-def _wait(
-    server: ServePart,
-    process: subprocess.Popen[bytes],
-    client: HttpClient,
-    messages: IO[bytes],
-    secrets: Sequence[str],
-) -> None:
+def _problem_of_start(
+    server: ServePart, process: subprocess.Popen[bytes], client: HttpClient
+) -> str:
+    """Wait until the server is ready; return why it is not, empty where it is."""
     latest = time.monotonic() + server.timeout
     while True:
-        status = _status(client, server.ready_url)
+        try:
+            status = client.ask(Request(method="GET", url=server.ready_url)).status
+        except HttpError:
+            status = None
         code = process.poll()  # after the answer, which may be another server's
-        if code is None and status is not None and status // 100 == _OK:
-            return
-        if code is None and time.monotonic() < latest:
-            time.sleep(_BETWEEN)
-            continue
-        answered = "no answer" if status is None else f"HTTP {status}"
-        what = (
-            f"is not ready after {server.timeout:g} s: {answered} from {quoted(server.ready_url)}; "
-            "check `serve.ready_url`, or set a longer `serve.timeout`"
-            if code is None
-            else f"ended with exit code {code} before it was ready; check `serve.command`"
-        )
-        if code is None:
-            _end(process)
-        raise _failure(server, what, messages, secrets)
-
-
-def _failure(
-    server: ServePart, what: str, messages: IO[bytes], secrets: Sequence[str]
-) -> ApplicationError:
-    message = last_words(messages, secrets)
-    return ApplicationError(f"{server.name} {what}{f'; it printed: {message}' if message else ''}")
-
-
-def _status(client: HttpClient, url: str) -> int | None:
-    """Return the status at an address; None where nothing answers."""
-    try:
-        return client.ask(Request(method="GET", url=url)).status
-    except HttpError:
-        return None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close the watch's input, which ends the server, and wait until both are gone."""
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-    process.wait()
+        if code is not None:
+            return f"ended with exit code {code} before it was ready; check `serve.command`"
+        if status is not None and status // 100 == 2:
+            return ""
+        if time.monotonic() >= latest:
+            answered = "no answer" if status is None else f"HTTP {status}"
+            return (
+                f"is not ready after {server.timeout:g} s: {answered} from "
+                f"{quoted(server.ready_url)}; check `serve.ready_url`, or set a longer "
+                "`serve.timeout`"
+            )
+        time.sleep(_BETWEEN)

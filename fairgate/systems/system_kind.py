@@ -51,8 +51,7 @@ class SystemKind(SystemModel, ABC):
 
     def served(self, runtime: Runtime) -> AbstractContextManager[None]:
         """Return a block in which the policy's own server runs, if it names one."""
-        server = getattr(self, "serve", None)
-        if server is None:
+        if (server := getattr(self, "serve", None)) is None:
             return nullcontext()
         from fairgate.systems.serving import served
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
 from functools import cached_property
@@ -26,7 +26,7 @@ from fairgate.domain.executions import Document, Question, Reply
 from fairgate.domain.ports import Embedder, Vectors
 from fairgate.domain.schema import Access, Strict, Text
 from fairgate.domain.wording import concealed, harmless, listed, quoted
-from fairgate.io.http_messages import Answer, HttpService, Request, secret_in
+from fairgate.io.http_messages import Answer, HttpService, secret_in
 from fairgate.io.replies import (
     JsonPath,
     ReplyPaths,
@@ -47,7 +47,7 @@ from fairgate.systems.exchange import (
 )
 
 T = TypeVar("T")
-_COLUMNS = ("ids", "documents", "metadatas", "distances")
+_COLUMNS = ["ids", "documents", "metadatas", "distances"]
 _VECTORS = json_path("$.result.config.params.vectors")
 _OPERATORS = {"cosine": "<=>", "euclidean": "<->", "inner_product": "<#>"}
 _WIDTHS = re.compile(r"different (?:halfvec |vector )?dimensions (\d+) and (\d+)")
@@ -80,10 +80,6 @@ class StoreSearch(Strict):
     @abstractmethod
     def accesses(self) -> list[Access]:
         """Return what it reaches, with secrets."""
-
-    @abstractmethod
-    def search(self, queries: Callable[[], Embedder]) -> VectorSearch:
-        """Return the search; nothing is asked yet. `queries` gives what embeds them."""
 
 
 class VectorSearch(ABC):
@@ -149,8 +145,10 @@ def _other_width(name: str, expected: int, found: int) -> ApplicationError:
     )
 
 
-def _path_of_key(base: str, key: str) -> JsonPath:
-    """Return the path of a key below `base`; dots lead into nested objects."""
+def _path_of_key(base: str, key: str | None, own: str = "") -> JsonPath:
+    """Return the path of a key below `base`, else `own`; dots lead into nested objects."""
+    if key is None:
+        return json_path(own)
     return json_path(base + "".join(f"['{part}']" for part in key.split(".")))
 
 
@@ -207,10 +205,6 @@ class QdrantSearch(HttpStoreSearch):
         default=None, description="Name of the vector to search, where the collection names them."
     )
 
-    def search(self, queries: Callable[[], Embedder]) -> Qdrant:
-        """Return the search over HTTP."""
-        return Qdrant(self, queries)
-
 
 class ChromaSearch(HttpStoreSearch):
     """A collection of Chroma's server."""
@@ -223,10 +217,6 @@ class ChromaSearch(HttpStoreSearch):
     )
     tenant: Text = Field(default="default_tenant", description="Tenant of the collection.")
     database: Text = Field(default="default_database", description="Database of the collection.")
-
-    def search(self, queries: Callable[[], Embedder]) -> Chroma:
-        """Return the search over HTTP."""
-        return Chroma(self, queries)
 
 
 class HttpStore(VectorSearch):
@@ -255,7 +245,7 @@ class HttpStore(VectorSearch):
         """
 
     @abstractmethod
-    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+    def _query(self, vector: list[float], top_k: int) -> tuple[str, Any]:
         """Return path and body of a search."""
 
     @abstractmethod
@@ -269,16 +259,13 @@ class HttpStore(VectorSearch):
         service = self._service
         if self._width not in (None, width):
             raise _other_width(self.name, self._width or 0, width)
-        for position, asked in service.client.ask_all(self._searches(vectors, top_k)):
+        searches = (self._query(vector.tolist(), top_k) for vector in vectors)
+        requests = (service.send(self._url + path, body) for path, body in searches)
+        for position, asked in service.client.ask_all(requests):
             about = f"for {quoted(queries[position])}"
             documents = self._read(service.usable(asked, about), about, self._found)
             reply = without_secrets(Reply(answer="", documents=documents), service.secrets)
             yield position, reply.documents or ()
-
-    def _searches(self, vectors: Iterable[Vectors], top_k: int) -> Iterator[Request]:
-        for row in vectors:
-            path, body = self._query(row.tolist(), top_k)
-            yield self._service.send(self._url + path, body)
 
     def _got(self, path: str) -> Any:
         """Return the JSON value at a path. Raises ApplicationError."""
@@ -307,12 +294,11 @@ class Chroma(HttpStore):
         tenant, database = quote(chosen.tenant, safe=""), quote(chosen.database, safe="")
         self._path = f"/api/v2/tenants/{tenant}/databases/{database}/collections"
         self._named = quote(chosen.collection, safe="")
-        text, id_ = chosen.text, chosen.id
         self._paths = ReplyPaths(
             answer=None,
             documents=_DOCUMENTS,
-            id=json_path("$.id") if id_ is None else _path_of_key("$.metadata", id_),
-            text=json_path("$.text") if text is None else _path_of_key("$.metadata", text),
+            id=_path_of_key("$.metadata", chosen.id, "$.id"),
+            text=_path_of_key("$.metadata", chosen.text, "$.text"),
             label=_path_of_key("$.metadata", chosen.label),
         )
 
@@ -321,10 +307,9 @@ class Chroma(HttpStore):
         found = self._collection.get("dimension")
         return found if isinstance(found, int) else None  # an empty collection has none yet
 
-    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+    def _query(self, vector: list[float], top_k: int) -> tuple[str, Any]:
         name = quote(str(self._collection["id"]), safe="")
-        included = ["documents", "metadatas", "distances"]
-        body = {"query_embeddings": [list(vector)], "n_results": top_k, "include": included}
+        body = {"query_embeddings": [vector], "n_results": top_k, "include": _COLUMNS[1:]}
         return f"{self._path}/{name}/query", body
 
     def _found(self, answer: Any) -> tuple[Document, ...]:
@@ -337,7 +322,12 @@ class Chroma(HttpStore):
                 "answer of Chroma's query"
             )
         found = [
-            {"id": id_, "text": text, "metadata": about, "score": _negated(distance)}
+            {
+                "id": id_,
+                "text": text,
+                "metadata": about,
+                "score": 0.0 - distance if type(distance) in (int, float) else distance,
+            }
             for id_, text, about, distance in zip(*lists, strict=True)
         ]
         return reply_of({"documents": found}, self._paths).documents or ()
@@ -354,11 +344,6 @@ class Chroma(HttpStore):
         return found
 
 
-def _negated(distance: Any) -> Any:
-    is_number = isinstance(distance, int | float) and not isinstance(distance, bool)
-    return 0.0 - distance if is_number else distance
-
-
 class Qdrant(HttpStore):
     """A collection of Qdrant: `POST /collections/<name>/points/query` (1.10)."""
 
@@ -367,11 +352,10 @@ class Qdrant(HttpStore):
         super().__init__(chosen, embedder)
         self._path = f"/collections/{quote(chosen.collection, safe='')}"
         self._vector = chosen.vector
-        id_ = chosen.id
         self._paths = ReplyPaths(
             answer=None,
             documents=json_path("$.result.points"),
-            id=json_path("$.id") if id_ is None else _path_of_key("$.payload", id_),
+            id=_path_of_key("$.payload", chosen.id, "$.id"),
             text=_path_of_key("$.payload", chosen.text),
             label=_path_of_key("$.payload", chosen.label),
         )
@@ -396,9 +380,9 @@ class Qdrant(HttpStore):
             )
         return size
 
-    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+    def _query(self, vector: list[float], top_k: int) -> tuple[str, Any]:
         using = {"using": self._vector} if self._vector else {}
-        body = {"query": list(vector), "limit": top_k, "with_payload": True, **using}
+        body = {"query": vector, "limit": top_k, "with_payload": True, **using}
         return f"{self._path}/points/query", body
 
     def _found(self, answer: Any) -> tuple[Document, ...]:
@@ -448,10 +432,6 @@ class PgvectorSearch(StoreSearch):
         way = json.dumps(self.model_dump(exclude={"revision", "timeout"}), sort_keys=True)
         return [Access("asks", "PostgreSQL", self.dsn_env, way)]
 
-    def search(self, queries: Callable[[], Embedder]) -> Pgvector:
-        """Return the search by SQL."""
-        return Pgvector(self, queries)
-
 
 class Pgvector(VectorSearch):
     """A table through psycopg 3: one connection at a time, read-only transactions."""
@@ -482,8 +462,8 @@ class Pgvector(VectorSearch):
         try:
             with closing(self._connected(driver, dsn)) as connection:
                 for position, vector in enumerate(vectors):
-                    asked = {"embedding": _written(vector.tolist()), "top_k": top_k}
-                    cursor = connection.execute(sql, asked)
+                    written = f"[{','.join(map(repr, vector.tolist()))}]"
+                    cursor = connection.execute(sql, {"embedding": written, "top_k": top_k})
                     names = [column.name for column in cursor.description or ()]
                     found = [
                         _row(dict(zip(names, row, strict=True)), self._table.label)
@@ -564,22 +544,29 @@ def _name(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _written(vector: Sequence[float]) -> str:
-    return f"[{','.join(map(repr, vector))}]"
-
-
 def _row(row: dict[str, Any], flag: str | None) -> dict[str, Any]:
     """Return a row as JSON values: identifiers may be UUIDs.
 
     A label that is true or false is named after its column, as in a corpus: `toxic`, `non-toxic`.
     """
-    found = dict(row)
     for name in ("id", "label"):
-        if found.get(name) is not None and not isinstance(found[name], bool):
-            found[name] = str(found[name])
-    if isinstance(found.get("label"), bool):
+        if row.get(name) is not None and not isinstance(row[name], bool):
+            row[name] = str(row[name])
+    if isinstance(row.get("label"), bool):
         column = flag or "label"
-        found["label"] = column if found["label"] else f"non-{column}"
-    if isinstance(found.get("score"), Decimal):
-        found["score"] = float(found["score"])
-    return found
+        row["label"] = column if row["label"] else f"non-{column}"
+    if isinstance(row.get("score"), Decimal):
+        row["score"] = float(row["score"])
+    return row
+
+
+_SEARCHES: Mapping[type[StoreSearch], Callable[[Any, Callable[[], Embedder]], VectorSearch]] = {
+    QdrantSearch: Qdrant,
+    ChromaSearch: Chroma,
+    PgvectorSearch: Pgvector,
+}
+
+
+def search_of(chosen: StoreSearch, queries: Callable[[], Embedder]) -> VectorSearch:
+    """Return the search of a store; nothing is asked yet. `queries` gives what embeds them."""
+    return _SEARCHES[type(chosen)](chosen, queries)

@@ -12,6 +12,7 @@ from fakes.rag_app import App, reply
 from fakes.serving import served
 
 from fairgate.cli import main
+from fairgate.domain.executions import Question, Reply
 
 POLICY = """\
 version: 1
@@ -69,6 +70,25 @@ def lives(number):
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+class Slow:
+    """An application that takes as long for an answer as `takes` says, by a clock of its own."""
+
+    name, fingerprint, revision = "slow", "slow", "1"
+    now = 0.0
+
+    def __init__(self, takes):
+        self.takes = takes
+
+    def ask(self, questions):
+        for position, _ in enumerate(questions):
+            self.now += self.takes(position)
+            yield position, Reply(answer="x")
+
+
+def questions(count):
+    return [Question(query=str(n), text="", instruction="", prompt="") for n in range(count)]
 
 
 class Place:

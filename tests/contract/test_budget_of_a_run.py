@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from contract.conftest import NO_RETRIEVAL, SEARCH
+from contract.conftest import NO_RETRIEVAL, SEARCH, Slow, questions
 from fakes import rag_app
 
 from fairgate.domain.errors import BudgetError
-from fairgate.domain.executions import Question, Reply, Usage, usage_of
+from fairgate.domain.executions import Usage, usage_of
 from fairgate.systems.budget import BudgetPart, Meter
 from fairgate.systems.vector_stores import VectorSearch
 
@@ -210,23 +210,11 @@ def test_what_is_no_count_is_not_reported(found):
         assert usage_of({"usage": {"input_tokens": 3, **said}}).tokens == tokens
 
 
-QUESTIONS = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
-
-
-class Slow:
-    """An application that takes a second for each answer, by a clock of its own."""
-
-    name, fingerprint, revision = "slow", "slow", "1"
-    now = 0.0
-
-    def ask(self, questions):
-        for position, _ in enumerate(questions):
-            self.now += 1.0
-            yield position, Reply(answer="x")
+QUESTIONS = questions(5)
 
 
 def test_seconds_run_from_the_first_question():
-    slow = Slow()
+    slow = Slow(lambda _: 1.0)
     meter = Meter(BudgetPart(seconds=3.0), clock=lambda: slow.now)
     slow.now = 100.0
     asked = meter.asked(QUESTIONS, slow.ask, lambda: True)

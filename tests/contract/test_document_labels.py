@@ -75,47 +75,37 @@ def test_without_labels_the_report_says_how_to_get_them(place, named):
     assert "labels: {file: …}" in " ".join(rule["reasons"])
 
 
+FILE, OBJECT = {"file": "labels.jsonl"}, {"file": "labels.json"}
+
+
 @pytest.mark.walk(3)
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ('{"id": "d1", "label": "a"}\n{"id": "d1", "label": "b"}\n', "labels.jsonl:2: the document 'd1' is labelled 'b', and 'a' at"),
-        ('{"id": "d1", "label": null}\n', "holds no label"),
-        ("", "is empty"),
-        ('{"id": "d1", "label": 0.25}\n', "labels.jsonl:1: column 'label' holds 0.25"),
-        ('{"id": null, "label": "a"}\n', "labels.jsonl:1: column 'id' holds None as an id"),
-        ('{"id": "d1", "kind": "a"}\n', "no column for the label"),
-        ('{"key": "d1", "label": "a"}\n', "no column for the id"),
-        ("{", "labels.jsonl:1"),
-    ],
-)  # fmt: skip
-def test_a_file_that_is_wrong_is_a_problem_of_the_policy(place, named, content, words):
-    (place.root / "labels.jsonl").write_text(content)
-    system = named("python", {"file": "labels.jsonl"})
-    for command in (["check", "app.yaml"], ["run", "app.yaml", "--allow-python", "--out", "out"]):
-        place.policy(system)
-        assert place.call(*command) == 2
-        assert words in place.err
-        assert "app.yaml:3:" in place.err
-
-
 @pytest.mark.parametrize(
     ("content", "labels", "words"),
     [
-        ('{"d1": "a", "d1": "b"}', {"file": "labels.json"}, "stands twice"),
-        ('["d1"]', {"file": "labels.json"}, "expected a JSON object"),
-        ('{"d1": {"label": "a"}}', {"file": "labels.json"}, "holds {'label': 'a'}"),
-        ('{"": "a"}', {"file": "labels.json"}, "holds '' as an id"),
+        ('{"id": "d1", "label": "a"}\n{"id": "d1", "label": "b"}\n', FILE, "labels.jsonl:2: the document 'd1' is labelled 'b', and 'a' at"),
+        ('{"id": "d1", "label": null}\n', FILE, "holds no label"),
+        ("", FILE, "is empty"),
+        ('{"id": "d1", "label": 0.25}\n', FILE, "labels.jsonl:1: column 'label' holds 0.25"),
+        ('{"id": null, "label": "a"}\n', FILE, "labels.jsonl:1: column 'id' holds None as an id"),
+        ('{"id": "d1", "kind": "a"}\n', FILE, "no column for the label"),
+        ('{"key": "d1", "label": "a"}\n', FILE, "no column for the id"),
+        ("{", FILE, "labels.jsonl:1"),
+        ('{"d1": "a", "d1": "b"}', OBJECT, "stands twice"),
+        ('["d1"]', OBJECT, "expected a JSON object"),
+        ('{"d1": {"label": "a"}}', OBJECT, "holds {'label': 'a'}"),
+        ('{"": "a"}', OBJECT, "holds '' as an id"),
         ("", {"file": "absent.jsonl"}, "there is no file 'absent.jsonl'"),
         ("", {}, "add `file` or `classifier`"),
         ("", {"classifier": "x", "id": "name"}, "columns of no file"),
     ],
-)
-def test_what_names_no_labels_is_refused(place, named, content, labels, words):
-    (place.root / "labels.json").write_text(content)
+)  # fmt: skip
+def test_labels_that_are_wrong_are_a_problem_of_the_policy(place, named, content, labels, words):
+    (place.root / labels.get("file", "labels.json").replace("absent", "labels")).write_text(content)
     place.policy({**named("python", None), "labels": labels})
-    assert place.call("check", "app.yaml") == 2
-    assert words in place.err
+    for command in (["check", "app.yaml"], ["run", "app.yaml", "--allow-python", "--out", "out"]):
+        assert place.call(*command) == 2
+        assert words in place.err
+        assert "app.yaml:3:" in place.err
 
 
 def test_a_partly_labelled_answer_is_reported_and_not_counted(place, named):

@@ -4,8 +4,8 @@ import functools
 import json
 
 import pytest
+from contract.conftest import Slow, questions
 
-from fairgate.domain.executions import Question, Reply
 from fairgate.gate import run_folder
 from fairgate.gate.composition import Composition
 from fairgate.systems.budget import Meter
@@ -156,21 +156,8 @@ def test_what_is_said_of_a_pace(place, ways, took, before, rows):
         assert ("more slowly" in unwrapped(place.err + place.out)) is is_said, seconds
 
 
-class Slow:
-    """An application whose answers take 1, 2 and 3 seconds, by a clock of its own."""
-
-    name, fingerprint, revision = "slow", "slow", "1"
-    now = 0.0
-
-    def ask(self, questions):
-        for position, _ in enumerate(questions):
-            self.now += position + 1.0
-            yield position, Reply(answer="x")
-
-
 def test_latency_is_from_the_question_to_its_answer():
-    slow = Slow()
+    slow = Slow(lambda position: position + 1.0)
     meter = Meter(clock=lambda: slow.now)
-    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(3)]
-    assert len(list(meter.asked(questions, slow.ask, lambda: True))) == 3
+    assert len(list(meter.asked(questions(3), slow.ask, lambda: True))) == 3
     assert list(meter.latencies) == [1.0, 2.0, 3.0]

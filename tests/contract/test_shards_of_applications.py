@@ -69,20 +69,20 @@ def test_without_attribution_nothing_is_asked_and_the_report_says_what_is_left(p
 def test_attribution_is_not_asked_of_another_system(place, unfair):
     unfair("r1")
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
+
+    def of_another_revision(text):
+        manifest = json.loads(text)
+        manifest["under_test"]["revision"] = "another"
+        return json.dumps(manifest)
+
     for part in ("1", "2"):
-        rewritten(place.root / "parts" / part, "shard.json", _of_another_revision)
+        rewritten(place.root / "parts" / part, "shard.json", of_another_revision)
     assert place.call("merge", "app.yaml", "parts", "--out", "out", "--quiet") == 2
     said = " ".join(place.err.split())
     assert "attribution's questions would be put to another system: revision is " in said
     assert "here, the parts asked 'another'" in said
     assert "--no-attribution" in said
     assert not (place.root / "out").exists()
-
-
-def _of_another_revision(text):
-    manifest = json.loads(text)
-    manifest["under_test"]["revision"] = "another"
-    return json.dumps(manifest)
 
 
 @pytest.mark.whole

@@ -9,14 +9,12 @@ import shutil
 import numpy as np
 import onnx
 import pytest
-from fakes.decoders import DEMO, TokenDecoder, builder_folder
+from fakes.decoders import DEMO, TokenDecoder, builder_folder, session_of
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.model_folder import ModelFolder
 
 RNG = np.random.default_rng(4)
 LONG, SHORT = (RNG.integers(3, 1000, size).tolist() for size in (21, 6))
@@ -59,10 +57,6 @@ def folders(tmp_path_factory):
     return {"optimum": DEMO, "builder": builder_folder(root / "builder"), "by-slot": by_slot}
 
 
-def open_decoder(folder):
-    return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
-
-
 def run(session, rows, width):
     """Return the last row's logits after its prompt and after each of some further tokens."""
     first, cache = session.prefill(rows, width)
@@ -71,7 +65,7 @@ def run(session, rows, width):
 
 @pytest.mark.parametrize("kind", ["optimum", "builder"])
 def test_right_padding_is_exact(folders, kind):
-    session = open_decoder(folders[kind])
+    session = session_of(folders[kind])
     assert session.pads
     alone = run(session, [SHORT], len(SHORT))
     shared = run(session, [LONG, SHORT], 24)
@@ -81,7 +75,7 @@ def test_right_padding_is_exact(folders, kind):
 
 @pytest.mark.whole
 def test_a_graph_that_numbers_positions_by_slot_is_found_out_and_never_padded(folders):
-    session = open_decoder(folders["by-slot"])
+    session = session_of(folders["by-slot"])
     assert not session.pads
     prompts = [f"Is the text toxic? {'Really. ' * n}\nAnswer:" for n in range(6)]
     requests = [GenerationRequest(prompt=prompt) for prompt in prompts]
@@ -216,11 +210,11 @@ def test_caches_in_half_precision_are_kept_so(tmp_path):
     shutil.copytree(DEMO, folder)
     model = onnx.load(str(DEMO / "model.onnx"))
     onnx.save(halve_caches(model), str(folder / "model.onnx"))
-    session = open_decoder(folder)
+    session = session_of(folder)
     assert session.pads
     logits, cache = session.prefill([SHORT, SHORT], 8)
     assert cache.values[0].numpy().dtype == np.float16
-    expected, _ = open_decoder(DEMO).prefill([SHORT, SHORT], 8)
+    expected, _ = session_of(DEMO).prefill([SHORT, SHORT], 8)
     assert np.abs(logits - expected).max() < 0.1
     kept = session.select(cache, [1, 1])
     assert session.step(kept, [5, 5]).shape[0] == 2

@@ -10,6 +10,8 @@ import fairgate
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_graph import drop_softmax_guards
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.model_folder import ModelFolder
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DEMO, MINILM = MODELS / "demo-slm", MODELS / "minilm"
@@ -32,6 +34,10 @@ def demo_folder(folder, **changed):
         content = json.loads((DEMO / f"{name}.json").read_text()) | keys
         (folder / f"{name}.json").write_text(json.dumps(content))
     return folder
+
+
+def session_of(folder=DEMO):
+    return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
 
 
 def add_tokenizer(folder):

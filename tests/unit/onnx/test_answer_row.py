@@ -48,11 +48,7 @@ def test_labels_that_differ_in_their_first_token_are_compared_there():
 
 
 def test_labels_that_share_a_token_are_compared_where_they_part():
-    steps = [
-        (" ne", {" ne": 0.9}),
-        ("gative", {"gative": 0.5, "utral": 0.4}),
-        (".", {".": 0.9}),
-    ]
+    steps = [(" ne", {" ne": 0.9}), ("gative", {"gative": 0.5, "utral": 0.4}), (".", {".": 0.9})]
     assert said(("negative", "neutral"), steps) == pytest.approx(math.log(0.5 / 0.4), abs=1e-4)
 
 
@@ -142,31 +138,26 @@ def test_equal_seeds_choose_equal_tokens_and_only_kept_ones(scores, decoding, se
     assert token_probabilities(scores, decoding)[token] > 0.0
 
 
-def test_greedy_takes_the_first_maximum_and_draws_nothing():
-    rng = np.random.default_rng(0)
-    before = rng.bit_generator.state
-    assert choose_token(np.array([0.0, 2.0, 2.0]), Decoding(), rng) == 1
-    assert rng.bit_generator.state == before
-
-
-def test_sampling_draws_exactly_one_number_per_token():
+def test_greedy_takes_the_first_maximum_and_draws_nothing_and_sampling_one_number_per_token():
     first, second = np.random.default_rng(5), np.random.default_rng(5)
+    assert choose_token(np.array([0.0, 2.0, 2.0]), Decoding(), first) == 1
+    assert first.bit_generator.state == second.bit_generator.state
     choose_token(np.zeros(9), Decoding(temperature=1.0, top_p=0.9), first)
     second.random()
     assert first.bit_generator.state == second.bit_generator.state
 
 
-def test_top_p_keeps_the_smallest_set_that_reaches_the_mass():
+@pytest.mark.parametrize(
+    ("knobs", "kept"),
+    [
+        ({"top_p": 0.75}, [0.625, 0.375, 0.0, 0.0]),
+        # The set must reach the mass: where one token alone does, no second one is kept.
+        ({"top_p": 0.45}, [1.0, 0.0, 0.0, 0.0]),
+        # Among the two most probable tokens the first has 5/8 of the mass: enough for top_p 0.6.
+        ({"top_p": 0.6, "top_k": 2}, [1.0, 0.0, 0.0, 0.0]),
+    ],
+)
+def test_top_p_keeps_the_smallest_set_that_reaches_the_mass_after_top_k(knobs, kept):
     scores = np.log([0.5, 0.3, 0.15, 0.05])
-    kept = token_probabilities(scores, Decoding(temperature=1.0, top_p=0.75))
-    assert kept == pytest.approx([0.625, 0.375, 0.0, 0.0])
-    # The set must reach the mass: where one token alone does, no second one is kept.
-    kept = token_probabilities(scores, Decoding(temperature=1.0, top_p=0.45))
-    assert kept == pytest.approx([1.0, 0.0, 0.0, 0.0])
-
-
-def test_top_k_comes_before_top_p():
-    # Among the two most probable tokens the first has 5/8 of the mass: enough for top_p 0.6.
-    scores = np.log([0.5, 0.3, 0.15, 0.05])
-    kept = token_probabilities(scores, Decoding(temperature=1.0, top_p=0.6, top_k=2))
-    assert kept == pytest.approx([1.0, 0.0, 0.0, 0.0])
+    found = token_probabilities(scores, Decoding(temperature=1.0, **knobs))
+    assert found == pytest.approx(kept)

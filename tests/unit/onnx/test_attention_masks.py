@@ -6,12 +6,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO, TokenDecoder, demo_graph
+from fakes.decoders import DEMO, TokenDecoder, demo_graph, session_of
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.onnx.attention import GraphIndex, join_attention
-from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.model_folder import ModelFolder
 
 WINDOW = 100
 """More than a trial reads, so that only the nodes show it."""
@@ -139,7 +137,7 @@ def changed_folder(folder, change):
 @pytest.mark.parametrize("layers", [None, [1]])
 def test_a_bias_by_distance_is_seen_where_it_is_tried_out(layers, tmp_path):
     folder = changed_folder(tmp_path / "m", lambda model: alibi(model, layers))
-    assert not DecoderSession(ModelFolder.find(folder), device="cpu", threads=1).joins
+    assert not session_of(folder).joins
 
 
 def last_logits(graph, tokens):
@@ -160,7 +158,7 @@ def test_a_window_that_only_the_mask_has_is_kept(change, config, tmp_path):
     folder = changed_folder(tmp_path / "windowed", change)
     if config == "empty":
         (folder / "config.json").write_text("{}")
-    session = DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+    session = session_of(folder)
     tokens = np.random.default_rng(5).integers(3, 1000, 2 * WINDOW).tolist()
     expected = last_logits(folder / "model.onnx", tokens)
     assert np.abs(last_logits(DEMO / "model.onnx", tokens) - expected).max() > 0.1

@@ -12,30 +12,17 @@ from fairgate.onnx.model_folder import ModelFolder
 
 KINDS = sorted(attention_settings._SAYS_ITSELF | attention_settings._ALL_LAYERS_FULL | {"mistral"})
 SMALL = {"num_hidden_layers": 4}
+SWITCHED_ON = {"sliding_window": 64, "use_sliding_window": True}
+FACTORS = {"type": "longrope", "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
+POSITIONS = {"max_position_embeddings": 131072, "original_max_position_embeddings": 4096}
 SETTINGS = {
     "nothing": {},
     "a window": {"sliding_window": 64},
     "no window": {"sliding_window": None},
     "a window that is off": {"sliding_window": 64, "use_sliding_window": False},
-    "a window that is on": {
-        "sliding_window": 64,
-        "use_sliding_window": True,
-        "max_window_layers": 2,
-    },
-    "layers": {
-        "sliding_window": 64,
-        "use_sliding_window": True,
-        "layer_types": ["full_attention", "sliding_attention"] * 2,
-    },
-    "two sets of factors": {
-        "max_position_embeddings": 131072,
-        "original_max_position_embeddings": 4096,
-        "rope_scaling": {
-            "type": "longrope",
-            "short_factor": [1.0] * 48,
-            "long_factor": [2.0] * 48,
-        },
-    },
+    "a window that is on": {**SWITCHED_ON, "max_window_layers": 2},
+    "layers": {**SWITCHED_ON, "layer_types": ["full_attention", "sliding_attention"] * 2},
+    "two sets of factors": {**POSITIONS, "rope_scaling": FACTORS},
 }
 
 

@@ -45,11 +45,9 @@ def test_labels_of_one_tone_share_its_probability(folder):
 
 def test_a_label_depends_on_its_text_alone(folder):
     together = OnnxClassifier(folder, MEANS, TONES, batch_size=7, threads=1).classify(TEXTS)
-    turned = OnnxClassifier(folder, MEANS, TONES, batch_size=64, threads=1).classify(TEXTS[::-1])[
-        ::-1
-    ]
+    turned = OnnxClassifier(folder, MEANS, TONES, batch_size=64, threads=1).classify(TEXTS[::-1])
     single = OnnxClassifier(folder, MEANS, TONES, threads=1)
-    assert together == turned == [single.classify([text])[0] for text in TEXTS]
+    assert together == turned[::-1] == [single.classify([text])[0] for text in TEXTS]
 
 
 def test_the_fingerprint_covers_files_and_map(folder, tmp_path):
@@ -78,22 +76,18 @@ def test_a_map_that_does_not_fit_is_refused(folder, labels, message):
         OnnxClassifier(folder, labels, TONES)
 
 
+NO_LABELS = [None, {}, {"0": "a"}, {"1": "a", "2": "b"}, {"x": "a", "y": "b"}, ["a", "b"], 3]
+
+
 @pytest.mark.parametrize(
-    "id2label", [None, {}, {"0": "a"}, {"1": "a", "2": "b"}, {"x": "a", "y": "b"}, ["a", "b"], 3]
+    ("written", "message"),
+    [
+        *(({"files": {"config.json": {"id2label": one}}}, "id2label") for one in NO_LABELS),
+        ({"outputs": "last_hidden_state"}, "expected logits"),
+        ({"scores": 5}, "5 scores a text, expected 6"),
+    ],
 )
-def test_a_folder_that_is_no_classifier_is_refused(tmp_path, id2label):
-    folder = write_classifier(tmp_path / "c", files={"config.json": {"id2label": id2label}})
-    with pytest.raises(ModelError, match="id2label"):
-        OnnxClassifier(folder, {}, TONES)
-
-
-def test_a_graph_with_other_outputs_is_refused(tmp_path):
-    folder = write_classifier(tmp_path / "c", outputs="last_hidden_state")
-    with pytest.raises(ModelError, match="expected logits"):
-        OnnxClassifier(folder, MEANS, TONES, threads=1).classify(["a"])
-
-
-def test_a_graph_with_fewer_scores_than_labels_is_refused(tmp_path):
-    folder = write_classifier(tmp_path / "c", scores=5)
-    with pytest.raises(ModelError, match="5 scores a text, expected 6"):
+def test_a_folder_that_is_no_classifier_of_these_labels_is_refused(tmp_path, written, message):
+    folder = write_classifier(tmp_path / "c", **written)
+    with pytest.raises(ModelError, match=message):
         OnnxClassifier(folder, MEANS, TONES, threads=1).classify(["a"])

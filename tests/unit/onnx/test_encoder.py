@@ -45,16 +45,13 @@ def test_vectors_do_not_depend_on_batch_order_or_threads(expected, batch_size, t
     assert np.array_equal(vectors, expected[order])
 
 
-def test_a_model_is_loaded_at_the_first_text_only(tmp_path):
+def test_a_model_is_loaded_at_the_first_text_only_and_a_decoder_is_no_encoder(tmp_path):
     folder = shutil.copytree(MINILM, tmp_path / "minilm")
     (folder / "model.onnx").write_bytes(b"no graph")
     engine = OnnxEncoder(folder)
     assert engine.fingerprint.startswith("onnx-encoder/2:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
-
-
-def test_a_decoder_is_no_encoder():
     pooling = EmbedderChoice(pooling="mean")
     with pytest.raises(ModelError, match="no text encoder"):
         OnnxEncoder(MINILM.parent / "demo-slm", choice=pooling).embed(["x"])

@@ -50,12 +50,8 @@ POOLED = {
 def test_every_pooling_of_sentence_transformers_is_computed(tmp_path, pooling, spelling):
     key = {"cls": "cls_token", "lasttoken": "lasttoken"}.get(pooling, f"{pooling}_tokens")
     key = "mean_sqrt_len_tokens" if pooling == "mean_sqrt_len_tokens" else key
-    old = {
-        "1_Pooling/config.json": {
-            f"pooling_mode_{key}": True,
-            "pooling_mode_cls_token": pooling == "cls",
-        }
-    }
+    modes = {f"pooling_mode_{key}": True, "pooling_mode_cls_token": pooling == "cls"}
+    old = {"1_Pooling/config.json": modes}
     folder = write_encoder(tmp_path / "m", modules=MODULES[:2], pooling=pooling, files=old if spelling == "old" else None)  # fmt: skip
     found = OnnxEncoder(folder, unit=False, batch_size=3).embed(["a b c d", "a b", "c"])[1]
     assert found == pytest.approx(POOLED[pooling], abs=1e-6)
@@ -77,11 +73,6 @@ def test_without_a_pooling_the_model_is_refused_and_the_policy_may_name_it(tmp_p
     assert chosen.embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
     other = OnnxEncoder(folder, choice=EmbedderChoice(pooling="mean"))
     assert chosen.fingerprint != other.fingerprint
-
-
-def test_a_pooling_against_the_models_own_is_refused(tmp_path):
-    folder = write_encoder(tmp_path / "m", pooling="cls")
-    assert "Remove `pooling`" in refusal(folder, choice=EmbedderChoice(pooling="mean"))
 
 
 def test_the_pooling_is_read_where_the_modules_say(tmp_path):
@@ -108,9 +99,8 @@ def test_a_graph_that_computes_all_modules_is_read_at_its_end(tmp_path):
 
 
 def test_prompts_stand_before_queries_and_documents(tmp_path):
-    files = {
-        PROMPTS: {"prompts": {"query": "query: ", "document": "passage: ", "Clustering": "c "}}
-    }
+    prompts = {"query": "query: ", "document": "passage: ", "Clustering": "c "}
+    files = {PROMPTS: {"prompts": prompts}}
     encoder = OnnxEncoder(write_encoder(tmp_path / "m", files=files))
     plain = OnnxEncoder(write_encoder(tmp_path / "n"))
     queries = encoder.for_queries()
@@ -204,12 +194,6 @@ def test_a_prompt_that_leaves_no_room_is_refused(tmp_path):
         OnnxEncoder(folder, choice=long).embed(["a"])
 
 
-def test_a_prompt_cannot_be_left_out_of_what_the_graph_pools(tmp_path):
-    files = {"1_Pooling/config.json": {"pooling_mode": "mean", "include_prompt": False}}
-    folder = write_encoder(tmp_path / "m", outputs=("sentence_embedding",), files=files)
-    assert "prompt included" in refusal(folder, choice=E5)
-
-
 def test_vectors_are_cut_to_the_dimensions_and_scaled_after(tmp_path):
     own = write_encoder(tmp_path / "m", files={PROMPTS: {"truncate_dim": 4}})
     assert OnnxEncoder(own).dimensions == 4
@@ -246,11 +230,16 @@ REFUSED = [
     ({"files": {BERT: {"transformer_task": "fill-mask"}}}, "transformer_task"),
     ({"files": {BERT: {"modality_config": {"message": {"method": "forward"}}}}}, "modality_config"),
 ]  # fmt: skip
+NO_PROMPT = {"1_Pooling/config.json": {"pooling_mode": "mean", "include_prompt": False}}
+CHOSEN = [
+    ({"pooling": "cls"}, "Remove `pooling`", {"choice": EmbedderChoice(pooling="mean")}),
+    ({"outputs": ("sentence_embedding",), "files": NO_PROMPT}, "prompt included", {"choice": E5}),
+]
 
 
-@pytest.mark.parametrize(("written", "said"), REFUSED)
-def test_what_is_not_computed_is_refused_by_name(tmp_path, written, said):
-    assert said in refusal(write_encoder(tmp_path / "m", **written))
+@pytest.mark.parametrize(("written", "said", "chosen"), [*((*one, {}) for one in REFUSED), *CHOSEN])
+def test_what_is_not_computed_is_refused_by_name(tmp_path, written, said, chosen):
+    assert said in refusal(write_encoder(tmp_path / "m", **written), **chosen)
 
 
 CONFIG = {"model_type": "bert", "max_position_embeddings": 9}
@@ -272,25 +261,25 @@ CONFIG = {"model_type": "bert", "max_position_embeddings": 9}
     ],
 )  # fmt: skip
 def test_the_length_limit_is_that_of_sentence_transformers(tmp_path, files, limit):
-    encoder = OnnxEncoder(
-        write_encoder(tmp_path / "m", modules=MODULES[:2], files=files), unit=False
-    )
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
+    encoder = OnnxEncoder(folder, unit=False)
     assert encoder.settings.max_tokens == limit
     kept = ["a"] * ((limit or 1002) - 2)
     found = encoder.embed([" ".join(["a"] * 1000)])[0]
     assert found == pytest.approx(states("[CLS]", *kept, "[SEP]").mean(axis=0), abs=1e-6)
 
 
-def test_texts_are_cut_on_the_side_that_the_tokenizer_names(tmp_path):
-    files = {"tokenizer_config.json": {"model_max_length": 4, "truncation_side": "left"}}
-    found = pooled(tmp_path, "a b c d", files=files)
-    assert found == pytest.approx(states("[CLS]", "c", "d", "[SEP]").mean(axis=0), abs=1e-6)
-
-
-def test_lower_casing_leaves_control_tokens_alone(tmp_path):
-    files = {"sentence_bert_config.json": {"do_lower_case": True}}
-    found = pooled(tmp_path, "A [SEP] B", files=files)
-    assert found == pytest.approx(states("[CLS]", "a", "[SEP]", "b", "[SEP]").mean(axis=0), abs=1e-6)  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "settings", "text", "read"),
+    [
+        ("tokenizer_config.json", {"model_max_length": 4, "truncation_side": "left"}, "a b c d",
+         "[CLS] c d [SEP]"),
+        (BERT, {"do_lower_case": True}, "A [SEP] B", "[CLS] a [SEP] b [SEP]"),
+    ],
+)  # fmt: skip
+def test_texts_are_cut_and_lowered_as_files_say(tmp_path, file, settings, text, read):
+    found = pooled(tmp_path, text, files={file: settings})
+    assert found == pytest.approx(states(*read.split()).mean(axis=0), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -313,17 +302,21 @@ def test_tokenizer_files_that_contradict_each_other_are_refused(tmp_path, said, 
         assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
 
 
-@pytest.mark.parametrize("key", ["do_lower_case", "tokenize_chinese_chars"])
-def test_a_case_that_the_two_tokenizer_files_see_differently_is_refused(tmp_path, key):
-    from tokenizers import normalizers
+@pytest.mark.parametrize("key", ["do_lower_case", "tokenize_chinese_chars", "add_prefix_space"])
+def test_what_the_two_tokenizer_files_see_differently_is_refused(tmp_path, key):
+    from tokenizers import normalizers, pre_tokenizers
 
     folder = write_encoder(tmp_path / "m", files={"tokenizer_config.json": {key: True}})
     for value in (True, False):
         found = tokenizer()
-        found.normalizer = normalizers.BertNormalizer(lowercase=value, strip_accents=value, handle_chinese_chars=value)  # fmt: skip
+        if key == "add_prefix_space":
+            level = pre_tokenizers.ByteLevel(add_prefix_space=value)
+            found.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(), level])
+        else:
+            found.normalizer = normalizers.BertNormalizer(lowercase=value, strip_accents=value, handle_chinese_chars=value)  # fmt: skip
         (folder / "tokenizer.json").write_text(found.to_str())
         if value:
-            OnnxEncoder(folder).embed(["a"])
+            assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
         else:
             assert repr(key) in refusal(folder)
 
@@ -347,25 +340,6 @@ def test_texts_beyond_the_place_where_rotary_factors_change_are_refused_with_cou
     assert OnnxEncoder(folder).embed(["a b c d"]).shape == (1, 6)
     with pytest.raises(ModelError, match=r"1 of 2 texts are too long .* has 7 tokens, but after 6"):
         OnnxEncoder(folder).embed(["a b c d a", "a"])
-
-
-@pytest.mark.parametrize("value", [True, False])
-def test_a_space_before_texts_that_the_two_tokenizer_files_see_differently_is_refused(
-    tmp_path, value
-):
-    from tokenizers import pre_tokenizers
-
-    folder = write_encoder(
-        tmp_path / "m", files={"tokenizer_config.json": {"add_prefix_space": True}}
-    )
-    found = tokenizer()
-    level = pre_tokenizers.ByteLevel(add_prefix_space=value)
-    found.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(), level])
-    (folder / "tokenizer.json").write_text(found.to_str())
-    if value:
-        assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
-    else:
-        assert "add_prefix_space" in refusal(folder)
 
 
 def test_states_of_another_shape_than_one_a_token_are_not_pooled(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import BUILDER, DEMO, builder_folder
+from fakes.decoders import BUILDER, DEMO, builder_folder, session_of
 from fakes.graphs import external_tensor, graph_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,21 +17,16 @@ from onnx.external_data_helper import load_external_data_for_model
 from fairgate.domain.errors import ModelError
 from fairgate.onnx import decoder_session, graph_file
 from fairgate.onnx.decoder_graph import read_decoder_graph
-from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.graph_file import (
     DamagedGraphError,
     external_locations,
     load_structure,
     read_structure,
 )
-from fairgate.onnx.model_folder import ModelFolder, content_files
+from fairgate.onnx.model_folder import content_files
 from fairgate.onnx.session import sound_model
 
 ROWS = [[(7 * place + n) % 200 for place in range(40)] for n in range(3)]
-
-
-def session_of(folder):
-    return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
 
 
 def bits(session):
@@ -112,8 +107,9 @@ def initializers(model):
 
 def restored(structure):
     """Return the graph of a structure with its weights."""
-    model = onnx.load_model_from_string(structure.content)
-    load_external_data_for_model(model, str(structure.folder))
+    content, folder = structure
+    model = onnx.load_model_from_string(content)
+    load_external_data_for_model(model, str(folder))
     return model
 
 
@@ -137,7 +133,7 @@ def test_every_way_to_write_weights_is_read_as_protobuf_reads_it(weights, refere
             one.dims[:] = [len(one.raw_data) // 4]
     path = written(tmp_path / "mödel x.onnx", *weights)
     structure = read_structure(path)
-    assert structure.content.count(b"\x0a\x08location") == references
+    assert structure[0].count(b"\x0a\x08location") == references
     assert initializers(restored(structure)) == initializers(onnx.load(str(path)))
 
 
@@ -286,7 +282,7 @@ def test_a_tensor_in_a_group_is_none(tmp_path):
     file = tmp_path / "model.onnx"
     file.write_bytes(model.SerializeToString() + b"\x3a" + size + graph)
     assert external_locations(file) == frozenset()
-    assert not onnx.load_model_from_string(read_structure(file).content).graph.initializer
+    assert not onnx.load_model_from_string(read_structure(file)[0]).graph.initializer
 
 
 @given(content=st.binary(min_size=1, max_size=200))

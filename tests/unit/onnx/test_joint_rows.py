@@ -9,13 +9,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, demo_graph
+from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, demo_graph, session_of
 from packaging.requirements import Requirement
 
 from fairgate.onnx import attention, decoder_graph
 from fairgate.onnx.attention import JOINT_INPUT, GraphIndex, join_attention
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.model_folder import ModelFolder
 
 ROOT = Path(__file__).parents[3]
 RNG = np.random.default_rng(7)
@@ -32,10 +31,6 @@ class Uneven(BitsDecoder):
         super()._take(row, logits, likeliest)
         if len(row.tokens) >= 1 + 29 * len(row.prompt) % STEPS:
             row.stopped = row.stopped or "end"
-
-
-def session_of(folder=DEMO):
-    return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
 
 
 @pytest.fixture(scope="module")

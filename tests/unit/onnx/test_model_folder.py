@@ -50,15 +50,15 @@ def test_the_fingerprint_follows_content_and_facts(folder):
 
 def test_notes_licences_original_weights_and_other_graphs_do_not_count(folder):
     before = fingerprint(folder)
-    for name in ("README.md", "LICENSE", "provenance.json", "model.safetensors", ".git/HEAD"):
-        written(folder, name, "x")
-    for name in (
+    notes = ("README.md", "LICENSE", "provenance.json", "model.safetensors", ".git/HEAD")
+    others = (
         "model_q4.onnx",
         "model_q4.onnx_data",
         "model_q4.onnx_data_1",
         "m.onnx",
         "m.onnx.data",
-    ):
+    )
+    for name in (*notes, *others):
         written(folder, name, "x")
     assert before == fingerprint(folder)
     written(folder, "model_q4.onnx.json", "x")

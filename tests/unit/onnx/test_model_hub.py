@@ -32,14 +32,10 @@ def ask(tmp_path):
 
     def asked(name, revision="", **environment):
         with model_hub(tmp_path / "hub") as (address, fetched):
-            environment = {
-                **asking(address, tmp_path / "home"),
-                "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-                **environment,
-            }
+            hub = asking(address, tmp_path / "home") | {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
             done = subprocess.run(
                 [sys.executable, "-c", FETCH, name, revision, str(tmp_path / "models")],
-                capture_output=True, text=True, check=False, env=environment,
+                capture_output=True, text=True, check=False, env=hub | environment,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr
         return json.loads(done.stdout), sorted(fetched)
@@ -56,17 +52,11 @@ def test_one_graph_its_weights_and_the_settings_are_fetched_and_nothing_else(ask
     (folder / "onnx" / "model.onnx").write_bytes(graph.SerializeToString())
     others = [
         "onnx/model_q4.onnx", "onnx/model.onnx_data", "model.safetensors", "README.md",
-        "tf_model.h5",
+        "tf_model.h5", "model.safetensors.index.json", "openvino/openvino_model.bin",
+        "onnx/config.txt", "own.py",
     ]  # fmt: skip
-    others += [
-        "model.safetensors.index.json", "openvino/openvino_model.bin", "onnx/config.txt", "own.py",
-    ]  # fmt: skip
-    used = [
-        "onnx/weights/part 1.bin",
-        "vocab.txt",
-        "additional_chat_templates/rag.jinja",
-        "chat_template.jinja",
-    ]
+    used = ["onnx/weights/part 1.bin", "vocab.txt", "chat_template.jinja"]
+    used.append("additional_chat_templates/rag.jinja")
     for name in (*others, *used):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(hashlib.sha256(name.encode()).digest()[:4])

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, builder_folder
+from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, builder_folder, session_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -12,7 +12,6 @@ from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import prompt_blocks
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompt_blocks import BLOCK
 
 RNG = np.random.default_rng(11)
@@ -120,11 +119,7 @@ def repeated_prefixes(draw):
 SHORT, LONG, FURTHER = [5] * 8, [5] * 104, [7] * 20
 
 
-@given(
-    repeated_prefixes(),
-    st.sampled_from([1, 3, 32]),
-    st.sampled_from([0, 200_000, 2**28]),
-)
+@given(repeated_prefixes(), st.sampled_from([1, 3, 32]), st.sampled_from([0, 200_000, 2**28]))
 @example([SHORT, SHORT, SHORT + FURTHER], 32, 2**28)
 @example([LONG, LONG, LONG, LONG + FURTHER], 32, 2**28)
 @example([LONG, LONG + FURTHER, LONG, LONG + FURTHER, LONG + FURTHER * 2], 3, 2**28)
@@ -176,8 +171,7 @@ def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch)
 
 
 def test_graphs_that_count_the_tokens_of_rows_share_nothing(tmp_path):
-    folder = builder_folder(tmp_path / "builder")
-    assert not DecoderSession(ModelFolder.find(folder), device="cpu", threads=1).shares
+    assert not session_of(builder_folder(tmp_path / "builder")).shares
 
 
 def spoiled(when, by):
@@ -221,5 +215,5 @@ def test_a_row_without_finite_logits_shows_nothing_about_others(number, monkeypa
         return np.full_like(logits, number), values
 
     monkeypatch.setattr(DecoderSession, "_run", wrong)
-    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+    session = session_of()
     assert (session.pads, session.shares, session.joins) == (False, False, False)

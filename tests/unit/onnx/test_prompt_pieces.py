@@ -4,12 +4,11 @@ import random
 
 import numpy as np
 import pytest
-from fakes.decoders import DEMO
+from fakes.decoders import session_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompt_blocks import ANYWHERE, BLOCKS, Cuts, windows
 
 FREE, COARSE = Cuts(2, 8), Cuts(4, 4096)
@@ -111,9 +110,6 @@ def test_a_graph_whose_bits_depend_on_the_pieces_is_read_in_blocks(width, spoile
             values[0] = type(values[0]).ortvalue_from_numpy(array)
         return logits, values
 
-    def session():
-        return DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-
-    assert session().cuts_freely
+    assert session_of().cuts_freely
     monkeypatch.setattr(DecoderSession, "_run", wrong)
-    assert (session().shares, session().cuts_freely) == (True, False)
+    assert (session_of().shares, session_of().cuts_freely) == (True, False)

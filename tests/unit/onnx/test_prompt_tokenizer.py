@@ -44,31 +44,12 @@ def test_a_control_token_spelled_out_by_a_corpus_ends_nothing(tmp_path, template
         assert hostile.count(control) == plain.count(control)
 
 
-def test_a_template_that_refuses_the_message_is_a_model_error(tmp_path):
-    prompts = tokenizer(tmp_path, "{{ raise_exception('no users here') }}")
-    with pytest.raises(ModelError, match="no users here"):
-        prompts.encode(["x"])
-
-
-def test_a_template_cannot_reach_python(tmp_path):
-    prompts = tokenizer(tmp_path, "{{ ''.__class__.__mro__[1].__subclasses__() }}")
-    with pytest.raises(ModelError, match="chat template"):
-        prompts.encode(["x"])
-
-
 def test_end_tokens_may_be_a_list_and_the_generation_config_comes_first(tmp_path):
-    prompts = tokenizer(
-        tmp_path, generation_config={"eos_token_id": [1, 7]}, config={"eos_token_id": 3}
-    )
+    others = {"genai_config": {"model": {"eos_token_id": [5, 6], "context_length": 300}}}
+    others["config"] = {"eos_token_id": 3}
+    prompts = tokenizer(tmp_path, generation_config={"eos_token_id": [1, 7]}, **others)
     assert prompts.end_tokens == {1, 7}
-
-
-def test_end_tokens_and_context_are_found_in_a_genai_config(tmp_path):
-    prompts = tokenizer(
-        tmp_path,
-        generation_config={},
-        genai_config={"model": {"eos_token_id": [5, 6], "context_length": 300}},
-    )
+    prompts = tokenizer(tmp_path, generation_config={}, **others)
     assert prompts.end_tokens == {5, 6}
     assert prompts.context_tokens == 300
 
@@ -104,17 +85,10 @@ def test_a_template_that_wants_a_list_of_parts_gets_one(tmp_path, system):
     assert text_of(prompts, tokens) == ("[system]Be brief." if system else "") + "[user]Good?"
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "[user][answer]", "{{ messages[0].text }}[answer]", "{{ messages[0].content[:3] }}",
-        "{{ messages[0].content | upper }}", "{{ messages[0].content | list | string }}",
-    ],
+LEAVE_OUT_THE_CASE = (
+    "[user][answer]", "{{ messages[0].text }}[answer]", "{{ messages[0].content[:3] }}",
+    "{{ messages[0].content | upper }}", "{{ messages[0].content | list | string }}",
 )  # fmt: skip
-def test_a_template_that_leaves_out_the_case_is_a_model_error(tmp_path, template):
-    prompts = tokenizer(tmp_path, template)
-    with pytest.raises(ModelError, match=r"leaves out the message.*'Is it good"):
-        prompts.encode(["Is it good?"])
 
 
 def test_a_system_turn_and_arguments_reach_the_template(tmp_path):
@@ -139,16 +113,18 @@ def test_a_system_turn_and_arguments_reach_the_template(tmp_path):
         (CHAT, Chat(arguments=(("enable_thinkin", False),)), "never asks for 'enable_thinkin'"),
         (CHAT + "{{ 'effort' }}", Chat(arguments=(("effort", 1),)), "never asks for 'effort'"),
         ("{{ messages[-1].content }}", Chat(system="Be brief."), "leaves out the system turn 'Be"),
-        (
-            REFUSES_SYSTEM,
-            Chat(system="x"),
-            "does not accept a system turn and one user message .*no system.* Without `system`",
-        ),
+        (REFUSES_SYSTEM, Chat(system="x"),
+         "does not accept a system turn and one user message .*no system.* Without `system`"),
+        ("{{ raise_exception('no users here') }}", NO_CHAT, "no users here"),
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", NO_CHAT, "chat template"),
+        *((one, NO_CHAT, "leaves out the message.*'Is it good") for one in LEAVE_OUT_THE_CASE),
     ],
-)
-def test_what_the_template_would_ignore_is_refused(tmp_path, template, chat, message):
+)  # fmt: skip
+def test_a_template_that_ignores_or_refuses_what_it_is_given_is_an_error(
+    tmp_path, template, chat, message
+):
     with pytest.raises(ModelError, match=message):
-        tokenizer(tmp_path, template, chat=chat).encode(["Good?"])
+        tokenizer(tmp_path, template, chat=chat).encode(["Is it good?"])
 
 
 @pytest.mark.parametrize("special", [True, False])

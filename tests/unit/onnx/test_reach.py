@@ -39,21 +39,15 @@ def test_padding_never_moves_a_row_across_a_switch_of_factors(length, steps, swi
             assert (width + step > switch) == (length + step > switch)
 
 
-def test_prompts_beyond_the_limit_are_refused_with_counts():
-    reach = Reach(limit=100, why="the graph ends there")
-    reach.check([20, 90], 10, "m")
-    with pytest.raises(
-        ModelError, match=r"2 of 3 prompts .* 300, the limit is 100: the graph ends"
-    ):
-        reach.check([90, 91, 290], 10, "m")
-
-
-def test_prompts_whose_answers_would_cross_the_switch_are_refused_with_counts():
-    reach = Reach(switch=100)
-    reach.check([90, 101, 500], 10, "m")
-    reach.check([100], 0, "m")
+def test_prompts_that_go_too_far_are_refused_with_counts():
+    limited, switching = Reach(limit=100, why="the graph ends there"), Reach(switch=100)
+    limited.check([20, 90], 10, "m")
+    with pytest.raises(ModelError, match=r"2 of 3 .* 300, the limit is 100: the graph ends"):
+        limited.check([90, 91, 290], 10, "m")
+    switching.check([90, 101, 500], 10, "m")
+    switching.check([100], 0, "m")
     with pytest.raises(ModelError, match=r"2 of 4 prompts .* token 100 .*LongRoPE"):
-        reach.check([90, 91, 100, 101], 10, "m")
+        switching.check([90, 91, 100, 101], 10, "m")
 
 
 def folder_with(tmp_path, config, builder=None):
@@ -67,18 +61,10 @@ def folder_with(tmp_path, config, builder=None):
 
 # As the models' own repositories write them, shortened to what matters.
 MISTRAL = {"model_type": "mistral", "sliding_window": 4096}
-GPT_NEO = {
-    "model_type": "gpt_neo",
-    "attention_types": [[["global", "local"], 12]],
-    "window_size": 256,
-}
+LOCAL = {"attention_types": [[["global", "local"], 12]], "window_size": 256}
+GPT_NEO = {"model_type": "gpt_neo", **LOCAL}
 GEMMA_3 = {"model_type": "gemma3_text", "sliding_window": 512, "sliding_window_pattern": 6}
-QWEN_2 = {
-    "model_type": "qwen2",
-    "sliding_window": 32768,
-    "use_sliding_window": False,
-    "max_window_layers": 28,
-}
+QWEN_2 = {"model_type": "qwen2", "sliding_window": 32768, "max_window_layers": 28}
 LONGROPE = {
     "model_type": "phi3",
     "max_position_embeddings": 131072,
@@ -96,12 +82,9 @@ LONGROPE = {
         ({"model_type": "mistral"}, 4096),  # the architecture's own default
         (GPT_NEO, 256),
         (GEMMA_3, 512),
-        (
-            {"model_type": "gemma3", "text_config": GEMMA_3, "vision_config": {"window_size": 7}},
-            512,
-        ),
+        ({"text_config": GEMMA_3, "vision_config": {"window_size": 7}}, 512),
         ({"model_type": "gemma2", "sliding_window": 4096, "num_hidden_layers": 4}, 4096),
-        (QWEN_2, None),
+        ({**QWEN_2, "use_sliding_window": False}, None),
         ({**QWEN_2, "use_sliding_window": True, "max_window_layers": 2}, 32768),
         ({"model_type": "phi3", "sliding_window": 2047}, 2047),
         (LONGROPE, 262144),
@@ -110,14 +93,8 @@ LONGROPE = {
         ({"model_type": "brand_new", "attention_chunk_size": 8192}, 8192),
         ({"model_type": "brand_new", "local_window": [128, 64]}, 64),
         ({"model_type": "brand_new", "sliding_window": True}, None),
-        (
-            {"model_type": "brand_new", "sliding_window": 64, "layer_types": ["full_attention"]},
-            None,
-        ),
-        (
-            {"sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"]},
-            64,
-        ),
+        ({"sliding_window": 64, "layer_types": ["full_attention"]}, None),
+        ({"sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"]}, 64),
     ],
 )
 def test_windows_are_read_from_every_kind_of_configuration(tmp_path, config, window):
@@ -133,12 +110,7 @@ def test_windows_are_read_from_every_kind_of_configuration(tmp_path, config, win
         {**LONGROPE, "rope_scaling": {**LONGROPE["rope_scaling"], "type": "su"}},
         {**LONGROPE, "rope_scaling": {"rope_type": "longrope"}},
         {"text_config": LONGROPE},
-        {
-            "rope_parameters": {
-                "rope_type": "longrope",
-                "original_max_position_embeddings": 4096,
-            }
-        },
+        {"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 4096}},
     ],
 )
 def test_longrope_graphs_with_short_factors_end_where_the_long_ones_begin(tmp_path, config):

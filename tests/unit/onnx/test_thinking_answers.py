@@ -103,16 +103,17 @@ def test_labels_in_a_thinking_part_that_the_prompt_opened_end_nothing_and_are_no
     assert found[2].margin is None
 
 
-def test_a_thinking_part_that_the_model_opens_itself_is_treated_alike(scripted):
-    texts = [f"<think>{text}" for text, _ in ANSWERS]
-    for template in (None, PLAIN, MENTIONS):
-        found = scripted(texts, template)
-        assert [first_label(one.text, LABELS) for one in found] == [label for _, label in ANSWERS]
-
-
-def test_where_the_template_tells_of_thinking_an_answer_may_turn_out_to_have_been_one(scripted):
-    found = scripted([text for text, _ in ANSWERS], MENTIONS)
-    assert [first_label(one.text, LABELS) for one in found] == ["positive", "neutral", "positive"]
+@pytest.mark.parametrize(
+    ("opened", "template", "last"),
+    [("<think>", None, None), ("<think>", PLAIN, None), ("<think>", MENTIONS, None),
+     ("", MENTIONS, "positive")],
+)  # fmt: skip
+def test_a_thinking_part_that_the_model_opens_or_only_closes_is_treated_alike(
+    scripted, opened, template, last
+):
+    """Where the template tells of thinking, an answer may turn out to have been one."""
+    found = scripted([f"{opened}{text}" for text, _ in ANSWERS], template)
+    assert [first_label(one.text, LABELS) for one in found] == ["positive", "neutral", last]
 
 
 def test_what_was_cut_before_it_told_whether_it_was_thinking_is_no_answer(scripted):
@@ -139,23 +140,20 @@ def test_thinking_has_tokens_of_its_own(scripted, words):
         chat=thinks(enable_thinking=True),
         decoding=replace(DECODING, thinking_tokens=120),
     )
-    if words < 100:
-        assert (answer.stopped, first_label(answer.text, LABELS)) == ("label", "positive")
-    else:
-        assert (answer.stopped, first_label(answer.text, LABELS)) == ("length", None)
-        assert answer.tokens == 120
+    expected = ("label", "positive") if words < 100 else ("length", None)
+    assert (answer.stopped, first_label(answer.text, LABELS)) == expected
+    assert words < 100 or answer.tokens == 120
 
 
-def test_thinking_never_takes_the_context_of_the_answer(scripted):
-    config = {"max_position_embeddings": 80}
-    [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), config=config)
-    assert answer.stopped == "length"
-    assert answer.tokens < 60
-
-
-@pytest.mark.parametrize("reach", [Reach(limit=70, why="?"), Reach(switch=70)])
-def test_thinking_never_goes_where_the_graph_is_wrong(scripted, reach):
-    [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), reach=reach)
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"config": {"max_position_embeddings": 70}}, {"reach": Reach(limit=70, why="?")},
+        {"reach": Reach(switch=70)},
+    ],
+)  # fmt: skip
+def test_thinking_never_takes_the_answers_context_or_goes_where_the_graph_is_wrong(scripted, end):
+    [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), **end)
     assert answer.stopped == "length"
     length, _ = scripted.session.widths[0]
     assert answer.tokens == 70 - length - DECODING.max_new_tokens

@@ -11,7 +11,7 @@ from fakes.embedder import HashEmbedder
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument
-from fairgate.domain.ports import SILENT
+from fairgate.domain.ports import SILENT, Progress
 from fairgate.retrieval import flat_index
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
@@ -144,8 +144,8 @@ class Waiting(HashEmbedder):
         return super().embed(texts)
 
 
-class Notes:
-    """Progress that keeps what it is told."""
+class Notes(Progress):
+    """Keeps what it is told."""
 
     def __init__(self):
         self.told = threading.Event()
@@ -156,9 +156,6 @@ class Notes:
 
     def advance(self, steps):
         self.steps.append(steps)
-
-    def generated(self, tokens):
-        raise AssertionError(tokens)
 
     def finish(self):
         self.steps.append("end")

@@ -22,35 +22,26 @@ def documents(path, **columns):
     return list(CorpusFile(CorpusSpec(path=path, **columns)).documents())
 
 
-def test_columns_are_found_by_name_and_flags_become_labels(tmp_path):
-    path = table(
-        tmp_path,
-        [
-            {"_id": 7, "comment_text": " x ", "toxic": True},
-            {"_id": "b", "comment_text": "y", "toxic": False},
-        ],
-    )
-    assert documents(path) == [
-        CorpusDocument(id="7", text=" x ", label="toxic"),
-        CorpusDocument(id="b", text="y", label="non-toxic"),
-    ]
+FLAGGED = [
+    {"_id": 7, "comment_text": " x ", "toxic": True},
+    {"_id": "b", "comment_text": "y", "toxic": False},
+]
+OTHERS = [{"text": "no", "body": "yes", "label": "a", "class": "b", "id": 1, "key": "k"}]
+NAMED = {"text": "body", "label": "class", "id": "key"}
 
 
-def test_without_an_id_column_the_row_numbers_are_ids(tmp_path):
-    path = table(tmp_path, "text,label\nx,good\ny,\n", "c.csv")
-    assert documents(path) == [
-        CorpusDocument(id="1", text="x", label="good"),
-        CorpusDocument(id="2", text="y", label=None),
-    ]
-
-
-def test_named_columns_win_over_found_ones(tmp_path):
-    path = table(
-        tmp_path, [{"text": "no", "body": "yes", "label": "a", "class": "b", "id": 1, "key": "k"}]
-    )
-    assert documents(path, text="body", label="class", id="key") == [
-        CorpusDocument(id="k", text="yes", label="b")
-    ]
+@pytest.mark.parametrize(
+    ("content", "columns", "found"),
+    [
+        (FLAGGED, {}, [("7", " x ", "toxic"), ("b", "y", "non-toxic")]),
+        ("text,label\nx,good\ny,\n", {}, [("1", "x", "good"), ("2", "y", None)]),
+        (OTHERS, NAMED, [("k", "yes", "b")]),
+    ],
+)
+def test_columns_are_named_or_found_and_rows_counted_without_ids(tmp_path, content, columns, found):
+    path = table(tmp_path, content, "c.csv" if isinstance(content, str) else "c.jsonl")
+    expected = [CorpusDocument(id=id_, text=text, label=label) for id_, text, label in found]
+    assert documents(path, **columns) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,11 +61,7 @@ def test_named_columns_win_over_found_ones(tmp_path):
         ([{"text": " "}, {"text": None}, {"text": ""}], {}, "holds no document with text"),
         ("text\n", {}, "holds no document with text"),
         ([{"text": "x", "toxic": 0.31}], {}, r":1: column 'toxic' holds 0.31, which is no label"),
-        (
-            [{"text": "x", "label": ["a"]}],
-            {},
-            r":1: column 'label' holds \['a'\], which is no label",
-        ),
+        ([{"text": "x", "label": ["a"]}], {}, r":1: column 'label' holds \['a'\], which is no l"),
     ],
 )
 def test_bad_corpora_are_refused_with_place_value_and_expectation(

@@ -24,22 +24,14 @@ def folder_of(tmp_path, index):
 
 
 def test_documents_come_with_id_text_label_and_score(tmp_path):
-    corpus = ListCorpus(
-        [
-            CorpusDocument(id="x", text="east", label="toxic"),
-            CorpusDocument(id="y", text="north-east", label="non-toxic"),
-            CorpusDocument(id="z", text="north", label="toxic"),
-        ]
-    )
-    embedder = TableEmbedder(
-        {"east": [1, 0], "north-east": [0.6, 0.8], "north": [0, 1], "q": [1, 0]}
-    )
-    index = FlatIndex(corpus, embedder, cache_dir=tmp_path)
-    assert index.retrieve(["q"], 2) == [
-        [
-            Document(id="x", text="east", label="toxic", score=1.0),
-            Document(id="y", text="north-east", label="non-toxic", score=0.6),
-        ]
+    rows = [("x", "east", "toxic"), ("y", "north-east", "non-toxic"), ("z", "north", "toxic")]
+    corpus = ListCorpus([CorpusDocument(id=i, text=text, label=label) for i, text, label in rows])
+    table = {"east": [1, 0], "north-east": [0.6, 0.8], "north": [0, 1], "q": [1, 0]}
+    index = FlatIndex(corpus, TableEmbedder(table), cache_dir=tmp_path)
+    (found,) = index.retrieve(["q"], 2)
+    assert found == [
+        Document(id=i, text=text, label=label, score=score)
+        for (i, text, label), score in zip(rows, (1.0, 0.6), strict=False)
     ]
     assert index.size == 3
     assert index.vectors(["z", "x", "z"]).tolist() == [[0, 1], [1, 0], [0, 1]]
@@ -58,15 +50,11 @@ def test_a_second_run_builds_nothing_and_needs_no_faiss_for_vectors(tmp_path, mo
     assert second.notices == third.notices == []
 
 
-@pytest.mark.parametrize("top_k", [0, 61])
-def test_top_k_beyond_the_corpus_names_both_numbers(tmp_path, top_k):
+def test_more_than_the_corpus_has_and_an_unknown_document_are_named(tmp_path):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
-    with pytest.raises(RetrievalError, match=f"top_k is {top_k}, the corpus holds 60 documents"):
-        index.retrieve(["q"], top_k)
-
-
-def test_an_unknown_document_is_named(tmp_path):
-    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    for top_k in (0, 61):
+        with pytest.raises(RetrievalError, match=f"top_k is {top_k}, the corpus holds 60 docu"):
+            index.retrieve(["q"], top_k)
     with pytest.raises(RetrievalError, match="document 'd99' is not in the index"):
         index.vectors(["d1", "d99"])
     assert index.vectors([]).shape == (0, 16)
@@ -82,9 +70,8 @@ def test_vectors_that_are_not_of_length_one_are_refused_and_nothing_stays(tmp_pa
 
 @pytest.mark.parametrize("vector", [[np.nan, 0.0], [1.0, 0.0, 0.0]])
 def test_a_query_vector_that_does_not_fit_is_refused(tmp_path, vector):
-    index = FlatIndex(
-        ListCorpus(["a"]), TableEmbedder({"a": [1, 0], "q": vector}), cache_dir=tmp_path
-    )
+    embedder = TableEmbedder({"a": [1, 0], "q": vector})
+    index = FlatIndex(ListCorpus(["a"]), embedder, cache_dir=tmp_path)
     with pytest.raises(RetrievalError, match="expected finite vectors of 2 dimensions"):
         index.retrieve(["q"], 1)
 
@@ -141,10 +128,7 @@ def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_
     assert len(list(tmp_path.glob("indexes/*"))) == (kind is FlatIndex)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [MemoryError("std::bad_alloc"), RuntimeError("no memory"), ImportError("failed to map")],
-)
+@pytest.mark.parametrize("error", [MemoryError("x"), RuntimeError("x"), ImportError("no map")])
 def test_a_search_without_memory_is_told(tmp_path, monkeypatch, error):
     class Full:
         METRIC_INNER_PRODUCT = 0

@@ -44,10 +44,17 @@ def problem(tmp_path):
         ({"config": {"model_type": "gemma2"}}, "its model_type is 'gemma2'"),
         ({"config": {"model_type": "mistral", "sliding_window": None}}, ""),
         ({"config": {"model_type": "qwen3", "use_sliding_window": False}}, ""),
+        # A builder's folder names its type elsewhere.
+        ({"genai_config": {"model": {"type": "gemma2"}}}, "its model_type is 'gemma2'"),
+        ({"genai_config": {"model": {"type": "llama"}}}, ""),
     ],
 )
 def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, said):
-    fakes.write(tmp_path / "models" / "m", "llama-3", **settings)
+    builder = settings.get("genai_config")
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3", **({} if builder else settings))
+    if builder:
+        (folder / "config.json").unlink(missing_ok=True)
+        (folder / "genai_config.json").write_text(json.dumps(builder))
     found = problem(tmp_path)
     assert said in found
     assert bool(found) == bool(said) == ("pip install 'fairgate[transformers]'" in found)
@@ -71,15 +78,6 @@ def test_a_damaged_file_or_other_tokens_are_told_as_such(tmp_path, without, file
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / file).write_text(content)
     assert said in problem(tmp_path)
-
-
-@pytest.mark.parametrize(("kind", "missing"), [("gemma2", True), ("llama", False)])
-def test_a_builders_folder_names_its_type_elsewhere(tmp_path, without, kind, missing):
-    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
-    (folder / "config.json").unlink(missing_ok=True)
-    (folder / "genai_config.json").write_text(json.dumps({"model": {"type": kind}}))
-    found = problem(tmp_path)
-    assert (f"its model_type is {kind!r}" in found) == bool(found) == missing
 
 
 def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, without):

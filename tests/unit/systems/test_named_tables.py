@@ -29,22 +29,16 @@ def dataset(root: Path, name: str, *files: str) -> Path:
     return root / name
 
 
-def test_the_only_table_of_a_dataset_is_taken(hub, tmp_path):
+def test_the_only_table_of_a_dataset_is_taken_and_one_of_several_has_to_be_named(hub, tmp_path):
+    runtime = Runtime(root=tmp_path)
     folder = dataset(hub, "org/toxic", "data/train.csv")
-    assert find_table("corpora", "org/toxic", Runtime(root=tmp_path)) == folder / "data/train.csv"
-
-
-def test_one_of_several_tables_has_to_be_named(hub, tmp_path):
-    folder = dataset(hub, "org/toxic", "train.csv", "test.csv")
+    assert find_table("corpora", "org/toxic", runtime) == folder / "data/train.csv"
+    folder = dataset(hub, "org/others", "train.csv", "test.csv")
     with pytest.raises(DataError, match=r"2 tables \(test.csv, train.csv\)"):
-        find_table("corpora", "org/toxic", Runtime(root=tmp_path))
-    found = find_table("corpora", "org/toxic/test.csv", Runtime(root=tmp_path))
-    assert found == folder / "test.csv"
-
-
-def test_a_dataset_that_cannot_be_had_is_explained(hub, tmp_path):
+        find_table("corpora", "org/others", runtime)
+    assert find_table("corpora", "org/others/test.csv", runtime) == folder / "test.csv"
     with pytest.raises(DataError, match="offline"):
-        find_table("sources", "org/nothing", Runtime(root=tmp_path))
+        find_table("sources", "org/nothing", runtime)
 
 
 @pytest.mark.parametrize(

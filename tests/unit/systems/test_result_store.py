@@ -170,17 +170,13 @@ def test_a_database_of_another_program_is_not_touched_as_ours(path, opened):
     assert store.get_many("answer", ["k"]) == {}
 
 
-def test_a_store_of_a_newer_version_is_refused(path, opened):
+def test_a_store_of_a_newer_version_and_a_folder_that_cannot_be_made_are_refused(path, opened):
     opened(path).close()
     directly(path, "PRAGMA user_version = 9")
     with pytest.raises(StoreError, match=r"version 9.*expected version 1.*--cache"):
         SqliteResultStore(path)
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreError, match="--cache"):
-        SqliteResultStore(tmp_path / "file" / "results.sqlite")
+        SqliteResultStore(path / "results.sqlite")
 
 
 def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
