@@ -114,10 +114,7 @@ def range_of(metric: Metric, observed: Observations, *, confidence: float) -> Li
 
 
 def check_bounds(
-    gate: GatePolicy,
-    measured: Measurement,
-    metric: Metric,
-    span: Span = None,
+    gate: GatePolicy, measured: Measurement, metric: Metric, span: Span = None
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
@@ -155,12 +152,7 @@ def _place(
 
 
 def _check(
-    kind: BoundKind,
-    bound: float,
-    measured: Measurement,
-    evidence: str,
-    metric: Metric,
-    span: Span,
+    kind: BoundKind, bound: float, measured: Measurement, evidence: str, metric: Metric, span: Span
 ) -> Check:
     value, interval = measured.value or 0.0, measured.interval
     if evidence == "significant":
@@ -197,12 +189,7 @@ def _check(
 
 
 def _by_attainable(
-    kind: BoundKind,
-    bound: float,
-    shown: str,
-    why: str,
-    metric: Metric,
-    span: Span,
+    kind: BoundKind, bound: float, shown: str, why: str, metric: Metric, span: Span
 ) -> tuple[Outcome, str]:
     """Judge by the range that the share of sources with a violation leaves possible."""
     if not isinstance(span, tuple) or kind is BoundKind.IN_SIZE_AT_MOST:

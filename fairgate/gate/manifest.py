@@ -10,10 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairgate.domain.errors import (
-    DataError,
-    PolicyError,
-)
+from fairgate.domain.errors import DataError, PolicyError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Named, Role, named_in
 from fairgate.io.named_files import embedded_path, existing

@@ -35,13 +35,7 @@ from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, NoInterval, t_interval
-from fairgate.stats.observations import (
-    Floats,
-    Observations,
-    cluster_totals,
-    estimate,
-    joined,
-)
+from fairgate.stats.observations import Floats, Observations, cluster_totals, estimate, joined
 from fairgate.stats.permutation import identity_test
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
@@ -263,10 +257,7 @@ def _measured(
 
 
 def measured_once(
-    metric: Metric,
-    table: Table,
-    where: Mapping[str, str],
-    observations: Observations,
+    metric: Metric, table: Table, where: Mapping[str, str], observations: Observations
 ) -> Measurement:
     """Return a metric in a slice, without its interval."""
     value = estimate(observations)

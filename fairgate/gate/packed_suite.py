@@ -347,10 +347,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
             },
             **{n: texts_of(*next(read), n) for n in of_source},
         },
-        values={
-            **values,
-            **{k: np.full(len(keys), np.nan) for k in suite["not_evaluated"]},
-        },
+        values={**values, **{k: np.full(len(keys), np.nan) for k in suite["not_evaluated"]}},
         not_evaluated=suite["not_evaluated"],
         bands=(suite["bands"][0], suite["bands"][1]),
     )

@@ -25,15 +25,7 @@ from fairgate.suites.suite import VectorsOf
 DECISIVE = "generation"
 CONTROLS = "controls"
 """The reading of the source's control answers taken together."""
-COLUMNS = (
-    "generation",
-    "controlled",
-    "retrieval",
-    "unreadable",
-    "rrs",
-    "mean-distance",
-    "overlap",
-)
+COLUMNS = ("generation", "controlled", "retrieval", "unreadable", "rrs", "mean-distance", "overlap")
 _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 _Answers = Mapping[str, Reading]

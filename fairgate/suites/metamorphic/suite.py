@@ -25,12 +25,7 @@ from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_c
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import (
-    JudgeSetup,
-    Setup,
-    Suite,
-    VectorsOf,
-)
+from fairgate.suites.suite import JudgeSetup, Setup, Suite, VectorsOf
 
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
@@ -180,11 +175,7 @@ class MetamorphicSuite(Suite):
         return build_plan(self, list(self.relations.values()))
 
     def assess(
-        self,
-        units: Sequence[Unit],
-        readings: Readings,
-        executions: Executed,
-        vectors: VectorsOf,
+        self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
     ) -> list[Assessed]:
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)

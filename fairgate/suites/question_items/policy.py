@@ -213,10 +213,7 @@ class QuestionItems:
         self, policy: SuiteModel, setup: Setup, materials: Materials
     ) -> QuestionItemSuite | None:
         """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.question_items.suite import (
-            QuestionItemSuite,
-            choose_examples,
-        )
+        from fairgate.suites.question_items.suite import QuestionItemSuite, choose_examples
 
         assert isinstance(policy, BbqSuitePolicy)  # noqa: S101 (the catalogue's own promise)
         found = materials.items(policy.items, policy.categories)

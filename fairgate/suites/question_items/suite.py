@@ -297,11 +297,7 @@ class QuestionItemSuite(Suite):
         )
 
     def assess(
-        self,
-        units: Sequence[Unit],
-        readings: Readings,
-        executions: Executed,
-        vectors: VectorsOf,
+        self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
     ) -> list[Assessed]:
         """Return an assessed unit for each question."""
         del vectors  # stances are labels, not embeddings

@@ -3,14 +3,7 @@
 import dataclasses
 
 import pytest
-from fakes.planted import (
-    Bench,
-    Plant,
-    PlantedGenerator,
-    PlantedRetriever,
-    _parsed,
-    policy_of,
-)
+from fakes.planted import Bench, Plant, PlantedGenerator, PlantedRetriever, _parsed, policy_of
 from fakes.planted_items import ItemBench, ItemPlant, PlantedItemGenerator
 
 from fairgate.domain.errors import ExitCode
