@@ -55,8 +55,14 @@ def dump_baseline(baseline: Baseline) -> str:
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
         "sds": [asdict(known) for known in baseline.sds],
-        "history": [_accepted_to(run) for run in baseline.history],
-        "measurements": [_measurement_to(item) for item in baseline.measurements],
+        "history": [
+            {"date": run.date, "commit": run.commit, "values": [*map(_entry_of, run.measurements)]}
+            for run in baseline.history
+        ],
+        "measurements": [
+            {name: value for name, value in asdict(item).items() if value not in (None, "", {})}
+            for item in baseline.measurements
+        ],
         "suites": {
             name: packed_suite.suite_to(suite) for name, suite in sorted(baseline.suites.items())
         },
@@ -106,12 +112,9 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
             yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {given}"
     for number, stored in enumerate(baseline.measurements):
         metric, known = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
-        if (
-            metric is None
-            or baseline.metric_versions.get(metric.id, metric.version) != metric.version
-        ):
+        if metric is None or known is None or metric.column not in known.table.values:
             continue
-        if known is None or metric.column not in known.table.values:
+        if baseline.metric_versions.get(metric.id, metric.version) != metric.version:
             continue
         relations = set(known.table.dimensions.get("relation", ()))
         if len(relations) > 1 and "relation" not in stored.where:
@@ -283,11 +286,6 @@ def _compact(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _measurement_to(item: Measurement) -> dict[str, Any]:
-    row = asdict(item)
-    return {k: v for k, v in row.items() if v not in (None, "", {})}
-
-
 def history_with(
     before: Baseline | None, new: Baseline, rules: Sequence[Rule]
 ) -> list[AcceptedRun]:
@@ -298,8 +296,7 @@ def history_with(
     if before is None:
         return []
     then, now = accepted_run(before, rules), accepted_run(new, rules)
-    added = [] if then == now else [then]
-    return [*before.history, *added][-MOST_RUNS:]
+    return [*before.history, *([] if then == now else [then])][-MOST_RUNS:]
 
 
 def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
@@ -307,14 +304,8 @@ def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
     known = Measurements(baseline.measurements)
     kept: dict[object, Measurement] = {}
     for found in _shown(known, rules):
-        entry = Measurement(
-            metric=found.metric,
-            suite=found.suite,
-            where=found.where,
-            value=found.value,
-            interval=found.interval,
-        )
-        if found.value is not None and len(entry_text(entry).encode()) <= MOST_BYTES:
+        entry = replace(found, decided=0, inconclusive=0, violated=None, note="")
+        if found.value is not None and len(_compact(_entry_of(entry)).encode()) <= MOST_BYTES:
             kept.setdefault(slice_of(found.metric, found.suite, found.where), entry)
     return AcceptedRun(
         date=baseline.date,
@@ -323,12 +314,7 @@ def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
     )
 
 
-def entry_text(item: Measurement) -> str:
-    """Return the entry of one rule as a baseline's file holds it."""
-    return json.dumps(entry_of(item), ensure_ascii=False, allow_nan=False)
-
-
-def entry_of(item: Measurement) -> list[object]:
+def _entry_of(item: Measurement) -> list[object]:
     """Return metric, suite, slice and value, and the interval's two ends where there is one."""
     ends = list(item.interval or ())
     return [item.metric, item.suite, dict(sorted(item.where.items())), item.value, *ends]
@@ -336,20 +322,13 @@ def entry_of(item: Measurement) -> list[object]:
 
 def _shown(known: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
     for rule in rules:
-        if rule.gate.regression is not None:
-            found = known.get(rule.metric.id, rule.suite, rule.where)
-            if found is not None:
-                yield found
+        found = known.get(rule.metric.id, rule.suite, rule.where)
+        if rule.gate.regression is not None and found is not None:
+            yield found
     for metric in METRICS:
-        if metric.trend is not None:
-            for found in known:
-                if found.metric == metric.id and set(found.where) == set(metric.trend):
-                    yield found
-
-
-def _accepted_to(run: AcceptedRun) -> dict[str, Any]:
-    values = [entry_of(item) for item in run.measurements]
-    return {"date": run.date, "commit": run.commit, "values": values}
+        for each in known if metric.trend is not None else ():
+            if each.metric == metric.id and set(each.where) == set(metric.trend or ()):
+                yield each
 
 
 def _baseline_from(body: Mapping[str, Any]) -> Baseline:
@@ -364,15 +343,14 @@ def _baseline_from(body: Mapping[str, Any]) -> Baseline:
         metric_versions=body["metric_versions"],
         provenance=Provenance(**body["provenance"]),
         sds=[KnownSd(**known) for known in body.get("sds", [])],
-        history=[_accepted_from(run) for run in body.get("history", [])],
-    )
-
-
-def _accepted_from(run: Mapping[str, Any]) -> AcceptedRun:
-    return AcceptedRun(
-        date=run["date"],
-        commit=run["commit"],
-        measurements=[_entry_from(*entry) for entry in run["values"]],
+        history=[
+            AcceptedRun(
+                date=run["date"],
+                commit=run["commit"],
+                measurements=[_entry_from(*entry) for entry in run["values"]],
+            )
+            for run in body.get("history", [])
+        ],
     )
 
 

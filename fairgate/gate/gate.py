@@ -74,13 +74,8 @@ class GateInput:
         """Return how the plan's cases relate to those of each run that is compared with."""
         found = {}
         for reference, run in self.references.runs.items():
-            shared = overlap(
-                self.plan,
-                self.must_match,
-                run,
-                min_overlap=self.policy.min_overlap,
-                called=reference.value,
-            )
+            least, called = self.policy.min_overlap, reference.value
+            shared = overlap(self.plan, self.must_match, run, min_overlap=least, called=called)
             gone = vanished_slices(self.policy, self.plan, run, reference)
             found[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return found
@@ -187,7 +182,7 @@ def run_gate(
     assessed = assess(asked, sut)
     documents = list(documents_of_pairs(assessed, asked))
     crossed = crossed_cases(asked, assessed, documents, policy.seed)
-    asked.ask_more(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
+    asked.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
     tables = tabulate(given.suites, assessed, given.references.baseline)
     tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
     result = result_of(given, tables, assessed, only=only)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -294,10 +294,6 @@ def suite_to(suite: BaselineSuite) -> dict[str, Any]:
     }
 
 
-def _repeated(text: str, times: int) -> list[str]:
-    return [text] * times
-
-
 def _runs(places: Sequence[int]) -> Iterator[list[int]]:
     """Yield the first and the number of places that follow one another."""
     breaks = [at for at, (a, b) in enumerate(pairwise(places), 1) if b != a + 1]
@@ -332,7 +328,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
     clusters = np.repeat(np.arange(len(sources)), counts) if own else clusters_of(*next(read))
     at = places.tolist()
     names = [variant[0] for variant in variants]
-    stems = chain.from_iterable(map(_repeated, sources, counts.tolist()))
+    stems = chain.from_iterable(map(repeat, sources, counts.tolist()))
     keys = [source + names[place] for source, place in zip(stems, at, strict=True)]
     table = Table(
         suite=suite_id,
