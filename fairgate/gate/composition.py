@@ -371,8 +371,21 @@ def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
-    notes = [one.sentence for one in found]
-    return loaded, [*notes, *judge_notices(loaded), *_not_here(loaded, runtime)]
+    notes = [*(one.sentence for one in found), *judge_notices(loaded)]
+    # Why a run would be refused on this machine, though the policy is valid.
+    try:
+        kind_of(system).open(Resources(runtime, SILENT))
+    except UsageError as error:
+        notes.append(f"a run as this command was called is refused: {error}")
+    accesses = [*kind_of(system).accesses()]
+    accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
+    names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
+    notes += [
+        f"a run needs the environment variable {quoted(name)}, which is not set here"
+        for name in names
+        if name not in os.environ
+    ]
+    return loaded, notes
 
 
 def _problems(
@@ -400,21 +413,3 @@ def _problems(
             refuse_committed(runtime.cache)
         except UsageError as error:
             yield problem(parsed, (), str(error))
-
-
-def _not_here(loaded: LoadedPolicy, runtime: Runtime) -> list[str]:
-    """Return why a run would be refused here, though the policy is valid: of this machine alone."""
-    system, found = loaded.policy.system, []
-    try:
-        kind_of(system).open(Resources(runtime, SILENT))
-    except UsageError as error:
-        found.append(f"a run as this command was called is refused: {error}")
-    accesses = [*kind_of(system).accesses()]
-    accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
-    names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
-    found += [
-        f"a run needs the environment variable {quoted(name)}, which is not set here"
-        for name in names
-        if name not in os.environ
-    ]
-    return found

@@ -117,8 +117,7 @@ def loaded_part(
         system = parsed.policy.system
         kind = kind_of(system)
         labels = kind.placed_labels()
-        missing = kind.missing(runtime.under_test)
-        wrong = [*missing, *(labels.problems(runtime) if labels else ())]
+        wrong = [*kind.missing(runtime.under_test), *(labels.problems(runtime) if labels else ())]
         found += [(("system", *where), sentence) for where, sentence in wrong]
         found += unanswerable(parsed.policy, plan)
     later += [problem(parsed, *each) for each in found]
@@ -136,19 +135,16 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
     can = kind.capabilities()
     if not can.repeatable:
         return  # what a recording's system could do is not known
-    scored = {case.suite for case in plan.cases if case.scored and not can.scores_options}
-    handed = {
-        case.suite
-        for case in plan.cases
-        if case.retriever not in (None, SYSTEM_RETRIEVER) and not can.takes_documents
-    }
-    for suite in sorted(scored):
+    own = (None, SYSTEM_RETRIEVER)
+    scored = (case.suite for case in plan.cases if case.scored)
+    handed = (case.suite for case in plan.cases if case.retriever not in own)
+    for suite in () if can.scores_options else sorted({*scored}):
         sentence = (
             f"suite {quoted(suite)} compares the probabilities of options (`read: scored`), which "
             f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
         yield ("system",), sentence
-    for suite in sorted(handed):
+    for suite in () if can.takes_documents else sorted({*handed}):
         sentence = (
             f"suite {quoted(suite)} shows documents of its own, which this system does not take; "
             "give its request a place for `{{documents}}` or `takes_documents: true`, or ask with "
@@ -173,12 +169,11 @@ def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
     policy = loaded.policy.model_copy(update={"suites": suites})
     parsed = replace(loaded.parsed, policy=policy)
     problems: list[Problem] = []
-    record = loaded.judge_record
-    fewer = _load_suites(parsed, runtime, problems, record)
+    fewer = _load_suites(parsed, runtime, problems, loaded.judge_record)
     if problems:
         raise PolicyError(problems)
     plan = joined(suite.plan() for suite in fewer.values())
-    return LoadedPolicy(parsed=parsed, suites=fewer, plan=plan, judge_record=record)
+    return replace(loaded, parsed=parsed, suites=fewer, plan=plan)
 
 
 def joined(plans: Iterable[TestPlan]) -> TestPlan:
@@ -197,10 +192,13 @@ def _load_suites(
     problems: list[Problem],
     record: Mapping[str, object] | None,
 ) -> dict[str, Suite]:
-    policy = parsed.policy
-    judge = judge_setup(policy.judge, record)
+    policy, named = parsed.policy, parsed.policy.judge
+    judge = None
     if "judge" in parsed.stand_ins:
         judge = JudgeSetup(count=1, definition="", is_proven=False)
+    elif named is not None:
+        is_proven = not any(shortcomings(named, record))
+        judge = JudgeSetup(count=len(named.names), definition=named.definition, is_proven=is_proven)
     can = kind_of(policy.system).capabilities()
     suites: dict[str, Suite] = {}
     for position, model in enumerate(policy.suites):
@@ -252,11 +250,10 @@ def quarantine_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -
         units = (unit for unit in plan.units if entry.suite in (None, unit.suite))
         keys = list(dict.fromkeys(name for unit in units for name in _names(unit)))
         if entry.case not in keys:
-            sentence = (
-                f"no case has the key {quoted(entry.case)}; "
-                f"{_hint(entry.case, keys)}: correct or remove the entry"
-            )
-            yield (*path, "case"), sentence
+            near = [known for known in keys if source_of(known) == source_of(entry.case)]
+            near = near or [known for known in keys if "#" not in known][:2000]
+            hint = f"{suggestion(entry.case, near)}: correct or remove the entry"
+            yield (*path, "case"), f"no case has the key {quoted(entry.case)}; {hint}"
         try:
             until = dt.date.fromisoformat(entry.until)
         except ValueError:
@@ -274,11 +271,8 @@ def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
     """Return a sentence for each entry: what is excluded, how much, until when and why."""
     notices = []
     for entry in policy.quarantine:
-        left_out = [
-            unit
-            for unit in plan.units
-            if entry.suite in (None, unit.suite) and entry.case in _names(unit)
-        ]
+        of_suite = (unit for unit in plan.units if entry.suite in (None, unit.suite))
+        left_out = [unit for unit in of_suite if entry.case in _names(unit)]
         noun = "pair" if all(len(unit.asks) > 1 for unit in left_out) else "case"
         many = f"{len(left_out)} {noun}{'' if len(left_out) == 1 else 's'}"
         notices.append(
@@ -292,14 +286,7 @@ def _names(unit: Unit) -> list[str]:
 
     The key of an item covers every way in which it is asked.
     """
-    item = unit.names.get("item")
-    return [*([item] if item else []), *unit.asks.values(), unit.key]
-
-
-def _hint(key: str, keys: list[str]) -> str:
-    source = source_of(key)
-    near = [known for known in keys if source_of(known) == source]
-    return suggestion(key, near or [known for known in keys if "#" not in known][:2000])
+    return [*filter(None, [unit.names.get("item")]), *unit.asks.values(), unit.key]
 
 
 def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, object] | None:
@@ -324,17 +311,6 @@ def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, obje
                     f"{expected}: write the record with `fairgate judge evaluate --out`"
                 )
     return record
-
-
-def judge_setup(judge: JudgeModel | None, record: Mapping[str, object] | None) -> JudgeSetup | None:
-    """Return what suites know of the judge before any model is looked at."""
-    if judge is None:
-        return None
-    return JudgeSetup(
-        count=len(judge.names),
-        definition=judge.definition,
-        is_proven=not any(shortcomings(judge, record)),
-    )
 
 
 def shortcomings(

@@ -131,25 +131,20 @@ def rests_on_unproven(plan: TestPlan, suite: str, where: Mapping[str, str]) -> b
 
 
 def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
-    for suite in with_control_arm(policy, plan):
-        if not any(_asks_whole_suite(gate, plan, suite) for gate in policy.gates):
-            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
+    """Yield the rule of each suite of which no gate is about all unreadable answers.
 
-
-def _asks_whole_suite(gate: GatePolicy, plan: TestPlan, suite: str) -> bool:
-    """Return whether a gate is about the unreadable answers of all of a suite.
-
-    It takes the default rule's place, which the report of a pull request lists where it is less
-    strict. One with `where` leaves the others out, and `for_each` may find nothing there.
+    Such a gate takes the default rule's place, which the report of a pull request lists where it is
+    less strict. One with `where` leaves the others out, and `for_each` may find nothing there.
     """
-    return (
-        gate.metric == UNREADABLE_NET.id
-        and gate.suite in (None, suite)
-        and not gate.report
-        and not gate.where
-        # The slice of a whole suite is empty, so it is counted and not asked whether it is true.
-        and any(True for _ in slices_of(gate, UNREADABLE_NET, plan, suite))
-    )
+    for suite in with_control_arm(policy, plan):
+        if not any(
+            gate.metric == UNREADABLE_NET.id
+            and gate.suite in (None, suite)
+            and not (gate.report or gate.where)
+            and [*slices_of(gate, UNREADABLE_NET, plan, suite)]
+            for gate in policy.gates
+        ):
+            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
 
 
 def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:
@@ -221,7 +216,7 @@ def rule_problems(policy: Policy, plan: TestPlan, lost: Collection[str] = ()) ->
         yield from problems
         asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
         usable = (s for s in asked if gate.suite in (None, s))
-        if not problems and not any(True for s in usable for _ in slices_of(gate, metric, plan, s)):
+        if not problems and not any([*slices_of(gate, metric, plan, s)] for s in usable):
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 

@@ -17,7 +17,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.wording import quoted
 from fairgate.gate.gate import GateResult
-from fairgate.gate.run_folder import RunFolder, write_run
+from fairgate.gate.run_folder import write_run
 from fairgate.github.change import Evaluation, JudgedChange
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.policy.schema import ANCHOR_SUFFIX
@@ -133,7 +133,7 @@ def report_change(
         texts["report.md"] = lambda: _joined(
             render_edited(notes), "".join(report()), render_notes(notes)
         )
-    write_run(RunFolder(path=folder), loaded, decides.run, texts, [one.file for one in written])
+    write_run(folder, loaded, decides.run, texts, [one.file for one in written])
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
     regressions = sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)
     leads = leading(result)

@@ -462,7 +462,7 @@ def read_items(
             f"{path}: holds no usable item"
             + (f", {why[0][1]} have the defect: {why[0][0]}" if why else "; expected at least one")
         )
-    return Items(items=items, excluded=excluded)
+    return Items(items=items, excluded=excluded, unknown_wordings=unknown_wordings)
 
 
 def _paths(path: str, named: str | None) -> list[str]:

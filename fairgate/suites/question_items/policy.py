@@ -230,5 +230,5 @@ class QuestionItems:
             setup=setup,
             items=found.items,
             excluded=found.excluded,
-            unknown_wordings=materials.unknown_wordings(),
+            unknown_wordings=found.unknown_wordings,
         )
