@@ -145,13 +145,8 @@ def kill_score_badge(score: KeptKillScore) -> str:
     """Return the score for a badge, in the form that shields.io's endpoint badges read."""
     share = score.share
     colour = "brightgreen" if share >= _GREEN else "yellow" if share >= _YELLOW else "red"
-    badge = {
-        "schemaVersion": 1,
-        "label": "kill score",
-        "message": f"{score.percent} %",
-        "color": colour,
-    }
-    return json.dumps(badge) + "\n"
+    badge = {"schemaVersion": 1, "label": "kill score", "message": f"{score.percent} %"}
+    return json.dumps(badge | {"color": colour}) + "\n"
 
 
 def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:

@@ -66,14 +66,12 @@ def judge_bounds(
 ) -> tuple[Measurement, list[Check]]:
     """Judge a value by its rule's bounds; return it with the range that decides and is printed."""
     metric, evidence = rule.metric, rule.gate.evidence
+    has_none = evidence == "interval" and measured.interval is None
+    is_significant = evidence == "significant" and not metric.compares_terms
     span: Span = None
-    if metric.column in table.values:
-        if evidence == "interval" and measured.interval is None:
-            observed = observe(metric, table, rule.where)
-            span = attainable_values(metric, observed, confidence=confidence)
-        elif evidence == "significant" and not metric.compares_terms:
-            observed = observe(metric, table, rule.where)
-            span = range_of(metric, observed, confidence=confidence)
+    if metric.column in table.values and (has_none or is_significant):
+        tells = attainable_values if has_none else range_of
+        span = tells(metric, observe(metric, table, rule.where), confidence=confidence)
     if isinstance(span, LikelyRange):
         measured = replace(measured, interval=(span.low, span.high))
     return measured, check_bounds(rule.gate, measured, metric, span)

@@ -22,7 +22,7 @@ from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
-from fairgate.suites.catalogue import SUITE_KINDS
+from fairgate.suites.catalogue import SUITE_KINDS, SuiteKind
 from fairgate.suites.suite import Suite
 
 
@@ -141,14 +141,7 @@ class PingSuite(Suite):
         yield f"  suite {self.id}: {len(plan.units)} pings"
 
 
-class Ping:
-    id: ClassVar[str] = "ping"
-    model = PingPolicy
-
-    def load(self, policy, setup, materials):
-        return PingSuite(policy)
-
-
+PING = SuiteKind("ping", PingPolicy, lambda policy, setup, materials: PingSuite(policy))
 REFUSED = Metric(
     id="toy/refused",
     title="pings that were refused",
@@ -183,7 +176,7 @@ def toys(workspace):
     rows = "".join(f"s{n},text {n}\n" for n in "012")
     (workspace.root / "sources.csv").write_text(f"id,text\n{rows}")
     (workspace.root / "answers.jsonl").touch()
-    added = ((RELATIONS, Shout()), (SUITE_KINDS, Ping()), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
+    added = ((RELATIONS, Shout()), (SUITE_KINDS, PING), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
     with ExitStack() as stack:
         for catalogue, entry in added:
             stack.enter_context(catalogue.added(entry))

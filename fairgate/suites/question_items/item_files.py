@@ -9,12 +9,12 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairgate.domain.cases import STANCES, Condition, ExcludedItem, Item
+from fairgate.domain.cases import STANCES, Condition, ExcludedItem, Item, ItemText
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.json_text import JsonError, read_json
@@ -57,20 +57,11 @@ _VERSION = "stances-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RawItem:
+class RawItem(ItemText):
     """A row of an item file, typed but not yet judged; `place` is `path:line`."""
 
     place: str
-    category: str
     example: str
-    template: str
-    group: str
-    polarity: str
-    condition: Condition
-    context: str
-    question: str
-    options: tuple[str, str, str]
-    correct: int
     unknown: Sequence[int]
     """Options that mean "unknown"; exactly one in a usable item."""
     target: int | None = None
@@ -174,19 +165,11 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
             f"{'the unknown option' if ambiguous else 'one of the two groups'}"
         )
     return Item(
+        **{field.name: getattr(raw, field.name) for field in fields(ItemText)},
         key=raw.key,
-        category=raw.category,
-        template=raw.template,
-        group=raw.group,
-        polarity=raw.polarity,
-        condition=raw.condition,
-        context=raw.context,
-        question=raw.question,
-        options=raw.options,
         stereotype=stereotype,
         counter=next(index for index in known if index != stereotype),
         unknown=unknown,
-        correct=raw.correct,
     )
 
 
