@@ -354,13 +354,9 @@ def hidden_notices(rules: Sequence[Rule], plan: TestPlan, *, confidence: float) 
         if not rule.metric.of_combinations or bound is None or rule.gate.report:
             continue
         of_rule = {"relation": rule.metric.relation, **rule.where}
-        pairs = [
-            unit
-            for unit in plan.units_of(rule.suite)
-            if not unit.is_control
-            and TOGETHER in unit.dimensions.get("category", "")
-            and of_rule.items() <= unit.dimensions.items()
-        ]
+        own = (unit for unit in plan.units_of(rule.suite) if not unit.is_control)
+        two = (unit for unit in own if TOGETHER in unit.dimensions.get("category", ""))
+        pairs = [unit for unit in two if of_rule.items() <= unit.dimensions.items()]
         if not pairs:
             continue
         least = _fewest_hidden([unit.cluster for unit in pairs], bound, rule, confidence)

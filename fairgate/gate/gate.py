@@ -215,21 +215,17 @@ def result_of(
     """
     policy, rules = given.policy, given.rules
     confidence, seed = policy.confidence, policy.seed
-    if only is None:
-        identities = compare_identities(tables, confidence=confidence, seed=seed)
-        measurements = measure(tables, confidence=confidence, seed=seed)
-    else:
+    asked, metrics, has_intervals = None, [*METRICS], True
+    if only is not None:
         asked = {slice_of(each.metric.id, each.suite, each.where) for each in rules}
         wanted = {*only, *(rule.metric.id for rule in rules)}
-        identities = compare_identities(tables, confidence=confidence, seed=seed, asked=asked)
-        measurements = measure(
-            tables,
-            confidence=confidence,
-            seed=seed,
-            # A verdict needs no interval but for `evidence: interval`.
-            has_intervals=any(gate.evidence == "interval" for gate in policy.gates),
-            metrics=[metric for metric in METRICS if metric.id in wanted],
-        )
+        metrics = [metric for metric in METRICS if metric.id in wanted]
+        # A verdict needs no interval but for `evidence: interval`.
+        has_intervals = any(gate.evidence == "interval" for gate in policy.gates)
+    identities = compare_identities(tables, confidence=confidence, seed=seed, asked=asked)
+    measurements = measure(
+        tables, confidence=confidence, seed=seed, has_intervals=has_intervals, metrics=metrics
+    )
     measurements += identity_measurements(identities)
     results = rule_results(rules, tables, measurements, identities, given.comparison, policy)
     evidence = weigh_evidence(given.plan, assessed, results, policy)

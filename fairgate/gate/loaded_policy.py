@@ -314,7 +314,7 @@ def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, obje
 
 
 def shortcomings(
-    judge: JudgeModel, record: Mapping[str, object] | None, fingerprints: str | None = None
+    judge: JudgeModel, record: Mapping[str, Any] | None, fingerprints: str | None = None
 ) -> Iterator[str]:
     """Yield why the verdicts fail no build; nothing where the record suffices.
 
@@ -338,8 +338,6 @@ def shortcomings(
     # Every figure of the record must reach the policy's floor.
     floor = judge.floor
     pairs, decided = record["pairs"], record["decided"]
-    assert isinstance(pairs, int)  # noqa: S101 (`read_record` refuses others)
-    assert isinstance(decided, int)  # noqa: S101
     if decided < floor.pairs:
         yield f"was measured on {decided} pairs with a verdict, below the floor of {floor.pairs}"
     if not pairs > 0 or decided < floor.decided * pairs:
@@ -349,18 +347,17 @@ def shortcomings(
         )
     for name in _FIGURES:
         least = getattr(floor, name)
-        value = _value(record.get(name))
+        figure = record.get(name)
+        value = figure.get("value") if isinstance(figure, dict) else None
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            value = None
         if least is not None and (value is None or value < least):
-            shown = "not measured" if value is None else f"{value:g}"
+            shown = "not measured" if value is None else f"{float(value):g}"
             yield f"has {name} {shown} in its record, below the floor of {least:g}"
-
-
-def _value(figure: object) -> float | None:
-    """Return a figure's estimate; None where there is no finite one."""
-    value = figure.get("value") if isinstance(figure, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 def judge_notices(loaded: LoadedPolicy, fingerprints: str | None = None) -> list[str]:

@@ -123,11 +123,7 @@ def rests_on_unproven(plan: TestPlan, suite: str, where: Mapping[str, str]) -> b
     if "relation" not in where:
         units = [unit for unit in units if not unit.advisory] or units
     asked = {name: value for name, value in where.items() if name in units[0].dimensions}
-    return any(
-        unit.is_unproven
-        for unit in units
-        if all(unit.dimensions.get(name) == value for name, value in asked.items())
-    )
+    return any(unit.is_unproven and asked.items() <= unit.dimensions.items() for unit in units)
 
 
 def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
@@ -253,11 +249,8 @@ def _slice_problems(
         )
     if "band" in metric.dimensions and "band" not in (gate.for_each, *gate.where):
         yield path, f"{gate.metric} needs `where: {{band: …}}` or `for_each: band`"
-    asked = [
-        suite.id
-        for suite in policy.suites
-        if gate.suite in (None, suite.id) and suite.kind == metric.suite_kind
-    ]
+    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.suite_kind)
+    asked = [suite for suite in of_kind if gate.suite in (None, suite)]
     if not asked:
         sentence = (
             f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "

@@ -290,14 +290,10 @@ def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -
     phrases, the rest keep their own; equal phrases are left out.
     """
     own = {term.noun_phrase.lower() for term in control.terms}
-    spare = iter(
-        term.noun_phrase
-        for other in others
-        for term in other.terms
-        if term.noun_phrase.lower() not in own
-    )
-    terms = tuple(
+    phrases = (term.noun_phrase for other in others for term in other.terms)
+    spare = (phrase for phrase in phrases if phrase.lower() not in own)
+    terms = [
         Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)
         for term in control.terms
-    )
-    return replace(control, terms=terms)
+    ]
+    return replace(control, terms=tuple(terms))

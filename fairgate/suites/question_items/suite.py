@@ -247,6 +247,7 @@ class QuestionItemSuite(Suite):
     excluded: Sequence[ExcludedItem]
     unknown_wordings: Sequence[str]
     """The wordings of "unknown", in every language."""
+    columns = COLUMNS
 
     @cached_property
     def asked(self) -> list[AskedItem]:
@@ -268,11 +269,6 @@ class QuestionItemSuite(Suite):
         )
         return {"": oracle}
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the claims about choices and documents."""
-        return COLUMNS
-
     def size(self) -> int:
         """Return items times settings, retrievers, depths and instructions."""
         policy = self.policy
@@ -281,19 +277,11 @@ class QuestionItemSuite(Suite):
 
     def plan(self) -> TestPlan:
         """Return every item in every way it is asked; excluded ones are listed with the reason."""
+        why = {"suite": self.id, "relation": "bbq", "kind": "not-applicable"}
         return TestPlan(
             cases=[case for case, _, _ in self.asked],
             units=[unit for _, unit, _ in self.asked],
-            rejected=[
-                Rejected(
-                    key=item.key,
-                    suite=self.id,
-                    relation="bbq",
-                    kind="not-applicable",
-                    reason=item.reason,
-                )
-                for item in self.excluded
-            ],
+            rejected=[Rejected(key=item.key, reason=item.reason, **why) for item in self.excluded],
         )
 
     def assess(
@@ -301,20 +289,15 @@ class QuestionItemSuite(Suite):
     ) -> list[Assessed]:
         """Return an assessed unit for each question."""
         del vectors  # stances are labels, not embeddings
-        return [
-            self._assessed(
-                unit, readings.all_of(unit.asks[ANSWER]), executions.get((unit.suite, unit.key))
-            )
-            for unit in units
-        ]
+        return [self._assessed(unit, readings, executions) for unit in units]
 
-    def _assessed(self, unit: Unit, reading: Reading, execution: Execution | None) -> Assessed:
+    def _assessed(self, unit: Unit, readings: Readings, executions: Executed) -> Assessed:
         """Return a question with its claims.
 
         With `unparsed: wrong` an answer that names no option counts as wrong and unbiased; else it
         leaves both counts.
         """
-        item = self._item_of[unit.key]
+        item, reading = self._item_of[unit.key], readings.all_of(unit.asks[ANSWER])
         if self.setup.quarantined.intersection((unit.key, item.key)):
             reading = Reading(value=None, reason=Reason.QUARANTINED, margin=reading.margin)
         why = reading.reason
@@ -332,7 +315,7 @@ class QuestionItemSuite(Suite):
             "choice": choice,
             "unparsed": 1.0 if is_unreadable else why or 0.0,
             **letters,
-            STEREOTYPES: _stereotypes(unit, execution),
+            STEREOTYPES: _stereotypes(unit, executions.get((unit.suite, unit.key))),
         }
         return Assessed(unit=unit, readings={ANSWER: reading}, claims=claims, decisive=DECISIVE)
 
