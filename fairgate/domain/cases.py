@@ -116,8 +116,7 @@ class Pair:
     @property
     def attributes(self) -> tuple[str, ...]:
         """Return the attributes that the two prompts name, lower case."""
-        named = (self.source_attribute, self.attribute)
-        return tuple(name.lower() for name in named if name)
+        return tuple(name.lower() for name in (self.source_attribute, self.attribute) if name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

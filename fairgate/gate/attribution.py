@@ -244,10 +244,9 @@ def attribute(
         why_not = _OFF if crossing == "off" else _obstacle(pairs[name])
         if why_not:
             absent = dict.fromkeys(COLUMNS.values(), why_not)
-            empty = np.full(len(table.keys), np.nan)
             full[name] = replace(
                 table,
-                values={**table.values, **dict.fromkeys(absent, empty)},
+                values={**table.values, **dict.fromkeys(absent, np.full(len(table.keys), np.nan))},
                 not_evaluated={**table.not_evaluated, **absent},
             )
             continue

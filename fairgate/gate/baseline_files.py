@@ -138,8 +138,7 @@ def _measured_again(metric: Metric, table: Table, stored: Measurement) -> Measur
 def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
     yield from _wrong_types(suite, place)
     table = suite.table
-    rows = len(table.keys)
-    if len(set(table.keys)) < rows:
+    if len(set(table.keys)) < len(table.keys):
         yield f"{place}variants: two of them give a source the same key"
     if set(suite.contents) != set(table.keys):
         yield f"{place}sources: their contents are not those of their cases"
@@ -193,9 +192,8 @@ def _wrong_types(value: object, place: str) -> Iterator[str]:
 
     kind: Any = type(value)
     for name, adapter in _adapters(kind).items():
-        found = getattr(value, name)
         try:
-            adapter.validate_python(found)
+            adapter.validate_python(getattr(value, name))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             inner = "".join(f".{part}" for part in first["loc"])

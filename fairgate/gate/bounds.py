@@ -293,8 +293,7 @@ def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:
             at = tuple(unit.dimensions[name] for name in names)
             cases.setdefault(at, Counter())[unit.cluster] += 1
     slices = [cases.get(tuple(rule.where[name] for name in names), Counter()) for rule in of_gate]
-    one_each = all(many == 1 for found in slices for many in found.values())
-    return min(map(len, slices)), one_each
+    return min(map(len, slices)), all(many == 1 for found in slices for many in found.values())
 
 
 def smallest_failing(sources: int, bound: float, metric: Metric, confidence: float) -> float | None:

@@ -326,8 +326,7 @@ def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
 
 def _settings(system: object) -> Iterator[tuple[str, object]]:
     """Yield how many questions are put at once and a second: both change how long each waits."""
-    items = system.items() if isinstance(system, dict) else ()
-    for name, value in items:
+    for name, value in system.items() if isinstance(system, dict) else ():
         if name in ("concurrency", "per_second") and value is not None:
             yield name, value
         yield from _settings(value)
@@ -364,8 +363,7 @@ def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
         raise PolicyError(problems)
     system, found = parsed.policy.system, []
     if "system" not in parsed.stand_ins:
-        plan = None if loaded is None else loaded.plan
-        found = list(kind_of(system).examined(plan, runtime))
+        found = list(kind_of(system).examined(None if loaded is None else loaded.plan, runtime))
     reported = {(each.path, each.line, each.column) for each in problems}
     later = _problems(parsed, path, found, runtime)
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]

@@ -114,8 +114,7 @@ def loaded_part(
         found += quarantine_problems(parsed.policy, plan, runtime.today)
     if "system" not in parsed.stand_ins:
         # What the system names that is not there, and what it cannot answer.
-        system = parsed.policy.system
-        kind = kind_of(system)
+        kind = kind_of(parsed.policy.system)
         labels = kind.placed_labels()
         wrong = [*kind.missing(runtime.under_test), *(labels.problems(runtime) if labels else ())]
         found += [(("system", *where), sentence) for where, sentence in wrong]
@@ -293,8 +292,7 @@ def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, obje
     """Return the record that the policy names; None where it names none. Raises DataError."""
     if judge is None or judge.record is None:
         return None
-    path = existing(judge.record, runtime.root, confined=runtime.confined)
-    record = read_json_object(path)
+    record = read_json_object(existing(judge.record, runtime.root, confined=runtime.confined))
     if record.get("schema_version") != RECORD_VERSION:
         raise DataError(
             f"{judge.record}: 'schema_version' is {str(record.get('schema_version'))[:40]!r}, "

@@ -155,8 +155,7 @@ def located(kind: str, name: str, runtime: Runtime) -> Path:
 
 def collection_paths(names: Sequence[str], runtime: Runtime) -> list[str]:
     """Return the files of collections. Raises DataError."""
-    tested = runtime.under_test
-    return stance_files([str(located("collections", name, tested)) for name in names])
+    return stance_files([str(located("collections", name, runtime.under_test)) for name in names])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

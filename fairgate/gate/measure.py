@@ -255,12 +255,11 @@ def measured_once(
         observations = observe(replace(metric, of_planned=False), table, where)
     sliced = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)[observations.arms]
     decided = observations.decided & sliced
-    known = decided.any() and not np.isnan(value)
     return Measurement(
         metric=metric.id,
         suite=table.suite,
         where=where,
-        value=rounded(value) if known else None,
+        value=rounded(value) if decided.any() and not np.isnan(value) else None,
         decided=int(decided.sum()),
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,
@@ -419,7 +418,6 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
         names = [(suite, relation, key) for key in keys]
         known = [answers[name] for name in names if name in answers]
         if known:
-            mean = math.fsum(entropy(case) for case in known) / len(known)
             found.append(
                 Instability(
                     suite=suite,
@@ -427,7 +425,7 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
                     repeats=max(len(case) for case in known),
                     cases=len(known),
                     stability=rounded(stability(known)),
-                    entropy=rounded(mean),
+                    entropy=rounded(math.fsum(entropy(case) for case in known) / len(known)),
                 )
             )
     return found

@@ -226,8 +226,7 @@ def texts_of(field: Field, codes: Codes, name: str) -> Levels:
 
     A file may list a text twice: that is one level.
     """
-    values = field.listed(codes, name)
-    return Levels.of(values).taken(codes.astype(np.int64) - 1)
+    return Levels.of(field.listed(codes, name)).taken(codes.astype(np.int64) - 1)
 
 
 def numbers_of(field: Field, codes: Codes, name: str) -> Floats:

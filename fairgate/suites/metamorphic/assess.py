@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import Document, Execution, kept
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
@@ -75,10 +75,7 @@ def assess_pairs(
                 called = f"{follow_up.value}, judged {_CALLED[verdict]}"
                 answers[FOLLOW_UP] = replace(follow_up, value=called)
         claims |= retrieved
-        name = (*claims, *claims.values())
-        if len(equal_claims) < MOST_HELD:
-            return answers, equal_claims.setdefault(name, claims)
-        return answers, equal_claims.get(name, claims)
+        return answers, kept(equal_claims, (*claims, *claims.values()), claims, MOST_HELD)
 
     expected_once, compared_once = once(of_controls), once(compared)
     roles_of = {many: (*(SOURCE, FOLLOW_UP, *PARTS)[:many], CONTROLS) for many in (2, 3, 4)}

@@ -138,8 +138,7 @@ class MetamorphicSuite(Suite):
 
     def judges(self, relation: MetamorphicRelation) -> bool:
         """Return whether judges compare the answers to a relation's pairs."""
-        has_judge = self.setup.judge is not None
-        return bool(judge_instruction(relation, self.task, has_judge=has_judge))
+        return bool(judge_instruction(relation, self.task, has_judge=self.setup.judge is not None))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -245,8 +244,7 @@ class MetamorphicSuite(Suite):
 
     def without_crossing(self) -> MetamorphicSuite:
         """Return the suite without attribution."""
-        policy = self.policy.model_copy(update={"attribution": "off"})
-        return replace(self, policy=policy)
+        return replace(self, policy=self.policy.model_copy(update={"attribution": "off"}))
 
     def describe(self, plan: TestPlan) -> Iterator[str]:
         """Yield how many sources, pairs and questions there are."""
@@ -261,11 +259,11 @@ class MetamorphicSuite(Suite):
         if asked < len(plan.cases):
             yield f"    {len(plan.cases) - asked} questions to the judge"
         first: dict[str, str] = {}
-        plain = [source for source in self.sources if source.pair is None]
         again = [
             f"{quoted(source.id)} is {quoted(known)}"
-            for source in plain
-            if (known := first.setdefault(source.text, source.id)) != source.id
+            for source in self.sources
+            if source.pair is None
+            and (known := first.setdefault(source.text, source.id)) != source.id
         ]
         if again:
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""

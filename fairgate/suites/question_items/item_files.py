@@ -430,15 +430,14 @@ def read_items(
             )
     raw = [row for row in raw if categories is None or row.category in categories]
     broken = _broken_groups(raw)
-    items: list[Item] = []
-    excluded: list[ExcludedItem] = []
-    for row in raw:
-        reason = broken.get((row.category, row.group)) if row.whole else None
-        found = ExcludedItem(key=row.key, reason=reason) if reason else judged_item(row)
-        if isinstance(found, Item):
-            items.append(found)
-        else:
-            excluded.append(found)
+    judged = [
+        ExcludedItem(key=row.key, reason=broken[row.category, row.group])
+        if row.whole and (row.category, row.group) in broken
+        else judged_item(row)
+        for row in raw
+    ]
+    items = [one for one in judged if isinstance(one, Item)]
+    excluded = [one for one in judged if isinstance(one, ExcludedItem)]
     if not items:
         why = Counter(item.reason for item in excluded).most_common(1)
         raise DataError(
@@ -601,7 +600,6 @@ def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
                 f"{path}: no column for the text; expected one of {', '.join(TEXT_COLUMNS)}"
             )
         id_column = choose_column(path, names, None, ID_COLUMNS)
-        stem = Path(path).stem
         for row in read_rows(path):
             place = f"{path}:{row.line}"
             stance = row.values.get(STANCE_COLUMN)
@@ -615,7 +613,7 @@ def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
             own = str(row.number)
             if id_column is not None:
                 own = identifier(row.values.get(id_column), place, id_column)
-            name = f"{stem}/{own}"
+            name = f"{Path(path).stem}/{own}"
             if ids.setdefault(name, place) != place:
                 raise DataError(
                     f"{place}: id {capped(name)} is at {ids[name]} already; expected unique ids"
