@@ -176,18 +176,6 @@ def overlap(
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
 
 
-def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, str]) -> Table:
-    """Return the baseline's table without the cases whose text has changed.
-
-    Nor with what is said of undecided ones: no baseline file keeps that.
-    """
-    keep = np.asarray(
-        [contents.get(key) == base.contents.get(key) for key in base.table.keys], dtype=bool
-    )
-    old = base.table if keep.all() else base.table.of_rows(np.flatnonzero(keep))
-    return replace(old, advisory=table.advisory, bands=table.bands, reasons={})
-
-
 class Reference(StrEnum):
     """Which earlier run; its value is what messages call it.
 

@@ -28,7 +28,7 @@ from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, Baseli
 from fairgate.gate.measure import identity_finding, identity_measurements, measured_once, quartiles
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID, METRICS
-from fairgate.metrics.metric import Metric, Table, observe
+from fairgate.metrics.metric import observe
 
 MAX_BYTES = 256 << 20
 _MOST_FAULTS = 5
@@ -119,20 +119,16 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
         relations = set(known.table.dimensions.get("relation", ()))
         if len(relations) > 1 and "relation" not in stored.where:
             continue
-        found = _measured_again(metric, known.table, stored)
+        # Measured again without what depends on a confidence and a seed.
+        table, where, found = known.table, stored.where, replace(stored, value=None)
+        if not metric.compares_terms:
+            found = measured_once(metric, table, where, observe(metric, table, where))
+        elif again := identity_finding(metric, table, where, alpha=0.05, seed=0, n_draws=1):
+            [found] = identity_measurements([again])
         for field in ("value", "decided", "inconclusive", "violated"):
             kept, given = getattr(stored, field), getattr(found, field)
             if kept != given:
                 yield f"measurements[{number}].{field} is {kept}; its cases give {given}"
-
-
-def _measured_again(metric: Metric, table: Table, stored: Measurement) -> Measurement:
-    """Return what a slice gives, without what depends on a confidence and a seed."""
-    if not metric.compares_terms:
-        return measured_once(metric, table, stored.where, observe(metric, table, stored.where))
-    found = identity_finding(metric, table, stored.where, alpha=0.05, seed=0, n_draws=1)
-    measured = identity_measurements([] if found is None else [found])
-    return measured[0] if measured else replace(stored, value=None)
 
 
 def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
@@ -142,7 +138,14 @@ def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
         yield f"{place}variants: two of them give a source the same key"
     if set(suite.contents) != set(table.keys):
         yield f"{place}sources: their contents are not those of their cases"
-    yield from _uneven(table, place)
+    lengths = {name: len(levels) for name, levels in table.dimensions.items()}
+    lengths |= {name: len(column) for name, column in table.values.items()}
+    for name, length in {**lengths, "control": len(table.control)}.items():
+        if length != len(table.keys):
+            yield f"{place}{name}: {length} values for {len(table.keys)} cases"
+    for name in table.not_evaluated:
+        if name in table.values and not np.isnan(table.values[name]).all():
+            yield f"{place}not_evaluated names {name}, which has values"
     absent = [text for pair in table.not_evaluated.items() for text in pair]
     if not all(isinstance(text, str) for text in (*absent, *table.values)):
         yield f"{place}not_evaluated is {shown(table.not_evaluated)}; expected names and reasons"
@@ -163,17 +166,6 @@ def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
     low, high = table.bands
     if not 0 <= low <= high:
         yield f"{place}bands are {low:g} and {high:g}; expected two rising numbers"
-
-
-def _uneven(table: Table, place: str) -> Iterator[str]:
-    lengths = {name: len(levels) for name, levels in table.dimensions.items()}
-    lengths |= {name: len(column) for name, column in table.values.items()}
-    for name, length in {**lengths, "control": len(table.control)}.items():
-        if length != len(table.keys):
-            yield f"{place}{name}: {length} values for {len(table.keys)} cases"
-    for name in table.not_evaluated:
-        if name in table.values and not np.isnan(table.values[name]).all():
-            yield f"{place}not_evaluated names {name}, which has values"
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome
 from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import difference, probability, signed, value
-from fairgate.gate.baseline import Baseline, BaselineSuite, Reference, comparable_rows
+from fairgate.gate.baseline import Baseline, BaselineSuite, Reference
 from fairgate.gate.bounds import Check
 from fairgate.gate.measure import rounded
 from fairgate.gate.rules import Rule, dimension_levels
@@ -96,7 +96,12 @@ class Comparison:
         """Return the rows of a kept run's suite whose cases are still asked as they were."""
         key = id(suite), now.advisory, now.bands
         if key not in self._rows:
-            self._rows[key] = comparable_rows(now, suite, self.contents[suite.table.suite])
+            # What is said of undecided ones no baseline file keeps.
+            own, table = self.contents[suite.table.suite], suite.table
+            keep = [own.get(each) == suite.contents.get(each) for each in table.keys]
+            old = table if all(keep) else table.of_rows(np.flatnonzero(keep))
+            found = replace(old, advisory=now.advisory, bands=now.bands, reasons={})
+            self._rows[key] = found
         return self._rows[key]
 
     def on_base_cases(self, now: Table) -> list[tuple[str, Table]]:
@@ -289,21 +294,20 @@ def _undecided(table: Table, column: str, left_out: set[str]) -> Observations:
 
 
 def check_undecided(
-    change: UndecidedChange, corrected: Corrected, reference: Reference = Reference.BASELINE
-) -> Check | None:
-    """Fail where significantly more cases are undecided, by more than is accepted; else None."""
+    change: UndecidedChange, corrected: Corrected, reference: Reference
+) -> list[Check]:
+    """Fail where significantly more cases are undecided, by more than is accepted; else nothing."""
     grown = change.evidence.worsening
     if not corrected.rejected or grown <= ACCEPTED[reference]:
-        return None
+        return []
     both = ", neutral wording included" if change.has_controls else ""
-    return Check(
-        name="unreadable",
-        outcome=Outcome.FAIL,
-        reason=f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
+    reason = (
+        f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
         f"{sum(change.newly.values())} that the {reference} decided{both} "
-        f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); "
-        "a comparison of the rest would hide them",
+        f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); a comparison of the rest "
+        "would hide them"
     )
+    return [Check(name="unreadable", outcome=Outcome.FAIL, reason=reason)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,11 +387,10 @@ class ChangeTests:
         else:
             asked = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
             key = TestKey(reference, rule.suite, rule.metric.column)
-            unreadable = None
+            checks = [check_change(change, rule.metric, asked, reference)]
             if key in self.undecided:
-                unreadable = check_undecided(self.undecided[key], levels[key], reference)
-            checks = (check_change(change, rule.metric, asked, reference), unreadable)
-            return [check for check in checks if check is not None], False
+                checks += check_undecided(self.undecided[key], levels[key], reference)
+            return checks, False
         return [Check(name=_CHECK[reference], outcome=outcome, reason=reason)], is_lacking
 
 

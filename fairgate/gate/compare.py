@@ -20,14 +20,7 @@ from fairgate.domain.outcomes import (
 from fairgate.domain.units import Reason
 from fairgate.gate.baseline import Reference
 from fairgate.gate.bounds import Check, check_identity, judge_bounds
-from fairgate.gate.changes import (
-    HALF,
-    Comparison,
-    Levels,
-    TestKey,
-    as_often_as_neutral,
-    tests_since,
-)
+from fairgate.gate.changes import HALF, Comparison, TestKey, as_often_as_neutral, tests_since
 from fairgate.gate.measure import identity_finding, measure_slice
 from fairgate.gate.rules import Rule
 from fairgate.metrics.metric import Table, observed_rows
@@ -61,7 +54,13 @@ def rule_results(
     }
     changes = [tests_since(each, rules, tables, comparison, policy.seed) for each in Reference]
     tests = {key: p for since in changes for key, p in since.p_values.items()}
-    levels = _corrected(tests | {key: each.p_value for key, each in differing.items()}, policy)
+    tests |= {key: each.p_value for key, each in differing.items()}
+    p_values, many = [*tests.values()], Counter(key[:3] for key in tests)
+    corrected = uncorrected(p_values, alpha=1 - policy.confidence)
+    if policy.correction == "holm":
+        weights = [1 / many[key[:3]] for key in tests]
+        corrected = holm(p_values, alpha=1 - policy.confidence, weights=weights)
+    levels = dict(zip(tests, corrected, strict=True))
     base_cases = {name: comparison.on_base_cases(table) for name, table in tables.items()}
     results = []
     for number, rule in enumerate(rules):
@@ -113,16 +112,6 @@ def rule_results(
             )
         )
     return results
-
-
-def _corrected(tests: Mapping[TestKey, float], policy: Policy) -> Levels:
-    """Return every test with its level."""
-    p_values, alpha = list(tests.values()), 1 - policy.confidence
-    if policy.correction != "holm":
-        return dict(zip(tests, uncorrected(p_values, alpha=alpha), strict=True))
-    many = Counter(key[:3] for key in tests)
-    weights = [1 / many[key[:3]] for key in tests]
-    return dict(zip(tests, holm(p_values, alpha=alpha, weights=weights), strict=True))
 
 
 def _diluted(

@@ -84,7 +84,9 @@ def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
 
 
 def _constant(answers: Sequence[ReadAnswer]) -> str:
-    plain = _plain(answers)
+    # In these only the source can make a difference; without controls in all.
+    plain = [one for one in answers if one.is_plain]
+    plain = plain if len({one.about for one in plain}) < len(plain) else list(answers)
     for values, what in (
         ([one.value for one in answers], "readable answers are"),
         ([one.value for one in plain], "readable answers to texts that name no identity are"),
@@ -116,12 +118,6 @@ def _alike(answers: Sequence[ReadAnswer]) -> float:
         ((one.about, one.value) for one in answers if one.value in known), same
     )
     return -1.0 if found is None else found
-
-
-def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
-    """Return the answers in which only the source can make a difference; all without controls."""
-    plain = [one for one in answers if one.is_plain]
-    return plain if len({one.about for one in plain}) < len(plain) else answers
 
 
 def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:

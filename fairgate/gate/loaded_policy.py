@@ -95,8 +95,14 @@ def loaded_part(
     except DataError as error:
         later.append(problem(parsed, ("judge", "record"), str(error)))
     suites = _load_suites(parsed, runtime, later, record)
-    if runtime.confined:
-        _check_size(suites.values())
+    # Counted before any of them is made.
+    planned = sum(suite.size() for suite in suites.values()) if runtime.confined else 0
+    if planned > MOST_CASES:
+        raise UsageError(
+            f"the policy plans up to {planned:,} cases (sources times terms, items times "
+            f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
+            "name fewer sources and terms"
+        )
     plans: dict[str, TestPlan] = {}
     for position, model in enumerate(parsed.policy.suites):
         if model.id in suites:
@@ -214,17 +220,6 @@ def _load_suites(
         if suite is not None:
             suites[model.id] = suite
     return suites
-
-
-def _check_size(suites: Iterable[Suite]) -> None:
-    """Raise UsageError for more cases than a runner holds; counted before any of them is made."""
-    planned = sum(suite.size() for suite in suites)
-    if planned > MOST_CASES:
-        raise UsageError(
-            f"the policy plans up to {planned:,} cases (sources times terms, items times "
-            f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
-            "name fewer sources and terms"
-        )
 
 
 def quarantined(policy: Policy, suite: str) -> frozenset[str]:

@@ -277,7 +277,13 @@ def _slice_problems(
                 (*path, "where", name),
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
-    yield from _repeat_problems(path, gate, metric, policy, asked)
+    for one in policy.suites if metric in attack_success_rate.METRICS else ():
+        if one.id in asked and getattr(one, "repeats", 1) < 2:
+            sentence = (
+                f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
+                "its `repeats` to 3, say, or name another suite with `suite`"
+            )
+            yield (*path, "metric"), sentence
     needs_control = any(not arm.sliced for arm in metric.arms) or metric.column == "controlled"
     has_control = with_control_arm(policy, plan) if needs_control else asked
     for suite in asked:
@@ -285,21 +291,6 @@ def _slice_problems(
             sentence = (
                 f"{gate.metric} needs a control arm, and suite {quoted(suite)} asks no neutral "
                 "wording: set its `control`, or take another metric; written pairs have none"
-            )
-            yield (*path, "metric"), sentence
-
-
-def _repeat_problems(
-    path: Where, gate: GatePolicy, metric: Metric, policy: Policy, asked: Sequence[str]
-) -> Iterator[Fault]:
-    """Yield the suites that ask once, where a rule compares repeats."""
-    if metric not in attack_success_rate.METRICS:
-        return
-    for one in policy.suites:
-        if one.id in asked and getattr(one, "repeats", 1) < 2:
-            sentence = (
-                f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
-                "its `repeats` to 3, say, or name another suite with `suite`"
             )
             yield (*path, "metric"), sentence
 

@@ -47,7 +47,14 @@ def assess_pairs(
     Where answers are labels a million pairs have a few hundred different ones: pairs with the same
     readings and claims about documents are compared once, and equal claims are one object.
     """
-    controls = _controls(units, readings, quarantined)
+    # The readable control answers of each source, in the order of the plan.
+    controls: dict[_GroupKey, dict[str, Reading]] = {}
+    for unit in units:
+        if unit.is_control and unit.key not in quarantined:
+            name = unit.dimensions["relation"]
+            reading = readings.all_of(unit.asks[FOLLOW_UP], name)
+            if reading.value is not None:
+                controls.setdefault((name, unit.asks[SOURCE]), {})[unit.key] = reading
     equal_readings: dict[Reading, Reading] = {}
     equal_claims: dict[tuple[object, ...], _Claims] = {}
 
@@ -127,21 +134,6 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
         "unreadable": Reason.MISSING if is_missing else is_unreadable,
         HIDDEN: hidden,
     }
-
-
-def _controls(
-    units: Sequence[Unit], readings: Readings, quarantined: frozenset[str]
-) -> dict[_GroupKey, dict[str, Reading]]:
-    """Return the readable control answers of each source, in the order of the plan."""
-    found: dict[_GroupKey, dict[str, Reading]] = {}
-    for unit in units:
-        if not unit.is_control or unit.key in quarantined:
-            continue
-        reading = readings.all_of(unit.asks[FOLLOW_UP], unit.dimensions["relation"])
-        if reading.value is not None:
-            group = unit.dimensions["relation"], unit.asks[SOURCE]
-            found.setdefault(group, {})[unit.key] = reading
-    return found
 
 
 def _steadiness(unit: Unit, relation: MetamorphicRelation, readings: Readings) -> dict[str, Claim]:

@@ -84,12 +84,24 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                     "(instruction, labels, options, or what ends the answer); give one of them a "
                     "`source_variant` of its own, or put them into two suites"
                 )
-            cases += _cases(_new(texts, known, suite), own, relation, asked, source, suite)
+            for key, text in texts.items():
+                if known.get(key, text) != text:
+                    raise DataError(
+                        f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
+                        "different texts; rename the perturbation set or the relation"
+                    )
+            new = [(key, text) for key, text in texts.items() if key not in known]
+            cases += _cases(new, own, relation, asked, source, suite)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
                 shown = (key,) if relation.judge_instead else (own, key)
                 cases += _judged(shown, asked_of_judge, source.id, suite)
-            words = (texts[own], *_own_words(asked, suite), *filter(None, [asked_of_judge]), "")
+            # The question is asked with the texts where it is not the suite's task.
+            question: tuple[str, ...] = ()
+            if suite.task is None or asked.instruction != suite.task.instruction:
+                embedding = () if asked.embedding is None else (asked.embedding.instruction,)
+                question = (asked.instruction, *asked.options, *embedding)
+            words = (texts[own], *question, *filter(None, [asked_of_judge]), "")
             units += _units(pairs, own, relation, source, _encoded("\0".join(words)), suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
 
@@ -133,19 +145,6 @@ def _follow_ups(
             no_part = "one of the two changes that it combines is not asked alone"
             rejected.append(refused(key, "invalid", reason or no_part))
     return asked, rejected
-
-
-def _new(
-    texts: Mapping[str, str], known: Mapping[str, str], suite: MetamorphicSuite
-) -> list[tuple[str, str]]:
-    """Return keys and texts that no relation before has asked. Raises DataError."""
-    for key, text in texts.items():
-        if known.get(key, text) != text:
-            raise DataError(
-                f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
-                "different texts; rename the perturbation set or the relation"
-            )
-    return [(key, text) for key, text in texts.items() if key not in known]
 
 
 def _cases(
@@ -215,14 +214,6 @@ def _judged(
                 judge=judge,
                 judged=tuple(repeat_key(each, number) for each in pair),
             )
-
-
-def _own_words(asked: Asked, suite: MetamorphicSuite) -> tuple[str, ...]:
-    """Return the question asked with the texts where it is not the suite's task."""
-    if suite.task is not None and asked.instruction == suite.task.instruction:
-        return ()
-    embedding = () if asked.embedding is None else (asked.embedding.instruction,)
-    return (asked.instruction, *asked.options, *embedding)
 
 
 def _units(

@@ -203,7 +203,16 @@ def read_bbq(
     `stereotyped_groups`. A group of four is `example_id // 4`; JBBQ's ids promise none.
     """
     del wordings
-    info, groups = _answer_info(row, place), _stereotyped_groups(row, place)
+    info = _answer_info(row, place)
+    metadata = _decoded(row.get("additional_metadata"))
+    named = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    named = _decoded(named)
+    if not isinstance(named, list) or not named:
+        raise DataError(
+            f"{place}: `additional_metadata.stereotyped_groups` is {capped(named)}; expected a "
+            "list of groups"
+        )
+    groups = {_group(str(group)) for group in named}
     unknown = [index for index, (_, group) in enumerate(info) if group.lower() == "unknown"]
     hits = [
         index
@@ -346,21 +355,8 @@ def _answer_info(row: Mapping[str, object], place: str) -> list[tuple[str, str]]
     return found
 
 
-def _stereotyped_groups(row: Mapping[str, object], place: str) -> set[str]:
-    metadata = _decoded(row.get("additional_metadata"))
-    groups = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
-    groups = _decoded(groups)
-    if not isinstance(groups, list) or not groups:
-        raise DataError(
-            f"{place}: `additional_metadata.stereotyped_groups` is {capped(groups)}; expected a "
-            "list of groups"
-        )
-    return {_group(str(group)) for group in groups}
-
-
 def _group(name: str) -> str:
-    lowered = folded(name)
-    return _SAME_GROUP.get(lowered, lowered)
+    return _SAME_GROUP.get(folded(name), folded(name))
 
 
 def _decoded(value: object) -> object:

@@ -87,67 +87,53 @@ def questions(suite: QuestionItemSuite) -> Iterator[AskedItem]:
         for category in dict.fromkeys(item.category for item in tested)
     }
     depths = [(name, k) for name in policy.retriever_names for k in policy.depths]
+    # Instruction, setting, retriever ("": none) and depth.
     ways = [
-        (setting, retriever, k)
+        (instruction.id, setting, retriever, k)
+        for instruction in policy.instructions
         for setting in policy.settings
         for retriever, k in ([("", 0)] if setting == NO_RETRIEVAL else depths)
     ]
     for item in capped_items(tested, policy.limit, seed):
         options = shown_options(item, seed) if policy.shuffle else item.options
-        for instruction in policy.instructions:
-            intro = intros[instruction.id, item.category]
-            for way in ways:
-                yield _question(policy, item, options, (instruction.id, intro), way, wordings)
-
-
-def _question(
-    policy: BbqSuitePolicy,
-    item: Item,
-    options: tuple[str, ...],
-    instruction: tuple[str, str],
-    way: tuple[str, str, int],
-    wordings: Sequence[str],
-) -> AskedItem:
-    """Return an item with options, instruction and a way: setting, retriever ("": none), depth."""
-    name, intro = instruction
-    setting, retriever, top_k = way
-    key = item_case_key(item.key, setting, retriever, top_k, name)
-    case = Case(
-        key=key,
-        suite=policy.id,
-        query=item.query,
-        text=question_text(item, options),
-        instruction=intro,
-        labels=tuple(option.lower() for option in options),
-        stop=choice_stop(options, wordings, policy.marker or ""),
-        cluster=item.cluster,
-        options=options,
-        scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],
-        retriever=retriever_key(policy.id, setting, retriever) if retriever else None,
-        top_k=top_k,
-    )
-    parts = (item.context, item.question, *item.options, *options)
-    roles = f"{item.stereotype}{item.unknown}{item.correct}"
-    content = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
-    unit = Unit(
-        key=key,
-        suite=policy.id,
-        asks={ANSWER: key},
-        cluster=item.cluster,
-        dimensions={
-            "category": item.category,
-            "setting": setting,
-            "retriever": retriever,
-            "k": str(top_k) if top_k else "",
-            "instruction": name,
-            "condition": str(item.condition),
-            "alignment": str(item.alignment or ""),
-        },
-        content=hashlib.sha256(content).hexdigest()[:10],
-        follows=item.role(item.correct),
-        names={"item": item.key, "template": item.template},
-    )
-    return case, unit, item
+        parts = (item.context, item.question, *item.options, *options)
+        roles = f"{item.stereotype}{item.unknown}{item.correct}"
+        content = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
+        for name, setting, retriever, top_k in ways:
+            key = item_case_key(item.key, setting, retriever, top_k, name)
+            case = Case(
+                key=key,
+                suite=policy.id,
+                query=item.query,
+                text=question_text(item, options),
+                instruction=intros[name, item.category],
+                labels=tuple(option.lower() for option in options),
+                stop=choice_stop(options, wordings, policy.marker or ""),
+                cluster=item.cluster,
+                options=options,
+                scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],
+                retriever=retriever_key(policy.id, setting, retriever) if retriever else None,
+                top_k=top_k,
+            )
+            unit = Unit(
+                key=key,
+                suite=policy.id,
+                asks={ANSWER: key},
+                cluster=item.cluster,
+                dimensions={
+                    "category": item.category,
+                    "setting": setting,
+                    "retriever": retriever,
+                    "k": str(top_k) if top_k else "",
+                    "instruction": name,
+                    "condition": str(item.condition),
+                    "alignment": str(item.alignment or ""),
+                },
+                content=hashlib.sha256(content).hexdigest()[:10],
+                follows=item.role(item.correct),
+                names={"item": item.key, "template": item.template},
+            )
+            yield case, unit, item
 
 
 def question_text(item: Item, options: Sequence[str]) -> str:
