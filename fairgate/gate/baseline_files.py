@@ -230,7 +230,26 @@ def load_baseline(text: str, path: str) -> Baseline:
             "or merged; restore it or accept a new run"
         )
     try:
-        baseline = _baseline_from(body)
+        baseline = Baseline(
+            policy=body["policy"],
+            reason=body["reason"],
+            date=body["date"],
+            suites={
+                name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
+            },
+            measurements=[_measurement_from(row) for row in body["measurements"]],
+            metric_versions=body["metric_versions"],
+            provenance=Provenance(**body["provenance"]),
+            sds=[KnownSd(**known) for known in body.get("sds", [])],
+            history=[
+                AcceptedRun(
+                    date=run["date"],
+                    commit=run["commit"],
+                    measurements=[_entry_from(*entry) for entry in run["values"]],
+                )
+                for run in body.get("history", [])
+            ],
+        )
         faults = list(itertools.islice(baseline_faults(baseline), _MOST_FAULTS))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = harmless(f"{type(error).__name__}: {error}"[:120])
@@ -319,29 +338,6 @@ def _shown(known: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
         for each in known if metric.trend is not None else ():
             if each.metric == metric.id and set(each.where) == set(metric.trend or ()):
                 yield each
-
-
-def _baseline_from(body: Mapping[str, Any]) -> Baseline:
-    return Baseline(
-        policy=body["policy"],
-        reason=body["reason"],
-        date=body["date"],
-        suites={
-            name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
-        },
-        measurements=[_measurement_from(row) for row in body["measurements"]],
-        metric_versions=body["metric_versions"],
-        provenance=Provenance(**body["provenance"]),
-        sds=[KnownSd(**known) for known in body.get("sds", [])],
-        history=[
-            AcceptedRun(
-                date=run["date"],
-                commit=run["commit"],
-                measurements=[_entry_from(*entry) for entry in run["values"]],
-            )
-            for run in body.get("history", [])
-        ],
-    )
 
 
 def _entry_from(

@@ -163,6 +163,7 @@ def _check(
     whole = f"{shown}, and so is its whole likely range"
     open_end = f"{shown}; the limit lies inside its likely range"
     why = measured.note or "no variation"
+    no_range = f"{shown}, but it has no likely range: {why}"
     outcome, reason = Outcome.PASS if inside else Outcome.FAIL, shown
     if evidence == "estimate":
         reason = shown if surely or never else open_end
@@ -171,7 +172,7 @@ def _check(
     elif never and interval and not inside:
         reason = whole
     elif evidence == "significant":
-        outcome, reason = Outcome.INCONCLUSIVE, f"{shown}, but it has no likely range: {why}"
+        outcome, reason = Outcome.INCONCLUSIVE, no_range
         if isinstance(span, LikelyRange):
             side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
             needed = span.sources_to_tell(side)
@@ -179,26 +180,20 @@ def _check(
             alone = f"but with {span.sources:,} sources chance alone can explain it"
             reason = f"{shown}, {alone}{more}"
     elif inside and interval is None:
-        outcome, reason = _by_attainable(kind, bound, shown, why, metric, span)
+        outcome, reason = Outcome.INCONCLUSIVE, no_range
+        if isinstance(span, tuple) and kind is not BoundKind.IN_SIZE_AT_MOST:
+            # The range that the share of sources with a violation leaves possible.
+            is_most = kind is BoundKind.AT_MOST
+            possible = span[1] if is_most else span[0]
+            surely = possible <= bound if is_most else possible >= bound
+            no_more = "no more than " if surely and is_most else ""
+            outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
+            most = wording.value(possible, is_rate=metric.is_rate)
+            reason = f"{shown}, and {no_more}{most} is possible by the number of sources ({why})"
     elif inside:
         outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
         reason = whole if surely else f"{shown}, but its likely range reaches past the limit"
     return Check(name="bound", outcome=outcome, reason=reason)
-
-
-def _by_attainable(
-    kind: BoundKind, bound: float, shown: str, why: str, metric: Metric, span: Span
-) -> tuple[Outcome, str]:
-    """Judge by the range that the share of sources with a violation leaves possible."""
-    if not isinstance(span, tuple) or kind is BoundKind.IN_SIZE_AT_MOST:
-        return Outcome.INCONCLUSIVE, f"{shown}, but it has no likely range: {why}"
-    is_most = kind is BoundKind.AT_MOST
-    limit = span[1] if is_most else span[0]
-    surely = limit <= bound if is_most else limit >= bound
-    no_more = "no more than " if surely and is_most else ""
-    most = f"{wording.value(limit, is_rate=metric.is_rate)} is possible by the number of sources"
-    outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
-    return outcome, f"{shown}, and {no_more}{most} ({why})"
 
 
 def check_identity(

@@ -192,26 +192,22 @@ def check_change(
         elif change.upper < 0:
             reason = f"better, {moved}"
     else:
-        reason = f"changed {moved}, but this suite {_blind(change, metric)}"
-    return Check(name=_CHECK[reference], outcome=outcome, reason=reason)
-
-
-def _blind(change: Change, metric: Metric) -> str:
-    """Describe which changes the suite could not detect, and what would help."""
-    many = "1 source" if change.sources == 1 else f"{change.sources} sources"
-    seen = (
-        f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
-        if math.isfinite(change.minimum_detectable)
-        else f"is too small to see any change ({many})"
-    )
-    enough = f"; {change.sources_needed} sources would do" if change.sources_needed else ""
-    few = ""
-    if change.changed_sources < change.changed_sources_needed and change.discordant:
-        few = (
-            f"; {change.changed_sources} sources changed, and fewer than "
-            f"{change.changed_sources_needed} can never be significant"
+        # Which changes the suite could not detect, and what would help.
+        many = "1 source" if change.sources == 1 else f"{change.sources} sources"
+        seen = (
+            f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
+            if math.isfinite(change.minimum_detectable)
+            else f"is too small to see any change ({many})"
         )
-    return f"{seen}{enough}{few}"
+        enough = f"; {change.sources_needed} sources would do" if change.sources_needed else ""
+        few = ""
+        if change.changed_sources < change.changed_sources_needed and change.discordant:
+            few = (
+                f"; {change.changed_sources} sources changed, and fewer than "
+                f"{change.changed_sources_needed} can never be significant"
+            )
+        reason = f"changed {moved}, but this suite {seen}{enough}{few}"
+    return Check(name=_CHECK[reference], outcome=outcome, reason=reason)
 
 
 def _moved(change: Change, metric: Metric, reference: Reference) -> str:

@@ -145,6 +145,14 @@ class Composition:
             judged = judge_notices(self.loaded, provenance.under_test.get(UNDER_TEST, ""))
         if judged:
             plan = unproven(plan)
+        no_anchor: list[str] = []
+        if references.anchor_path == NO_BASELINE:
+            no_anchor = ["compared with no anchor (`--baseline none`): budgets are not evaluated"]
+        elif references.anchor_path and references.anchor is None:
+            no_anchor.append(
+                f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed "
+                "run with `fairgate baseline anchor RUN --reason …`"
+            )
         baseline, anchor = (
             None if run is None else with_texts_of(run, plan)
             for run in (references.baseline, references.anchor)
@@ -158,7 +166,7 @@ class Composition:
             references=replace(references, baseline=baseline, anchor=anchor),
             notices=[
                 *references.notices,
-                *_not_there(references),
+                *no_anchor,
                 *judged,
                 *self._kind.notices(),
                 *idle_notices(policy, plan),
@@ -299,17 +307,6 @@ def on_its_machines(run: GateRun, environment: Mapping[str, str]) -> GateRun:
     )
     provenance = replace(given.provenance, environment=environment)
     return run.started_from(replace(given, provenance=provenance), notice)
-
-
-def _not_there(references: References) -> Iterator[str]:
-    """Yield what is not compared with for want of a file."""
-    if references.anchor_path == NO_BASELINE:
-        yield "compared with no anchor (`--baseline none`): budgets are not evaluated"
-    elif references.anchor_path and references.anchor is None:
-        yield (
-            f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed run "
-            "with `fairgate baseline anchor RUN --reason …`"
-        )
 
 
 def read_pace(found: Mapping[str, object]) -> SlowerPace | None:

@@ -62,13 +62,12 @@ def without_override():
 
 
 def started(script, folder, *arguments, prefix=()):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([FAKES, *sys.path])}
     return subprocess.Popen(
         [*prefix, sys.executable, "-c", textwrap.dedent(script), str(folder), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([FAKES, *sys.path])},
     )
 
 

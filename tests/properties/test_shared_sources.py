@@ -177,9 +177,8 @@ class _Running(SetEquivalence):
 
 @pytest.mark.parametrize("other", [_Shouting, _Running])
 def test_relations_that_ask_a_source_differently_share_no_answer(other):
-    given = suite_of(TASKS[FIRST], ["set-equivalence"])
     with pytest.raises(DataError, match="two relations ask 'stated' differently"):
-        build_plan(given, [SetEquivalence(), other()])
+        build_plan(suite_of(TASKS[FIRST], ["set-equivalence"]), [SetEquivalence(), other()])
 
 
 def said(case, task, which):

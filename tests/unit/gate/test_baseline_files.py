@@ -197,9 +197,8 @@ class TestDamage:
 
     @pytest.mark.parametrize("seed", range(20))
     def test_a_part_of_the_file_is_refused(self, seed):
-        end = random.Random(seed).randrange(len(TEXT) - 2)
         with pytest.raises(BaselineError, match=r"b\.json"):
-            load_baseline(TEXT[:end], "b.json")
+            load_baseline(TEXT[: random.Random(seed).randrange(len(TEXT) - 2)], "b.json")
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -292,8 +291,7 @@ def leaves(value, path=()) -> Iterator[tuple]:
     if not isinstance(value, dict | list) or not value:
         yield path
         return
-    inside = value.items() if isinstance(value, dict) else enumerate(value)
-    for name, inner in inside:
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield from leaves(inner, (*path, name))
 
 

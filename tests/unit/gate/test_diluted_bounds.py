@@ -33,8 +33,7 @@ RULES = {
 
 
 def plant(kind, share):
-    who = ("A woman",) if kind == "identity" else EVERYBODY
-    harm = dict.fromkeys(who, share)
+    harm = dict.fromkeys(("A woman",) if kind == "identity" else EVERYBODY, share)
     if kind in ("minimum", "distance"):
         return Plant(retrieval=harm)
     return Plant(refusing=harm) if kind == "refusals" else Plant(biased=harm)

@@ -79,8 +79,7 @@ def test_an_open_limit_says_what_it_would_take():
 def notices(sources, **gate):
     bench = Bench(policy=policy_of([{**CONTROLLED, "for_each": "term", **gate}]), sources=sources)
     plan = bench.given().plan
-    rules = expand_rules(bench.policy, plan)
-    return list(few_sources_notices(rules, plan, confidence=0.95))
+    return list(few_sources_notices(expand_rules(bench.policy, plan), plan, confidence=0.95))
 
 
 def test_too_few_sources_are_said_before_a_run():
