@@ -11,7 +11,7 @@ import json
 import math
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import BaselineError, PolicyError, Problem, UsageError
+from fairgate.domain.errors import BaselineError, PolicyError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance, SlowerPace
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
@@ -48,12 +48,11 @@ from fairgate.gate.materials import SuiteRetrievers, retriever_problems
 from fairgate.gate.rules import idle_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
-from fairgate.policy.parse import ParsedPolicy, problem
+from fairgate.policy.parse import problem
 from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.resources import Resources, refuse_committed
-from fairgate.systems.system_kind import Finding
 
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateInput, GateRun
@@ -358,11 +357,31 @@ def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
     parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
     if parsed is None:
         raise PolicyError(problems)
-    system, found = parsed.policy.system, []
+    policy, system, found = parsed.policy, parsed.policy.system, []
     if "system" not in parsed.stand_ins:
         found = list(kind_of(system).examined(None if loaded is None else loaded.plan, runtime))
     reported = {(each.path, each.line, each.column) for each in problems}
-    later = _problems(parsed, path, found, runtime)
+    later = [
+        problem(parsed, ("system", *one.place), one.sentence) for one in found if one.is_problem
+    ]
+    if policy.judge is not None:
+        from fairgate.systems.judges import judge_problems
+
+        later += [problem(parsed, *each) for each in judge_problems(policy.judge, runtime)]
+    for position, suite in enumerate(policy.suites):
+        for place, sentence in retriever_problems(suite, runtime):
+            later.append(problem(parsed, ("suites", position, *place), sentence))
+    if "name" not in parsed.stand_ins:
+        try:
+            alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
+            locate_references(alone, path, None)
+        except BaselineError as error:
+            later.append(problem(parsed, ("name",), str(error)))
+    if runtime.cache.exists():
+        try:
+            refuse_committed(runtime.cache)
+        except UsageError as error:
+            later.append(problem(parsed, (), str(error)))
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
@@ -381,30 +400,3 @@ def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
         if name not in os.environ
     ]
     return loaded, notes
-
-
-def _problems(
-    parsed: ParsedPolicy, path: Path, found: Sequence[Finding], runtime: Runtime
-) -> Iterator[Problem]:
-    policy = parsed.policy
-    for one in found:
-        if one.is_problem:
-            yield problem(parsed, ("system", *one.place), one.sentence)
-    if policy.judge is not None:
-        from fairgate.systems.judges import judge_problems
-
-        yield from (problem(parsed, *each) for each in judge_problems(policy.judge, runtime))
-    for position, suite in enumerate(policy.suites):
-        for place, sentence in retriever_problems(suite, runtime):
-            yield problem(parsed, ("suites", position, *place), sentence)
-    if "name" not in parsed.stand_ins:
-        try:
-            alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
-            locate_references(alone, path, None)
-        except BaselineError as error:
-            yield problem(parsed, ("name",), str(error))
-    if runtime.cache.exists():
-        try:
-            refuse_committed(runtime.cache)
-        except UsageError as error:
-            yield problem(parsed, (), str(error))

@@ -203,7 +203,14 @@ def read_bbq(
     `stereotyped_groups`. A group of four is `example_id // 4`; JBBQ's ids promise none.
     """
     del wordings
-    info = _answer_info(row, place)
+    answers, info = _decoded(row.get("answer_info")), []
+    for name in _ANSWERS:
+        entry = answers.get(name) if isinstance(answers, dict) else None
+        if not isinstance(entry, list) or len(entry) < 2:
+            raise DataError(
+                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
+            )
+        info.append((str(entry[0]), str(entry[1])))
     metadata = _decoded(row.get("additional_metadata"))
     named = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
     named = _decoded(named)
@@ -340,19 +347,6 @@ def option_number(value: object, place: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise DataError(f"{place}: `example_id` is {capped(value)}; expected a whole number")
-
-
-def _answer_info(row: Mapping[str, object], place: str) -> list[tuple[str, str]]:
-    info = _decoded(row.get("answer_info"))
-    found = []
-    for name in _ANSWERS:
-        entry = info.get(name) if isinstance(info, dict) else None
-        if not isinstance(entry, list) or len(entry) < 2:
-            raise DataError(
-                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
-            )
-        found.append((str(entry[0]), str(entry[1])))
-    return found
 
 
 def _group(name: str) -> str:
