@@ -92,14 +92,14 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     because answers are cut as soon as a label is complete.
     """
     from fairgate.gate.accepted_runs import locate_references
-    from fairgate.gate.run_folder import RunFolder, replay
+    from fairgate.gate.run_folder import replay
     from fairgate.reports.formats import chosen
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
     named = options["baseline"]
     done = replay(run, policy, runtime, partial(locate_references, named=named))
-    folder = RunFolder(path=options["out"] or run / "rescored")
+    folder = options["out"] or run / "rescored"
     return report_run(done, folder, formats, options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import combinations
 
 from fairgate.domain.wording import quoted, suggestion
 
@@ -147,9 +148,6 @@ def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
 
     A denied attribute contradicts nothing.
     """
-    asserted = [use for use in uses if use.manner is not Manner.NEGATED]
-    for n, one in enumerate(asserted):
-        for other in asserted[n + 1 :]:
-            if excluded((one.name, one.value), (other.name, other.value)):
-                return one.name, other.name
-    return None
+    asserted = [(use.name, use.value) for use in uses if use.manner is not Manner.NEGATED]
+    pairs = ((one[0], two[0]) for one, two in combinations(asserted, 2) if excluded(one, two))
+    return next(pairs, None)

@@ -85,10 +85,7 @@ class Task:
 
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""
-        for group in self.equivalent:
-            if label in group:
-                return group[0]
-        return label
+        return next((group[0] for group in self.equivalent if label in group), label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +116,7 @@ class Pair:
     @property
     def attributes(self) -> tuple[str, ...]:
         """Return the attributes that the two prompts name, lower case."""
-        named = (self.source_attribute, self.attribute)
-        return tuple(name.lower() for name in named if name)
+        return tuple(name.lower() for name in (self.source_attribute, self.attribute) if name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,11 +286,9 @@ class Alignment(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One question with its context and three answers; the indices are into `options`."""
+class ItemText:
+    """What data sets say of a question with its context and three answers."""
 
-    key: str
-    """`<category>/<example id>`, unique in a suite."""
     category: str
     template: str
     """What the item was made from: items of one template are not independent."""
@@ -306,10 +300,19 @@ class Item:
     context: str
     question: str
     options: tuple[str, str, str]
+    correct: int
+    """Its index into `options`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item(ItemText):
+    """One question with its context and three answers; the indices are into `options`."""
+
+    key: str
+    """`<category>/<example id>`, unique in a suite."""
     stereotype: int
     counter: int
     unknown: int
-    correct: int
 
     @property
     def cluster(self) -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+Name = TypeVar("Name")
+Thing = TypeVar("Thing")
 
 MOST_SHARED = 200_000
 """Documents, and lists of them, among which an equal one is looked for."""
@@ -36,16 +39,13 @@ class SharedDocuments:
 
     def held(self, documents: Iterable[Document]) -> tuple[Document, ...]:
         """Return an equal list; it and its documents are those of an earlier call if possible."""
-        found = tuple(map(self._one, documents))
-        name = tuple(map(id, found))
-        if len(self._lists) < MOST_SHARED:
-            return self._lists.setdefault(name, found)
-        return self._lists.get(name, found)
+        found = tuple(kept(self._documents, each, each, MOST_SHARED) for each in documents)
+        return kept(self._lists, tuple(map(id, found)), found, MOST_SHARED)
 
-    def _one(self, document: Document) -> Document:
-        if len(self._documents) < MOST_SHARED:
-            return self._documents.setdefault(document, document)
-        return self._documents.get(document, document)
+
+def kept(known: dict[Name, Thing], name: Name, thing: Thing, most: int) -> Thing:
+    """Return what is known by a name; a new thing is kept while there are fewer than `most`."""
+    return known.setdefault(name, thing) if len(known) < most else known.get(name, thing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -328,11 +328,8 @@ class Measurements:
 
     def by(self, metric: str, suite: str, *dimensions: str) -> list[Measurement]:
         """Return the slices of a suite that name exactly these dimensions."""
-        return [
-            m
-            for m in self
-            if (m.metric, m.suite) == (metric, suite) and set(m.where) == set(dimensions)
-        ]
+        asked = metric, suite, {*dimensions}
+        return [m for m in self if (m.metric, m.suite, {*m.where}) == asked]
 
 
 def slice_of(metric: str, suite: str, where: Mapping[str, str]) -> Slice:

@@ -184,14 +184,14 @@ class Progress:
 SILENT = Progress()
 
 
+@dataclass
 class Staged(Progress):
     """Progress of a part of a run: its stages are named after it."""
 
-    def __init__(self, inner: Progress, part: str, price: str = "") -> None:
-        """Take the progress of the run, what the part is called, and what it costs."""
-        self._inner = inner
-        self._part = part
-        self._price = price
+    _inner: Progress
+    _part: str
+    _price: str = ""
+    """What the part costs, told once."""
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Begin a stage of the part: `attribution: generate`; the first with work tells the price.

@@ -23,17 +23,8 @@ LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20
 
 def shape(value: object) -> str:
     """Return which branch of a union the user intended, judged by the kind of value."""
-    match value:
-        case bool():
-            return "<switch>"
-        case dict():
-            return "<mapping>"
-        case list():
-            return "<list>"
-        case BaseModel():
-            return "<mapping>"
-        case _:
-            return "<scalar>"
+    kinds = ((bool, "<switch>"), ((dict, BaseModel), "<mapping>"), (list, "<list>"))
+    return next((tag for kind, tag in kinds if isinstance(value, kind)), "<scalar>")
 
 
 ByShape = Discriminator(shape)

@@ -120,10 +120,6 @@ class CaseKeys(Mapping[str, str]):
         """Return the key of a role's case. Raises KeyError."""
         return self._keys[self._places[role]]
 
-    def __contains__(self, role: object) -> bool:
-        """Return whether a case is asked for a role."""
-        return role in self._places
-
     def __iter__(self) -> Iterator[str]:
         """Yield the roles."""
         return iter(self._places)

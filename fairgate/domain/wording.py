@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 SHOWN_CHARACTERS = 60
@@ -13,7 +13,7 @@ _MOST_BITS = 1024
 
 _MOST_KNOWN = 40
 """Longest list of names that is shown whole, so that all metrics and relations are."""
-_NEAREST_KNOWN = 5
+_NEAREST_KNOWN = _MOST_NAMED = 5
 _AS_NEAR = 0.12
 """Similarity, of 1, that a further suggestion may lack."""
 MINUS = "\N{MINUS SIGN}"
@@ -28,12 +28,11 @@ def harmless(text: str) -> str:
     Non-printable characters (controls, line ends, bidirectional marks) become escapes; `::` and
     `##[`, with which workflow commands begin, are broken by a space.
     """
-    printable = text
     if not text.isprintable():
-        printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    while "::" in printable:
-        printable = printable.replace("::", ": :")
-    return printable.replace("##[", "## [")
+        text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    while "::" in text:
+        text = text.replace("::", ": :")
+    return text.replace("##[", "## [")
 
 
 def shown(value: object) -> str:
@@ -55,8 +54,7 @@ def shown(value: object) -> str:
 def quoted(text: str) -> str:
     """Return `text` in single quotes, capped and harmless."""
     # Cut before escaping: the text may be a megabyte, and repr() would copy all of it.
-    cut = text[: SHOWN_CHARACTERS + 1]
-    return f"'{_capped(cut)}'"
+    return f"'{_capped(text[: SHOWN_CHARACTERS + 1])}'"
 
 
 def _capped(text: str) -> str:
@@ -87,6 +85,12 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
     if len(quoted_names) < 2:
         return "".join(quoted_names)
     return f"{', '.join(quoted_names[:-1])} {last} {quoted_names[-1]}"
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ from fairgate.gate.baseline_files import dump_baseline, load_baseline
 from fairgate.gate.gate import GateInput, GateResult, GateRun, result_of
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.measure import table_with
-from fairgate.gate.run_folder import RunFolder, check_run, execution_lines, plan_lines, replay
+from fairgate.gate.run_folder import RECORD, check_run, execution_lines, plan_lines, replay
 from fairgate.io.tables import read_json_object, read_whole
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
@@ -144,7 +144,7 @@ def bundle_run(
     been accepted since.
     """
     check_run(run)
-    record = read_json_object(RunFolder(path=run).record)
+    record = read_json_object(run / RECORD)
 
     def references(loaded: LoadedPolicy, path: Path) -> References:
         own = record.get("baseline")

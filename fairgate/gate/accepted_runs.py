@@ -80,9 +80,8 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
         )
     baseline = read_baseline(at, name) if not nothing and at.is_file() else None
     pinned = accepted_path(policy, loaded, Reference.ANCHOR) if loaded.policy.has_budget else None
-    anchor = None
-    if pinned is not None and not nothing and pinned.is_file():
-        anchor = read_baseline(pinned, name, Reference.ANCHOR)
+    is_pinned = pinned is not None and not nothing and pinned.is_file()
+    anchor = read_baseline(pinned, name, Reference.ANCHOR) if pinned and is_pinned else None
     score, notices = _kill_score(loaded, policy)
     return References(
         baseline=baseline,
@@ -145,13 +144,8 @@ def kill_score_badge(score: KeptKillScore) -> str:
     """Return the score for a badge, in the form that shields.io's endpoint badges read."""
     share = score.share
     colour = "brightgreen" if share >= _GREEN else "yellow" if share >= _YELLOW else "red"
-    badge = {
-        "schemaVersion": 1,
-        "label": "kill score",
-        "message": f"{score.percent} %",
-        "color": colour,
-    }
-    return json.dumps(badge) + "\n"
+    badge = {"schemaVersion": 1, "label": "kill score", "message": f"{score.percent} %"}
+    return json.dumps(badge | {"color": colour}) + "\n"
 
 
 def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:
@@ -192,13 +186,12 @@ def decoded_baseline(
     except UnicodeDecodeError as error:
         raise BaselineError(f"{path}: is not UTF-8; restore it from version control") from error
     if policy is not None and baseline.policy != policy:
-        instead = {
-            Reference.BASELINE: "name the right file with --baseline",
-            Reference.ANCHOR: "pin one with `fairgate baseline anchor RUN --reason …`",
-        }
+        instead = "name the right file with --baseline"
+        if reference is Reference.ANCHOR:
+            instead = "pin one with `fairgate baseline anchor RUN --reason …`"
         raise BaselineError(
             f"{path}: is the {reference} of policy {quoted(baseline.policy)}, not of "
-            f"{quoted(policy)}; {instead[reference]}"
+            f"{quoted(policy)}; {instead}"
         )
     return baseline
 

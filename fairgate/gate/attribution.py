@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fairgate.domain.cases import Case, crossed_key, repeat_key
-from fairgate.domain.executions import Document
 from fairgate.domain.outcomes import AttributedPart, Attribution
 from fairgate.domain.units import Assessed, Reason, Unit, Value
 from fairgate.gate.measure import rounded
@@ -31,21 +30,11 @@ from fairgate.suites.suite import Suite
 FEWEST = 30
 """Satisfied pairs that are crossed in each arm even where fewer are violated."""
 _DECIMALS, _WAVE, _MOST_HELD = 6, 2, 100_000
-_Lists = tuple[Sequence[Document], Sequence[Document]]
 _Kind = tuple[str, bool, bool]
 """Suite, and a stratum of it."""
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
 _OFF = "attribution is off: the policy says so (`attribution: off`), or the pairs are written"
-_NO_DOCUMENTS = "the system does not report which documents it was shown"
-_NO_CONTROLS = "the suite asks no neutral wording, so there is no control arm"
-_NOTHING_DECIDED = "no pair of one of the arms is decided"
-_STRATUM_UNREAD = (
-    "no pair of the {arm} arm whose answers {verdict} has crossed answers that can be read"
-)
-_NOTHING_CROSSED = "no crossed answer is known (keys with `@documents=`) and documents differ"
-
-
 Parts = tuple[float, float, float]
 """What retrieval, generator and interaction have of one pair's total; each -2 to 1."""
 Stratum = tuple[bool, bool]
@@ -81,7 +70,7 @@ def documents_of_pairs(assessed: Sequence[Assessed], asked: Asked) -> Iterator[D
     compared once.
     """
     suites, executions = _crossing(asked), asked.executions
-    known: dict[tuple[int, int], tuple[_Lists, Documents]] = {}
+    known: dict[tuple[int, int], tuple[object, Documents]] = {}
     for item in assessed:
         suite = item.unit.suite
         if suite not in suites or isinstance(item.decision, Reason):
@@ -98,15 +87,11 @@ def documents_of_pairs(assessed: Sequence[Assessed], asked: Asked) -> Iterator[D
         found = known.get(name)
         if found is None:
             # Kept with what has these ids, so that nothing else takes them.
-            found = (left, right), _related(left, right)
+            equal = left is right or [*map(document_key, left)] == [*map(document_key, right)]
+            found = (left, right), Documents.EQUAL if equal else Documents.DIFFERENT
             if len(known) < _MOST_HELD:
                 known[name] = found
         yield found[1]
-
-
-def _related(left: Sequence[Document], right: Sequence[Document]) -> Documents:
-    equal = left is right or [*map(document_key, left)] == [*map(document_key, right)]
-    return Documents.EQUAL if equal else Documents.DIFFERENT
 
 
 def crossed_cases(
@@ -259,10 +244,9 @@ def attribute(
         why_not = _OFF if crossing == "off" else _obstacle(pairs[name])
         if why_not:
             absent = dict.fromkeys(COLUMNS.values(), why_not)
-            empty = np.full(len(table.keys), np.nan)
             full[name] = replace(
                 table,
-                values={**table.values, **dict.fromkeys(absent, empty)},
+                values={**table.values, **dict.fromkeys(absent, np.full(len(table.keys), np.nan))},
                 not_evaluated={**table.not_evaluated, **absent},
             )
             continue
@@ -333,24 +317,24 @@ class _Reader:
 def _obstacle(pairs: Sequence[_Pair]) -> str:
     """Return why nothing can be attributed; empty where it can be."""
     if not any(pair.item.unit.is_control for pair in pairs):
-        return _NO_CONTROLS
+        return "the suite asks no neutral wording, so there is no control arm"
     decided = [pair for pair in pairs if pair.documents is not Documents.UNDECIDED]
     if len({pair.item.unit.is_control for pair in decided}) < 2:
-        return _NOTHING_DECIDED
+        return "no pair of one of the arms is decided"
     if any(pair.documents is Documents.UNKNOWN for pair in pairs):
-        return _NO_DOCUMENTS
+        return "the system does not report which documents it was shown"
     is_read: dict[Stratum, bool] = {}
     for pair in pairs:
         if pair.stratum is not None:
             is_read[pair.stratum] = is_read.get(pair.stratum, False) or pair.parts is not None
     if is_read and not any(is_read.values()):
-        return _NOTHING_CROSSED
+        return "no crossed answer is known (keys with `@documents=`) and documents differ"
     # A stratum that nothing stands for would count as no effect at all.
     for (control, violated), read in is_read.items():
         if not read:
+            those = f"{'control' if control else 'demographic'} arm whose answers"
             verdict = "differ" if violated else "are equal"
-            arm = "control" if control else "demographic"
-            return _STRATUM_UNREAD.format(verdict=verdict, arm=arm)
+            return f"no pair of the {those} {verdict} has crossed answers that can be read"
     return ""
 
 

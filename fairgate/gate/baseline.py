@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.outcomes import KeptKillScore, Measurement, Overlap, Provenance
+from fairgate.domain.wording import first_few
 from fairgate.io.tables import read_json_object
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table, is_verdict
@@ -28,7 +29,6 @@ BURN_IN_VERSION = 1
 _MAX_BYTES = 16 << 20
 _MOST_SD = 3
 """As in policies: no value of a metric changes by more from source to source."""
-_NAMED = 5
 UNRECORDED = frozenset({"transformers"})
 """What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
@@ -93,11 +93,8 @@ def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:
 
     `system` is what the kind of system adds.
     """
-    fields = {**suite.must_match(), **system}
-    return {
-        name: json.dumps(value, sort_keys=True, ensure_ascii=False)
-        for name, value in fields.items()
-    }
+    asked = {**suite.must_match(), **system}
+    return {k: json.dumps(v, sort_keys=True, ensure_ascii=False) for k, v in asked.items()}
 
 
 def unit_contents(plan: TestPlan, suite: str) -> dict[str, str]:
@@ -179,18 +176,6 @@ def overlap(
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
 
 
-def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, str]) -> Table:
-    """Return the baseline's table without the cases whose text has changed.
-
-    Nor with what is said of undecided ones: no baseline file keeps that.
-    """
-    keep = np.asarray(
-        [contents.get(key) == base.contents.get(key) for key in base.table.keys], dtype=bool
-    )
-    old = base.table if keep.all() else base.table.of_rows(np.flatnonzero(keep))
-    return replace(old, advisory=table.advisory, bands=table.bands, reasons={})
-
-
 class Reference(StrEnum):
     """Which earlier run; its value is what messages call it.
 
@@ -201,32 +186,6 @@ class Reference(StrEnum):
 
     BASELINE = "baseline"
     ANCHOR = "anchor"
-
-    @property
-    def check(self) -> str:
-        """Return the name of the check among those that a rule failed."""
-        return "regression" if self is Reference.BASELINE else "budget"
-
-    @property
-    def limit(self) -> str:
-        """Return what the policy calls the largest change that is accepted."""
-        return "margin" if self is Reference.BASELINE else "budget"
-
-    @property
-    def missing(self) -> str:
-        """Return why nothing is compared where there is no such run."""
-        if self is Reference.BASELINE:
-            return "first run: there is no baseline to compare with yet"
-        return (
-            "the budget is not evaluated: there is no anchor yet; pin a reviewed run with "
-            "`fairgate baseline anchor RUN --reason …`"
-        )
-
-    @property
-    def remedy(self) -> str:
-        """Return what to do where the run lacks what a rule needs."""
-        command = "accept" if self is Reference.BASELINE else "anchor"
-        return f"{command} a run that has it with `fairgate baseline {command}`"
 
     def asked(self, gate: GatePolicy) -> RegressionPolicy | None:
         """Return what a gate asks of the change since this run; None where it asks nothing."""
@@ -374,15 +333,12 @@ def _entries(about: str, old: Mapping[str, object], new: Mapping[str, object]) -
 
 
 def _sds(baseline: Baseline) -> dict[str, object]:
-    return _numbered((f"{sd.suite}: {sd.metric}{_at(sd.where)}", sd.sd) for sd in baseline.sds)
-
-
-def _numbered(entries: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """Return entries by their names; what has a name that was there gets a number."""
+    """Return known deviations by their names; what has a name that was there gets a number."""
     found: dict[str, object] = {}
-    for name, value in entries:
+    for sd in baseline.sds:
+        name = f"{sd.suite}: {sd.metric}{_at(sd.where)}"
         again = sum(known == name or known.startswith(f"{name} #") for known in found)
-        found[f"{name} #{again + 1}" if again else name] = value
+        found[f"{name} #{again + 1}" if again else name] = sd.sd
     return found
 
 
@@ -425,7 +381,7 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
     added = [key for key in new.contents if new.contents[key] != old.contents.get(key)]
     for word, keys in (("removed or reworded", gone), ("new or reworded", added)):
         if keys:
-            yield f"suite {name}: {len(keys)} cases {word}: {_some(keys)}"
+            yield f"suite {name}: {len(keys)} cases {word}: {first_few(keys)}"
     then, now = old.table, new.table
     places = {key: row for row, key in enumerate(then.keys)}
     shared = [(places[key], row) for row, key in enumerate(now.keys) if key in places]
@@ -434,15 +390,14 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
         yield from _column(f"suite {name}, {column}", column, then, now, rows)
     if [before for before, _ in shared] != sorted(before for before, _ in shared):
         yield f"suite {name}: the cases stand in another order"
-    facts = (_facts(table, picked) for table, picked in zip((then, now), rows.T, strict=True))
-    before, after = facts
+    before, after = _facts(then, rows[:, 0]), _facts(now, rows[:, 1])
     for fact in sorted({*before, *after}):
         pairs = zip(before.get(fact, ()), after.get(fact, ()), strict=False)
         keys = [now.keys[rows[at, 1]] for at, pair in enumerate(pairs) if pair[0] != pair[1]]
         if fact not in before or fact not in after:
             yield f"suite {name}, {fact}: only in the {'old' if fact in before else 'new'} baseline"
         elif keys:
-            yield f"suite {name}, {fact}: {len(keys)} cases have another one: {_some(keys)}"
+            yield f"suite {name}, {fact}: {len(keys)} cases have another one: {first_few(keys)}"
     for called, was, is_now in (
         ("quartiles", old.quartiles, new.quartiles),
         ("bands", then.bands, now.bands),
@@ -470,14 +425,9 @@ def _column(about: str, column: str, old: Table, new: Table, rows: np.ndarray) -
         return
     keys = [new.keys[row] for row in rows[differs, 1].tolist()]
     what = "verdicts" if is_verdict(then) and is_verdict(now) else "values"
-    yield f"{about}: {len(keys)} {what} differ, {_mean(then)} -> {_mean(now)}: {_some(keys)}"
+    yield f"{about}: {len(keys)} {what} differ, {_mean(then)} -> {_mean(now)}: {first_few(keys)}"
 
 
 def _mean(column: Floats) -> str:
     known = column[~np.isnan(column)]
     return f"mean {known.mean():.4f} of {len(known)}" if len(known) else "nothing decided"
-
-
-def _some(keys: list[str]) -> str:
-    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
-    return ", ".join(keys[:_NAMED]) + more

@@ -28,7 +28,7 @@ from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, Baseli
 from fairgate.gate.measure import identity_finding, identity_measurements, measured_once, quartiles
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID, METRICS
-from fairgate.metrics.metric import Metric, Table, observe
+from fairgate.metrics.metric import observe
 
 MAX_BYTES = 256 << 20
 _MOST_FAULTS = 5
@@ -55,8 +55,14 @@ def dump_baseline(baseline: Baseline) -> str:
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
         "sds": [asdict(known) for known in baseline.sds],
-        "history": [_accepted_to(run) for run in baseline.history],
-        "measurements": [_measurement_to(item) for item in baseline.measurements],
+        "history": [
+            {"date": run.date, "commit": run.commit, "values": [*map(_entry_of, run.measurements)]}
+            for run in baseline.history
+        ],
+        "measurements": [
+            {name: value for name, value in asdict(item).items() if value not in (None, "", {})}
+            for item in baseline.measurements
+        ],
         "suites": {
             name: packed_suite.suite_to(suite) for name, suite in sorted(baseline.suites.items())
         },
@@ -106,41 +112,40 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
             yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {given}"
     for number, stored in enumerate(baseline.measurements):
         metric, known = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
-        if (
-            metric is None
-            or baseline.metric_versions.get(metric.id, metric.version) != metric.version
-        ):
+        if metric is None or known is None or metric.column not in known.table.values:
             continue
-        if known is None or metric.column not in known.table.values:
+        if baseline.metric_versions.get(metric.id, metric.version) != metric.version:
             continue
         relations = set(known.table.dimensions.get("relation", ()))
         if len(relations) > 1 and "relation" not in stored.where:
             continue
-        found = _measured_again(metric, known.table, stored)
+        # Measured again without what depends on a confidence and a seed.
+        table, where, found = known.table, stored.where, replace(stored, value=None)
+        if not metric.compares_terms:
+            found = measured_once(metric, table, where, observe(metric, table, where))
+        elif again := identity_finding(metric, table, where, alpha=0.05, seed=0, n_draws=1):
+            [found] = identity_measurements([again])
         for field in ("value", "decided", "inconclusive", "violated"):
             kept, given = getattr(stored, field), getattr(found, field)
             if kept != given:
                 yield f"measurements[{number}].{field} is {kept}; its cases give {given}"
 
 
-def _measured_again(metric: Metric, table: Table, stored: Measurement) -> Measurement:
-    """Return what a slice gives, without what depends on a confidence and a seed."""
-    if not metric.compares_terms:
-        return measured_once(metric, table, stored.where, observe(metric, table, stored.where))
-    found = identity_finding(metric, table, stored.where, alpha=0.05, seed=0, n_draws=1)
-    measured = identity_measurements([] if found is None else [found])
-    return measured[0] if measured else replace(stored, value=None)
-
-
 def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
     yield from _wrong_types(suite, place)
     table = suite.table
-    rows = len(table.keys)
-    if len(set(table.keys)) < rows:
+    if len(set(table.keys)) < len(table.keys):
         yield f"{place}variants: two of them give a source the same key"
     if set(suite.contents) != set(table.keys):
         yield f"{place}sources: their contents are not those of their cases"
-    yield from _uneven(table, place)
+    lengths = {name: len(levels) for name, levels in table.dimensions.items()}
+    lengths |= {name: len(column) for name, column in table.values.items()}
+    for name, length in {**lengths, "control": len(table.control)}.items():
+        if length != len(table.keys):
+            yield f"{place}{name}: {length} values for {len(table.keys)} cases"
+    for name in table.not_evaluated:
+        if name in table.values and not np.isnan(table.values[name]).all():
+            yield f"{place}not_evaluated names {name}, which has values"
     absent = [text for pair in table.not_evaluated.items() for text in pair]
     if not all(isinstance(text, str) for text in (*absent, *table.values)):
         yield f"{place}not_evaluated is {shown(table.not_evaluated)}; expected names and reasons"
@@ -163,17 +168,6 @@ def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
         yield f"{place}bands are {low:g} and {high:g}; expected two rising numbers"
 
 
-def _uneven(table: Table, place: str) -> Iterator[str]:
-    lengths = {name: len(levels) for name, levels in table.dimensions.items()}
-    lengths |= {name: len(column) for name, column in table.values.items()}
-    for name, length in {**lengths, "control": len(table.control)}.items():
-        if length != len(table.keys):
-            yield f"{place}{name}: {length} values for {len(table.keys)} cases"
-    for name in table.not_evaluated:
-        if name in table.values and not np.isnan(table.values[name]).all():
-            yield f"{place}not_evaluated names {name}, which has values"
-
-
 @functools.cache
 def _limits() -> Mapping[str, tuple[float, float]]:
     """Return the least and the greatest value of each column that a metric rests on."""
@@ -190,9 +184,8 @@ def _wrong_types(value: object, place: str) -> Iterator[str]:
 
     kind: Any = type(value)
     for name, adapter in _adapters(kind).items():
-        found = getattr(value, name)
         try:
-            adapter.validate_python(found)
+            adapter.validate_python(getattr(value, name))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             inner = "".join(f".{part}" for part in first["loc"])
@@ -237,7 +230,26 @@ def load_baseline(text: str, path: str) -> Baseline:
             "or merged; restore it or accept a new run"
         )
     try:
-        baseline = _baseline_from(body)
+        baseline = Baseline(
+            policy=body["policy"],
+            reason=body["reason"],
+            date=body["date"],
+            suites={
+                name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
+            },
+            measurements=[_measurement_from(row) for row in body["measurements"]],
+            metric_versions=body["metric_versions"],
+            provenance=Provenance(**body["provenance"]),
+            sds=[KnownSd(**known) for known in body.get("sds", [])],
+            history=[
+                AcceptedRun(
+                    date=run["date"],
+                    commit=run["commit"],
+                    measurements=[_entry_from(*entry) for entry in run["values"]],
+                )
+                for run in body.get("history", [])
+            ],
+        )
         faults = list(itertools.islice(baseline_faults(baseline), _MOST_FAULTS))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = harmless(f"{type(error).__name__}: {error}"[:120])
@@ -283,11 +295,6 @@ def _compact(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _measurement_to(item: Measurement) -> dict[str, Any]:
-    row = asdict(item)
-    return {k: v for k, v in row.items() if v not in (None, "", {})}
-
-
 def history_with(
     before: Baseline | None, new: Baseline, rules: Sequence[Rule]
 ) -> list[AcceptedRun]:
@@ -298,8 +305,7 @@ def history_with(
     if before is None:
         return []
     then, now = accepted_run(before, rules), accepted_run(new, rules)
-    added = [] if then == now else [then]
-    return [*before.history, *added][-MOST_RUNS:]
+    return [*before.history, *([] if then == now else [then])][-MOST_RUNS:]
 
 
 def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
@@ -307,14 +313,8 @@ def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
     known = Measurements(baseline.measurements)
     kept: dict[object, Measurement] = {}
     for found in _shown(known, rules):
-        entry = Measurement(
-            metric=found.metric,
-            suite=found.suite,
-            where=found.where,
-            value=found.value,
-            interval=found.interval,
-        )
-        if found.value is not None and len(entry_text(entry).encode()) <= MOST_BYTES:
+        entry = replace(found, decided=0, inconclusive=0, violated=None, note="")
+        if found.value is not None and len(_compact(_entry_of(entry)).encode()) <= MOST_BYTES:
             kept.setdefault(slice_of(found.metric, found.suite, found.where), entry)
     return AcceptedRun(
         date=baseline.date,
@@ -323,12 +323,7 @@ def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
     )
 
 
-def entry_text(item: Measurement) -> str:
-    """Return the entry of one rule as a baseline's file holds it."""
-    return json.dumps(entry_of(item), ensure_ascii=False, allow_nan=False)
-
-
-def entry_of(item: Measurement) -> list[object]:
+def _entry_of(item: Measurement) -> list[object]:
     """Return metric, suite, slice and value, and the interval's two ends where there is one."""
     ends = list(item.interval or ())
     return [item.metric, item.suite, dict(sorted(item.where.items())), item.value, *ends]
@@ -336,44 +331,13 @@ def entry_of(item: Measurement) -> list[object]:
 
 def _shown(known: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
     for rule in rules:
-        if rule.gate.regression is not None:
-            found = known.get(rule.metric.id, rule.suite, rule.where)
-            if found is not None:
-                yield found
+        found = known.get(rule.metric.id, rule.suite, rule.where)
+        if rule.gate.regression is not None and found is not None:
+            yield found
     for metric in METRICS:
-        if metric.trend is not None:
-            for found in known:
-                if found.metric == metric.id and set(found.where) == set(metric.trend):
-                    yield found
-
-
-def _accepted_to(run: AcceptedRun) -> dict[str, Any]:
-    values = [entry_of(item) for item in run.measurements]
-    return {"date": run.date, "commit": run.commit, "values": values}
-
-
-def _baseline_from(body: Mapping[str, Any]) -> Baseline:
-    return Baseline(
-        policy=body["policy"],
-        reason=body["reason"],
-        date=body["date"],
-        suites={
-            name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
-        },
-        measurements=[_measurement_from(row) for row in body["measurements"]],
-        metric_versions=body["metric_versions"],
-        provenance=Provenance(**body["provenance"]),
-        sds=[KnownSd(**known) for known in body.get("sds", [])],
-        history=[_accepted_from(run) for run in body.get("history", [])],
-    )
-
-
-def _accepted_from(run: Mapping[str, Any]) -> AcceptedRun:
-    return AcceptedRun(
-        date=run["date"],
-        commit=run["commit"],
-        measurements=[_entry_from(*entry) for entry in run["values"]],
-    )
+        for each in known if metric.trend is not None else ():
+            if each.metric == metric.id and set(each.where) == set(metric.trend or ()):
+                yield each
 
 
 def _entry_from(

@@ -66,14 +66,12 @@ def judge_bounds(
 ) -> tuple[Measurement, list[Check]]:
     """Judge a value by its rule's bounds; return it with the range that decides and is printed."""
     metric, evidence = rule.metric, rule.gate.evidence
+    has_none = evidence == "interval" and measured.interval is None
+    is_significant = evidence == "significant" and not metric.compares_terms
     span: Span = None
-    if metric.column in table.values:
-        if evidence == "interval" and measured.interval is None:
-            observed = observe(metric, table, rule.where)
-            span = attainable_values(metric, observed, confidence=confidence)
-        elif evidence == "significant" and not metric.compares_terms:
-            observed = observe(metric, table, rule.where)
-            span = range_of(metric, observed, confidence=confidence)
+    if metric.column in table.values and (has_none or is_significant):
+        tells = attainable_values if has_none else range_of
+        span = tells(metric, observe(metric, table, rule.where), confidence=confidence)
     if isinstance(span, LikelyRange):
         measured = replace(measured, interval=(span.low, span.high))
     return measured, check_bounds(rule.gate, measured, metric, span)
@@ -114,10 +112,7 @@ def range_of(metric: Metric, observed: Observations, *, confidence: float) -> Li
 
 
 def check_bounds(
-    gate: GatePolicy,
-    measured: Measurement,
-    metric: Metric,
-    span: Span = None,
+    gate: GatePolicy, measured: Measurement, metric: Metric, span: Span = None
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
@@ -155,12 +150,7 @@ def _place(
 
 
 def _check(
-    kind: BoundKind,
-    bound: float,
-    measured: Measurement,
-    evidence: str,
-    metric: Metric,
-    span: Span,
+    kind: BoundKind, bound: float, measured: Measurement, evidence: str, metric: Metric, span: Span
 ) -> Check:
     value, interval = measured.value or 0.0, measured.interval
     if evidence == "significant":
@@ -173,6 +163,7 @@ def _check(
     whole = f"{shown}, and so is its whole likely range"
     open_end = f"{shown}; the limit lies inside its likely range"
     why = measured.note or "no variation"
+    no_range = f"{shown}, but it has no likely range: {why}"
     outcome, reason = Outcome.PASS if inside else Outcome.FAIL, shown
     if evidence == "estimate":
         reason = shown if surely or never else open_end
@@ -181,7 +172,7 @@ def _check(
     elif never and interval and not inside:
         reason = whole
     elif evidence == "significant":
-        outcome, reason = Outcome.INCONCLUSIVE, f"{shown}, but it has no likely range: {why}"
+        outcome, reason = Outcome.INCONCLUSIVE, no_range
         if isinstance(span, LikelyRange):
             side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
             needed = span.sources_to_tell(side)
@@ -189,31 +180,20 @@ def _check(
             alone = f"but with {span.sources:,} sources chance alone can explain it"
             reason = f"{shown}, {alone}{more}"
     elif inside and interval is None:
-        outcome, reason = _by_attainable(kind, bound, shown, why, metric, span)
+        outcome, reason = Outcome.INCONCLUSIVE, no_range
+        if isinstance(span, tuple) and kind is not BoundKind.IN_SIZE_AT_MOST:
+            # The range that the share of sources with a violation leaves possible.
+            is_most = kind is BoundKind.AT_MOST
+            possible = span[1] if is_most else span[0]
+            surely = possible <= bound if is_most else possible >= bound
+            no_more = "no more than " if surely and is_most else ""
+            outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
+            most = wording.value(possible, is_rate=metric.is_rate)
+            reason = f"{shown}, and {no_more}{most} is possible by the number of sources ({why})"
     elif inside:
         outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
         reason = whole if surely else f"{shown}, but its likely range reaches past the limit"
     return Check(name="bound", outcome=outcome, reason=reason)
-
-
-def _by_attainable(
-    kind: BoundKind,
-    bound: float,
-    shown: str,
-    why: str,
-    metric: Metric,
-    span: Span,
-) -> tuple[Outcome, str]:
-    """Judge by the range that the share of sources with a violation leaves possible."""
-    if not isinstance(span, tuple) or kind is BoundKind.IN_SIZE_AT_MOST:
-        return Outcome.INCONCLUSIVE, f"{shown}, but it has no likely range: {why}"
-    is_most = kind is BoundKind.AT_MOST
-    limit = span[1] if is_most else span[0]
-    surely = limit <= bound if is_most else limit >= bound
-    no_more = "no more than " if surely and is_most else ""
-    most = f"{wording.value(limit, is_rate=metric.is_rate)} is possible by the number of sources"
-    outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
-    return outcome, f"{shown}, and {no_more}{most} ({why})"
 
 
 def check_identity(
@@ -308,8 +288,7 @@ def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:
             at = tuple(unit.dimensions[name] for name in names)
             cases.setdefault(at, Counter())[unit.cluster] += 1
     slices = [cases.get(tuple(rule.where[name] for name in names), Counter()) for rule in of_gate]
-    one_each = all(many == 1 for found in slices for many in found.values())
-    return min(map(len, slices)), one_each
+    return min(map(len, slices)), all(many == 1 for found in slices for many in found.values())
 
 
 def smallest_failing(sources: int, bound: float, metric: Metric, confidence: float) -> float | None:
@@ -369,13 +348,9 @@ def hidden_notices(rules: Sequence[Rule], plan: TestPlan, *, confidence: float) 
         if not rule.metric.of_combinations or bound is None or rule.gate.report:
             continue
         of_rule = {"relation": rule.metric.relation, **rule.where}
-        pairs = [
-            unit
-            for unit in plan.units_of(rule.suite)
-            if not unit.is_control
-            and TOGETHER in unit.dimensions.get("category", "")
-            and of_rule.items() <= unit.dimensions.items()
-        ]
+        own = (unit for unit in plan.units_of(rule.suite) if not unit.is_control)
+        two = (unit for unit in own if TOGETHER in unit.dimensions.get("category", ""))
+        pairs = [unit for unit in two if of_rule.items() <= unit.dimensions.items()]
         if not pairs:
             continue
         least = _fewest_hidden([unit.cluster for unit in pairs], bound, rule, confidence)

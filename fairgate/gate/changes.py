@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +14,14 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome
 from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import difference, probability, signed, value
-from fairgate.gate.baseline import Baseline, BaselineSuite, Reference, comparable_rows
+from fairgate.gate.baseline import Baseline, BaselineSuite, Reference
 from fairgate.gate.bounds import Check
 from fairgate.gate.measure import rounded
 from fairgate.gate.rules import Rule, dimension_levels
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric, Table, demographic_rows, observe
 from fairgate.policy.schema import Policy, RegressionPolicy
-from fairgate.stats.observations import Observations, PairedObservations, pair_by_key, select
+from fairgate.stats.observations import Observations, pair_by_key, select
 from fairgate.stats.permutation import Corrected
 from fairgate.stats.regression import (
     PreparedRegression,
@@ -43,6 +43,16 @@ _WORSE = {
     Better.TOWARD_ZERO: Worse.ABSOLUTE,
 }
 _RENEW = {Reference.BASELINE: "accept a baseline", Reference.ANCHOR: "pin an anchor"}
+_CHECK = {Reference.BASELINE: "regression", Reference.ANCHOR: "budget"}
+"""Name of the check among those that a rule failed."""
+_LIMIT = {Reference.BASELINE: "margin", Reference.ANCHOR: "budget"}
+"""What the policy calls the largest change that is accepted."""
+_COMMAND = {Reference.BASELINE: "accept", Reference.ANCHOR: "anchor"}
+_NOTHING_THERE = {
+    Reference.BASELINE: "first run: there is no baseline to compare with yet",
+    Reference.ANCHOR: "the budget is not evaluated: there is no anchor yet; pin a reviewed run "
+    "with `fairgate baseline anchor RUN --reason …`",
+}
 
 
 class TestKey(NamedTuple):
@@ -86,7 +96,12 @@ class Comparison:
         """Return the rows of a kept run's suite whose cases are still asked as they were."""
         key = id(suite), now.advisory, now.bands
         if key not in self._rows:
-            self._rows[key] = comparable_rows(now, suite, self.contents[suite.table.suite])
+            # What is said of undecided ones no baseline file keeps.
+            own, table = self.contents[suite.table.suite], suite.table
+            keep = [own.get(each) == suite.contents.get(each) for each in table.keys]
+            old = table if all(keep) else table.of_rows(np.flatnonzero(keep))
+            found = replace(old, advisory=now.advisory, bands=now.bands, reasons={})
+            self._rows[key] = found
         return self._rows[key]
 
     def on_base_cases(self, now: Table) -> list[tuple[str, Table]]:
@@ -148,43 +163,6 @@ def _asked(rule: Rule, reference: Reference) -> RegressionPolicy:
     return reference.asked(rule.gate) or RegressionPolicy()
 
 
-def _change_of(
-    rule: Rule,
-    evidence: RegressionEvidence,
-    p_corrected: float,
-    pairs: PairedObservations,
-    reference: Reference,
-) -> Change:
-    """Return the change of a rule at its corrected level, as records and reports know it."""
-    regression = _asked(rule, reference)
-    needed = None
-    if evidence.detectable > regression.detect:
-        settings = RegressionSettings(margin=regression.margin)
-        needed = evidence.sources_to_see(regression.detect, settings)
-    return Change(
-        base=rounded(evidence.base),
-        now=rounded(evidence.now),
-        change=rounded(evidence.worsening),
-        lower=rounded(evidence.lower),
-        upper=rounded(evidence.upper),
-        p_value=rounded(evidence.p_value),
-        p_corrected=rounded(p_corrected),
-        significant=evidence.significant,
-        sources=evidence.n_sources,
-        changed_sources=evidence.n_changed_sources,
-        changed_sources_needed=evidence.changed_sources_needed,
-        discordant=evidence.n_discordant,
-        pairs=evidence.n_pairs,
-        minimum_detectable=rounded(evidence.detectable),
-        margin=regression.margin,
-        detect=regression.detect,
-        sources_needed=needed,
-        sign_changed=evidence.sign_changed,
-        method=evidence.method.value,
-        decided_once=pairs.decided_once,
-    )
-
-
 def check_change(
     change: Change, metric: Metric, asked: int, reference: Reference = Reference.BASELINE
 ) -> Check:
@@ -198,7 +176,7 @@ def check_change(
     if change.significant and change.change > change.margin:
         outcome = Outcome.FAIL
         reason = (
-            f"worse, {moved}: more than the {reference.limit} {_size(change.margin, metric)} and "
+            f"worse, {moved}: more than the {_LIMIT[reference]} {_size(change.margin, metric)} and "
             f"more than chance explains ({probability(change.p_corrected)})"
         )
     elif change.pairs < HALF * asked:
@@ -207,33 +185,29 @@ def check_change(
             f"{reference} or were not decided in both runs; {_RENEW[reference]} that has them"
         )
     elif change.upper <= change.margin or change.minimum_detectable <= change.detect:
-        outcome, reason = Outcome.PASS, f"changed {moved}, within the {reference.limit} or chance"
+        outcome, reason = Outcome.PASS, f"changed {moved}, within the {_LIMIT[reference]} or chance"
         if change.discordant == 0:
             is_baseline = reference is Reference.BASELINE
             reason = "unchanged" if is_baseline else "unchanged since the anchor"
         elif change.upper < 0:
             reason = f"better, {moved}"
     else:
-        reason = f"changed {moved}, but this suite {_blind(change, metric)}"
-    return Check(name=reference.check, outcome=outcome, reason=reason)
-
-
-def _blind(change: Change, metric: Metric) -> str:
-    """Describe which changes the suite could not detect, and what would help."""
-    many = "1 source" if change.sources == 1 else f"{change.sources} sources"
-    seen = (
-        f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
-        if math.isfinite(change.minimum_detectable)
-        else f"is too small to see any change ({many})"
-    )
-    enough = f"; {change.sources_needed} sources would do" if change.sources_needed else ""
-    few = ""
-    if change.changed_sources < change.changed_sources_needed and change.discordant:
-        few = (
-            f"; {change.changed_sources} sources changed, and fewer than "
-            f"{change.changed_sources_needed} can never be significant"
+        # Which changes the suite could not detect, and what would help.
+        many = "1 source" if change.sources == 1 else f"{change.sources} sources"
+        seen = (
+            f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
+            if math.isfinite(change.minimum_detectable)
+            else f"is too small to see any change ({many})"
         )
-    return f"{seen}{enough}{few}"
+        enough = f"; {change.sources_needed} sources would do" if change.sources_needed else ""
+        few = ""
+        if change.changed_sources < change.changed_sources_needed and change.discordant:
+            few = (
+                f"; {change.changed_sources} sources changed, and fewer than "
+                f"{change.changed_sources_needed} can never be significant"
+            )
+        reason = f"changed {moved}, but this suite {seen}{enough}{few}"
+    return Check(name=_CHECK[reference], outcome=outcome, reason=reason)
 
 
 def _moved(change: Change, metric: Metric, reference: Reference) -> str:
@@ -299,8 +273,7 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
     rows = {key: row for row, key in enumerate(now.keys)}
     gone = np.flatnonzero(pairs.now.values > pairs.base.values).tolist()
     newly = Counter(Reason(reasons[rows[pairs.now.keys[place]]]) for place in gone)
-    controls = bool(now.control.any())
-    return UndecidedChange(evidence=evidence, newly=newly, has_controls=controls)
+    return UndecidedChange(evidence=evidence, newly=newly, has_controls=bool(now.control.any()))
 
 
 def _undecided(table: Table, column: str, left_out: set[str]) -> Observations:
@@ -313,27 +286,24 @@ def _undecided(table: Table, column: str, left_out: set[str]) -> Observations:
         weights=(1.0,),
         n_clusters=len(table.cluster_names),
     )
-    if not left_out:
-        return observed
     return select(observed, np.asarray([key not in left_out for key in table.keys], dtype=bool))
 
 
 def check_undecided(
-    change: UndecidedChange, corrected: Corrected, reference: Reference = Reference.BASELINE
-) -> Check | None:
-    """Fail where significantly more cases are undecided, by more than is accepted; else None."""
+    change: UndecidedChange, corrected: Corrected, reference: Reference
+) -> list[Check]:
+    """Fail where significantly more cases are undecided, by more than is accepted; else nothing."""
     grown = change.evidence.worsening
     if not corrected.rejected or grown <= ACCEPTED[reference]:
-        return None
+        return []
     both = ", neutral wording included" if change.has_controls else ""
-    return Check(
-        name="unreadable",
-        outcome=Outcome.FAIL,
-        reason=f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
+    reason = (
+        f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
         f"{sum(change.newly.values())} that the {reference} decided{both} "
-        f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); "
-        "a comparison of the rest would hide them",
+        f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); a comparison of the rest "
+        "would hide them"
     )
+    return [Check(name="unreadable", outcome=Outcome.FAIL, reason=reason)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,11 +327,38 @@ class ChangeTests:
     def change(self, number: int, rule: Rule, levels: Levels) -> Change | None:
         """Return how a rule's value moved, at its corrected level; None where nothing is there."""
         key = TestKey(self.reference, rule.suite, rule.position, number)
-        found = self.rules.get(key)
-        if found is None:
+        if key not in self.rules:
             return None
-        evidence = found.at_level(levels[key].level)
-        return _change_of(rule, evidence, levels[key].adjusted_p, found.pairs, self.reference)
+        evidence, regression = (
+            self.rules[key].at_level(levels[key].level),
+            _asked(rule, self.reference),
+        )
+        needed = None
+        if evidence.detectable > regression.detect:
+            settings = RegressionSettings(margin=regression.margin)
+            needed = evidence.sources_to_see(regression.detect, settings)
+        return Change(
+            base=rounded(evidence.base),
+            now=rounded(evidence.now),
+            change=rounded(evidence.worsening),
+            lower=rounded(evidence.lower),
+            upper=rounded(evidence.upper),
+            p_value=rounded(evidence.p_value),
+            p_corrected=rounded(levels[key].adjusted_p),
+            significant=evidence.significant,
+            sources=evidence.n_sources,
+            changed_sources=evidence.n_changed_sources,
+            changed_sources_needed=evidence.changed_sources_needed,
+            discordant=evidence.n_discordant,
+            pairs=evidence.n_pairs,
+            minimum_detectable=rounded(evidence.detectable),
+            margin=regression.margin,
+            detect=regression.detect,
+            sources_needed=needed,
+            sign_changed=evidence.sign_changed,
+            method=evidence.method.value,
+            decided_once=self.rules[key].pairs.decided_once,
+        )
 
     def checks(
         self, rule: Rule, measured: Measurement, change: Change | None, levels: Levels
@@ -375,23 +372,22 @@ class ChangeTests:
             return [], False
         outcome, is_lacking = Outcome.NOT_EVALUATED, False
         if reference not in self.comparison.runs:
-            reason = reference.missing
+            reason = _NOTHING_THERE[reference]
         elif reference in self.comparison.unfit:
             outcome = Outcome.INCONCLUSIVE
             reason = f"the {reference} was made under other conditions, see the differences"
         elif change is None:
-            is_lacking = True
-            reason = f"the {reference} has no comparable {rule.metric.id} for this rule"
-            reason = f"{reason}: {reference.remedy}"
+            is_lacking, command = True, _COMMAND[reference]
+            lacks = f"the {reference} has no comparable {rule.metric.id} for this rule"
+            reason = f"{lacks}: {command} a run that has it with `fairgate baseline {command}`"
         else:
             asked = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
             key = TestKey(reference, rule.suite, rule.metric.column)
-            unreadable = None
+            checks = [check_change(change, rule.metric, asked, reference)]
             if key in self.undecided:
-                unreadable = check_undecided(self.undecided[key], levels[key], reference)
-            checks = (check_change(change, rule.metric, asked, reference), unreadable)
-            return [check for check in checks if check is not None], False
-        return [Check(name=reference.check, outcome=outcome, reason=reason)], is_lacking
+                checks += check_undecided(self.undecided[key], levels[key], reference)
+            return checks, False
+        return [Check(name=_CHECK[reference], outcome=outcome, reason=reason)], is_lacking
 
 
 def tests_since(

@@ -20,14 +20,7 @@ from fairgate.domain.outcomes import (
 from fairgate.domain.units import Reason
 from fairgate.gate.baseline import Reference
 from fairgate.gate.bounds import Check, check_identity, judge_bounds
-from fairgate.gate.changes import (
-    HALF,
-    Comparison,
-    Levels,
-    TestKey,
-    as_often_as_neutral,
-    tests_since,
-)
+from fairgate.gate.changes import HALF, Comparison, TestKey, as_often_as_neutral, tests_since
 from fairgate.gate.measure import identity_finding, measure_slice
 from fairgate.gate.rules import Rule
 from fairgate.metrics.metric import Table, observed_rows
@@ -61,7 +54,13 @@ def rule_results(
     }
     changes = [tests_since(each, rules, tables, comparison, policy.seed) for each in Reference]
     tests = {key: p for since in changes for key, p in since.p_values.items()}
-    levels = _corrected(tests | {key: each.p_value for key, each in differing.items()}, policy)
+    tests |= {key: each.p_value for key, each in differing.items()}
+    p_values, many = [*tests.values()], Counter(key[:3] for key in tests)
+    corrected = uncorrected(p_values, alpha=1 - policy.confidence)
+    if policy.correction == "holm":
+        weights = [1 / many[key[:3]] for key in tests]
+        corrected = holm(p_values, alpha=1 - policy.confidence, weights=weights)
+    levels = dict(zip(tests, corrected, strict=True))
     base_cases = {name: comparison.on_base_cases(table) for name, table in tables.items()}
     results = []
     for number, rule in enumerate(rules):
@@ -72,8 +71,7 @@ def rule_results(
         is_incomplete, level = False, 0.0
         if key in differing:
             level, alpha = levels[key].level, 1 - policy.confidence
-            check = check_identity(rule.gate, differing[key], levels[key], alpha=alpha)
-            checks = [check]
+            checks = [check_identity(rule.gate, differing[key], levels[key], alpha=alpha)]
         else:
             measured, checks = judge_bounds(rule, table, measured, policy.confidence)
         for since in changes:
@@ -116,16 +114,6 @@ def rule_results(
     return results
 
 
-def _corrected(tests: Mapping[TestKey, float], policy: Policy) -> Levels:
-    """Return every test with its level."""
-    p_values, alpha = list(tests.values()), 1 - policy.confidence
-    if policy.correction != "holm":
-        return dict(zip(tests, uncorrected(p_values, alpha=alpha), strict=True))
-    many = Counter(key[:3] for key in tests)
-    weights = [1 / many[key[:3]] for key in tests]
-    return dict(zip(tests, holm(p_values, alpha=alpha, weights=weights), strict=True))
-
-
 def _diluted(
     rule: Rule,
     checks: Sequence[Check],
@@ -152,22 +140,20 @@ def _diluted(
 
 def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[Check]:
     """Judge the bounds of a rule on other cases; nothing where these have no such value."""
-    column = rule.metric.column
-    if column not in table.values or column in table.not_evaluated:
+    metric, alpha = rule.metric, 1 - policy.confidence
+    if metric.column not in table.values or metric.column in table.not_evaluated:
         return []
-    if rule.metric.compares_terms:
-        alpha = 1 - policy.confidence
-        finding = identity_finding(rule.metric, table, rule.where, alpha=alpha, seed=policy.seed)
-        if finding is None:
-            return []
-        p, is_rejected = finding.p_value, finding.p_value <= level
-        adjusted = min(1.0, p * alpha / level)
-        own = Corrected(p_value=p, adjusted_p=adjusted, level=level, rejected=is_rejected)
-        return [check_identity(rule.gate, finding, own, alpha=alpha)]
-    measured = _measured_apart(rule, table, policy)
-    if measured.value is None:
+    if not metric.compares_terms:
+        measured = _measured_apart(rule, table, policy)
+        known = measured.value is not None
+        return judge_bounds(rule, table, measured, policy.confidence)[1] if known else []
+    finding = identity_finding(metric, table, rule.where, alpha=alpha, seed=policy.seed)
+    if finding is None:
         return []
-    return judge_bounds(rule, table, measured, policy.confidence)[1]
+    p = finding.p_value
+    adjusted = min(1.0, p * alpha / level)
+    own = Corrected(p_value=p, adjusted_p=adjusted, level=level, rejected=p <= level)
+    return [check_identity(rule.gate, finding, own, alpha=alpha)]
 
 
 def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
@@ -210,14 +196,7 @@ def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) ->
     needed = HALF if rule.where else policy.min_decided
     if measured.decided >= needed * asked:
         return ""
-    if measured.decided >= needed * max(asked - _unstable(rule, table), HALF * asked):
-        return ""
-    limit = "half" if rule.where else f"min_decided {policy.min_decided:g}"
-    return f"only {measured.decided} of {asked} cases are decided for this rule, fewer than {limit}"
-
-
-def _unstable(rule: Rule, table: Table) -> float:
-    """Return how many of a rule's cases are no more often unstable than neutral wording is."""
+    # Not counted: cases that are no more often unstable than neutral wording is.
     why = table.reasons.get(rule.metric.column, {})
     rows, arms = observed_rows(rule.metric, table, rule.where)
     kept = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]
@@ -225,7 +204,10 @@ def _unstable(rule: Rule, table: Table) -> float:
     own, others = (
         [why.get(row) == Reason.UNSTABLE for row in each.tolist()] for each in (rows[kept], neutral)
     )
-    return as_often_as_neutral(own, others)
+    if measured.decided >= needed * max(asked - as_often_as_neutral(own, others), HALF * asked):
+        return ""
+    limit = "half" if rule.where else f"min_decided {policy.min_decided:g}"
+    return f"only {measured.decided} of {asked} cases are decided for this rule, fewer than {limit}"
 
 
 def _warns(rule: Rule, checks: Sequence[Check], policy: Policy) -> bool:
@@ -237,8 +219,6 @@ def _warns(rule: Rule, checks: Sequence[Check], policy: Policy) -> bool:
 
 def _worst(checks: Sequence[Check]) -> Outcome:
     """Return fail before inconclusive before pass; not-evaluated only where nothing else is."""
-    outcomes = [check.outcome for check in checks]
-    for outcome in (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS):
-        if outcome in outcomes:
-            return outcome
-    return Outcome.NOT_EVALUATED
+    outcomes = {check.outcome for check in checks}
+    ranked = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
+    return next((each for each in ranked if each in outcomes), Outcome.NOT_EVALUATED)

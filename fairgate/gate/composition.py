@@ -11,7 +11,7 @@ import json
 import math
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import BaselineError, PolicyError, Problem, UsageError
+from fairgate.domain.errors import BaselineError, PolicyError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance, SlowerPace
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
@@ -48,12 +48,11 @@ from fairgate.gate.materials import SuiteRetrievers, retriever_problems
 from fairgate.gate.rules import idle_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
-from fairgate.policy.parse import ParsedPolicy, problem
+from fairgate.policy.parse import problem
 from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.resources import Resources, refuse_committed
-from fairgate.systems.system_kind import Finding
 
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateInput, GateRun
@@ -145,6 +144,14 @@ class Composition:
             judged = judge_notices(self.loaded, provenance.under_test.get(UNDER_TEST, ""))
         if judged:
             plan = unproven(plan)
+        no_anchor: list[str] = []
+        if references.anchor_path == NO_BASELINE:
+            no_anchor = ["compared with no anchor (`--baseline none`): budgets are not evaluated"]
+        elif references.anchor_path and references.anchor is None:
+            no_anchor.append(
+                f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed "
+                "run with `fairgate baseline anchor RUN --reason …`"
+            )
         baseline, anchor = (
             None if run is None else with_texts_of(run, plan)
             for run in (references.baseline, references.anchor)
@@ -158,7 +165,7 @@ class Composition:
             references=replace(references, baseline=baseline, anchor=anchor),
             notices=[
                 *references.notices,
-                *_not_there(references),
+                *no_anchor,
                 *judged,
                 *self._kind.notices(),
                 *idle_notices(policy, plan),
@@ -301,17 +308,6 @@ def on_its_machines(run: GateRun, environment: Mapping[str, str]) -> GateRun:
     return run.started_from(replace(given, provenance=provenance), notice)
 
 
-def _not_there(references: References) -> Iterator[str]:
-    """Yield what is not compared with for want of a file."""
-    if references.anchor_path == NO_BASELINE:
-        yield "compared with no anchor (`--baseline none`): budgets are not evaluated"
-    elif references.anchor_path and references.anchor is None:
-        yield (
-            f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed run "
-            "with `fairgate baseline anchor RUN --reason …`"
-        )
-
-
 def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
     """Return what a run record says of the pace; None where it is none."""
     seconds, before, answers = (
@@ -326,8 +322,7 @@ def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
 
 def _settings(system: object) -> Iterator[tuple[str, object]]:
     """Yield how many questions are put at once and a second: both change how long each waits."""
-    items = system.items() if isinstance(system, dict) else ()
-    for name, value in items:
+    for name, value in system.items() if isinstance(system, dict) else ():
         if name in ("concurrency", "per_second") and value is not None:
             yield name, value
         yield from _settings(value)
@@ -362,59 +357,46 @@ def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
     parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
     if parsed is None:
         raise PolicyError(problems)
-    system, found = parsed.policy.system, []
+    policy, system, found = parsed.policy, parsed.policy.system, []
     if "system" not in parsed.stand_ins:
-        plan = None if loaded is None else loaded.plan
-        found = list(kind_of(system).examined(plan, runtime))
+        found = list(kind_of(system).examined(None if loaded is None else loaded.plan, runtime))
     reported = {(each.path, each.line, each.column) for each in problems}
-    later = _problems(parsed, path, found, runtime)
-    problems += [each for each in later if (each.path, each.line, each.column) not in reported]
-    if loaded is None or problems:
-        raise PolicyError(list(dict.fromkeys(problems)))
-    notes = [one.sentence for one in found]
-    return loaded, [*notes, *judge_notices(loaded), *_not_here(loaded, runtime)]
-
-
-def _problems(
-    parsed: ParsedPolicy, path: Path, found: Sequence[Finding], runtime: Runtime
-) -> Iterator[Problem]:
-    policy = parsed.policy
-    for one in found:
-        if one.is_problem:
-            yield problem(parsed, ("system", *one.place), one.sentence)
+    later = [
+        problem(parsed, ("system", *one.place), one.sentence) for one in found if one.is_problem
+    ]
     if policy.judge is not None:
         from fairgate.systems.judges import judge_problems
 
-        yield from (problem(parsed, *each) for each in judge_problems(policy.judge, runtime))
+        later += [problem(parsed, *each) for each in judge_problems(policy.judge, runtime)]
     for position, suite in enumerate(policy.suites):
         for place, sentence in retriever_problems(suite, runtime):
-            yield problem(parsed, ("suites", position, *place), sentence)
+            later.append(problem(parsed, ("suites", position, *place), sentence))
     if "name" not in parsed.stand_ins:
         try:
             alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
             locate_references(alone, path, None)
         except BaselineError as error:
-            yield problem(parsed, ("name",), str(error))
+            later.append(problem(parsed, ("name",), str(error)))
     if runtime.cache.exists():
         try:
             refuse_committed(runtime.cache)
         except UsageError as error:
-            yield problem(parsed, (), str(error))
-
-
-def _not_here(loaded: LoadedPolicy, runtime: Runtime) -> list[str]:
-    """Return why a run would be refused here, though the policy is valid: of this machine alone."""
-    system, found = loaded.policy.system, []
+            later.append(problem(parsed, (), str(error)))
+    problems += [each for each in later if (each.path, each.line, each.column) not in reported]
+    if loaded is None or problems:
+        raise PolicyError(list(dict.fromkeys(problems)))
+    notes = [*(one.sentence for one in found), *judge_notices(loaded)]
+    # Why a run would be refused on this machine, though the policy is valid.
     try:
         kind_of(system).open(Resources(runtime, SILENT))
     except UsageError as error:
-        found.append(f"a run as this command was called is refused: {error}")
+        notes.append(f"a run as this command was called is refused: {error}")
     accesses = [*kind_of(system).accesses()]
     accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
     names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
-    found += [
+    notes += [
         f"a run needs the environment variable {quoted(name)}, which is not set here"
         for name in names
         if name not in os.environ
     ]
-    return found
+    return loaded, notes

@@ -10,7 +10,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Assessed, Reading, Reason, counted
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
 from fairgate.policy.schema import Policy
@@ -19,7 +19,6 @@ from fairgate.relations.oracles.oracle import Oracle
 from fairgate.stats.association import alike_within_groups, commonest, within_groups
 from fairgate.suites.metamorphic.plan import SOURCE
 
-_NAMED = 5
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
 MOST_ALIKE = 0.98
 """Answers are constant where at least this share of them is equal."""
@@ -85,7 +84,9 @@ def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
 
 
 def _constant(answers: Sequence[ReadAnswer]) -> str:
-    plain = _plain(answers)
+    # In these only the source can make a difference; without controls in all.
+    plain = [one for one in answers if one.is_plain]
+    plain = plain if len({one.about for one in plain}) < len(plain) else list(answers)
     for values, what in (
         ([one.value for one in answers], "readable answers are"),
         ([one.value for one in plain], "readable answers to texts that name no identity are"),
@@ -119,26 +120,20 @@ def _alike(answers: Sequence[ReadAnswer]) -> float:
     return -1.0 if found is None else found
 
 
-def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
-    """Return the answers in which only the source can make a difference; all without controls."""
-    plain = [one for one in answers if one.is_plain]
-    return plain if len({one.about for one in plain}) < len(plain) else answers
-
-
 def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
     """Return every readable answer once by oracle; a source's own is shared by its pairs."""
     found: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
     alike: dict[tuple[object, ...], ReadAnswer] = {}
-    readers: dict[str, str] = {}
+    readers: dict[str, tuple[str, Oracle | None]] = {}
     for one in assessed:
         unit, readings = one.unit, one.readings
         if unit.follows is None:
             continue
         about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
         relation = unit.dimensions.get("relation", "")
-        reader = readers.get(relation)
-        if reader is None:
-            reader = readers[relation] = _reader(relation)
+        if relation not in readers:
+            readers[relation] = _read_by(relation)
+        reader, oracle = readers[relation]
         of_reader = found.setdefault((unit.suite, reader), {})
         for role, key in unit.asks.items():
             reading = readings[role]
@@ -157,27 +152,23 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
                     is_plain=is_plain,
                     reading=reading,
                     reader=reader,
-                    oracle=_oracle(relation),
+                    oracle=oracle,
                 )
             of_reader[key] = known
     return [answer for of_reader in found.values() for answer in of_reader.values()]
 
 
-def _reader(name: str) -> str:
-    """Return what tells a relation's oracle from those that read otherwise."""
+def _read_by(name: str) -> tuple[str, Oracle | None]:
+    """Return what tells a relation's oracle from those that read otherwise, and its own oracle."""
     relation = RELATIONS.get(name)
     if relation is None:
-        return name
+        return name, None
     if not relation.reads_task:
-        return relation.oracle(None).id
+        own = relation.oracle(None)
+        return own.id, own
     # GenFair's substitutions are read for sentiment beside tone, its other relations are not.
-    return f"{type(relation).oracle.__qualname__} {getattr(relation, 'with_sentiment', False)}"
-
-
-def _oracle(name: str) -> Oracle | None:
-    """Return what reads a relation's answers, where it has an oracle of its own."""
-    relation = RELATIONS.get(name)
-    return None if relation is None or relation.reads_task else relation.oracle(None)
+    with_sentiment = getattr(relation, "with_sentiment", False)
+    return f"{type(relation).oracle.__qualname__} {with_sentiment}", None
 
 
 def weigh_evidence(
@@ -188,12 +179,18 @@ def weigh_evidence(
     decided = sum(not isinstance(item.decision, Reason) for item in assessed)
     unit = "pair" if all(len(item.unit.asks) > 1 for item in assessed) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
-    missing = _missing(assessed)
+    lacking = (
+        item.unit.asks[role]
+        for item in assessed
+        for role, reading in item.readings.items()
+        if reading.reason is Reason.MISSING and role in item.unit.asks
+    )
+    missing = list(dict.fromkeys(lacking))
     problems = [all_rejected(plan)] if planned == 0 and plan.rejected else []
     problems = problems or _too_few_decided(assessed, unit, policy)
     if missing:
         problems.append(
-            f"cases without an answer: {_named(missing)}; record an empty response where the "
+            f"cases without an answer: {first_few(missing)}; record an empty response where the "
             "system gave none"
         )
     if invalid > policy.max_invalid * (planned + invalid):
@@ -205,7 +202,13 @@ def weigh_evidence(
         problems += constant_answers(readable_answers(assessed))
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
-    problems += _only_unproven(plan, asking)
+    binding = [rule for rule in asking if not rule.advisory]
+    if not binding and any(rests_on_unproven(plan, rule.suite, rule.where) for rule in asking):
+        problems.append(
+            "no rule can fail this gate but those that rest on the judge's verdicts, and these "
+            "count only with a sufficient record: measure the judge with `fairgate judge "
+            "evaluate`, or add a rule that needs no judge"
+        )
     if not own:
         problems.append("no gate of the policy applies to this plan")
     elif asking and all(_is_open(rule) for rule in asking):
@@ -228,16 +231,15 @@ def diluted(rules: Sequence[RuleResult]) -> list[str]:
     They end a run without a verdict; accepting it, with its cases, is for a reviewer to do.
     """
     return [
-        f"{rule.metric}{_shown(rule)} in suite {rule.suite} holds only by cases that were added or "
-        f"left out: {'; '.join(rule.reasons)}"
+        f"{rule.metric}{f' ({_place(rule)})' if rule.where else ''} in suite {rule.suite} holds "
+        f"only by cases that were added or left out: {'; '.join(rule.reasons)}"
         for rule in rules
         if rule.is_diluted and not rule.advisory and rule.outcome is Outcome.INCONCLUSIVE
     ]
 
 
-def _shown(rule: RuleResult) -> str:
-    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
-    return f" ({where})" if where else ""
+def _place(rule: RuleResult) -> str:
+    return ", ".join(f"{name} {value}" for name, value in rule.where.items())
 
 
 def _too_few_decided(assessed: Sequence[Assessed], unit: str, policy: Policy) -> list[str]:
@@ -249,41 +251,20 @@ def _too_few_decided(assessed: Sequence[Assessed], unit: str, policy: Policy) ->
     decided = sum(not isinstance(item.decision, Reason) for item in counting)
     if not decided:
         return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
-    asked = len(counting) - _unstable_for_everybody(counting)
+    suites: dict[str, tuple[list[bool], list[bool]]] = {}
+    for item in counting:
+        own, neutral = suites.setdefault(item.unit.suite, ([], []))
+        (neutral if item.unit.is_control else own).append(item.decision is Reason.UNSTABLE)
+    asked: float = len(counting)
+    for own, neutral in suites.values():
+        # What is unstable, of follow-ups no more often than neutral wording, is for everybody.
+        asked -= sum(neutral) + as_often_as_neutral(own, neutral)
     # Where hardly half is decided, nothing is shown, whoever has the unstable answers.
     if decided >= policy.min_decided * max(asked, HALF * len(counting)):
         return []
     why = Counter(item.decision for item in counting if isinstance(item.decision, Reason))
-    return [
-        (
-            f"only {decided} of {len(counting)} planned {unit}s were decided, fewer than "
-            f"min_decided {policy.min_decided:g} asks for ({counted(why)})"
-        )
-    ]
-
-
-def _unstable_for_everybody(assessed: Sequence[Assessed]) -> float:
-    """Return how many units are unstable, of follow-ups no more often than neutral wording."""
-    suites: dict[str, tuple[list[bool], list[bool]]] = {}
-    for item in assessed:
-        own, neutral = suites.setdefault(item.unit.suite, ([], []))
-        (neutral if item.unit.is_control else own).append(item.decision is Reason.UNSTABLE)
-    return sum(sum(neutral) + as_often_as_neutral(own, neutral) for own, neutral in suites.values())
-
-
-def _only_unproven(plan: TestPlan, asking: Sequence[RuleResult]) -> list[str]:
-    """Say where nothing but verdicts of a judge without a sufficient record could fail the gate."""
-    if not asking or not all(rule.advisory for rule in asking):
-        return []
-    if not any(rests_on_unproven(plan, rule.suite, rule.where) for rule in asking):
-        return []
-    return [
-        (
-            "no rule can fail this gate but those that rest on the judge's verdicts, and these "
-            "count only with a sufficient record: measure the judge with `fairgate judge "
-            "evaluate`, or add a rule that needs no judge"
-        )
-    ]
+    few = f"only {decided} of {len(counting)} planned {unit}s were decided"
+    return [f"{few}, fewer than min_decided {policy.min_decided:g} asks for ({counted(why)})"]
 
 
 def all_rejected(plan: TestPlan) -> str:
@@ -296,45 +277,21 @@ def all_rejected(plan: TestPlan) -> str:
     )
 
 
-def _named(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
-
-
 def _not_evaluated(rules: Sequence[RuleResult]) -> list[str]:
     """Return a sentence for the slices of a metric that have no value for the same reasons."""
     slices: dict[tuple[str, str], list[str]] = {}
     for rule in rules:
         about = f"{rule.metric} in suite {rule.suite} could not be evaluated"
-        reasons = "; ".join(rule.reasons)
-        where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
-        slices.setdefault((about, reasons), []).append(where)
+        slices.setdefault((about, "; ".join(rule.reasons)), []).append(_place(rule))
     return [
-        f"{about}{f' for {_named(places)}' if any(places) else ''}: {reasons}"
+        f"{about}{f' for {first_few(places)}' if any(places) else ''}: {reasons}"
         for (about, reasons), places in slices.items()
     ]
 
 
 def _is_open(rule: RuleResult) -> bool:
     """Return whether the policy asked for a value that is not there."""
-    waits = rule.is_first_run or rule.is_reported
-    return rule.outcome is Outcome.NOT_EVALUATED and not waits
-
-
-def _missing(assessed: Sequence[Assessed]) -> list[str]:
-    keys: dict[str, None] = {}
-    lacking: dict[int, list[str]] = {}
-    for item in assessed:
-        roles = lacking.get(id(item.readings))
-        if roles is None:
-            found = item.readings.items()
-            roles = [role for role, reading in found if reading.reason is Reason.MISSING]
-            lacking[id(item.readings)] = roles
-        for role in roles:
-            if role in item.unit.asks:
-                keys[item.unit.asks[role]] = None
-    return list(keys)
+    return rule.outcome is Outcome.NOT_EVALUATED and not (rule.is_first_run or rule.is_reported)
 
 
 def decide(

@@ -74,13 +74,8 @@ class GateInput:
         """Return how the plan's cases relate to those of each run that is compared with."""
         found = {}
         for reference, run in self.references.runs.items():
-            shared = overlap(
-                self.plan,
-                self.must_match,
-                run,
-                min_overlap=self.policy.min_overlap,
-                called=reference.value,
-            )
+            least, called = self.policy.min_overlap, reference.value
+            shared = overlap(self.plan, self.must_match, run, min_overlap=least, called=called)
             gone = vanished_slices(self.policy, self.plan, run, reference)
             found[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return found
@@ -187,7 +182,7 @@ def run_gate(
     assessed = assess(asked, sut)
     documents = list(documents_of_pairs(assessed, asked))
     crossed = crossed_cases(asked, assessed, documents, policy.seed)
-    asked.ask_more(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
+    asked.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
     tables = tabulate(given.suites, assessed, given.references.baseline)
     tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
     result = result_of(given, tables, assessed, only=only)
@@ -220,21 +215,17 @@ def result_of(
     """
     policy, rules = given.policy, given.rules
     confidence, seed = policy.confidence, policy.seed
-    if only is None:
-        identities = compare_identities(tables, confidence=confidence, seed=seed)
-        measurements = measure(tables, confidence=confidence, seed=seed)
-    else:
+    asked, metrics, has_intervals = None, [*METRICS], True
+    if only is not None:
         asked = {slice_of(each.metric.id, each.suite, each.where) for each in rules}
         wanted = {*only, *(rule.metric.id for rule in rules)}
-        identities = compare_identities(tables, confidence=confidence, seed=seed, asked=asked)
-        measurements = measure(
-            tables,
-            confidence=confidence,
-            seed=seed,
-            # A verdict needs no interval but for `evidence: interval`.
-            has_intervals=any(gate.evidence == "interval" for gate in policy.gates),
-            metrics=[metric for metric in METRICS if metric.id in wanted],
-        )
+        metrics = [metric for metric in METRICS if metric.id in wanted]
+        # A verdict needs no interval but for `evidence: interval`.
+        has_intervals = any(gate.evidence == "interval" for gate in policy.gates)
+    identities = compare_identities(tables, confidence=confidence, seed=seed, asked=asked)
+    measurements = measure(
+        tables, confidence=confidence, seed=seed, has_intervals=has_intervals, metrics=metrics
+    )
     measurements += identity_measurements(identities)
     results = rule_results(rules, tables, measurements, identities, given.comparison, policy)
     evidence = weigh_evidence(given.plan, assessed, results, policy)

@@ -95,8 +95,14 @@ def loaded_part(
     except DataError as error:
         later.append(problem(parsed, ("judge", "record"), str(error)))
     suites = _load_suites(parsed, runtime, later, record)
-    if runtime.confined:
-        _check_size(suites.values())
+    # Counted before any of them is made.
+    planned = sum(suite.size() for suite in suites.values()) if runtime.confined else 0
+    if planned > MOST_CASES:
+        raise UsageError(
+            f"the policy plans up to {planned:,} cases (sources times terms, items times "
+            f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
+            "name fewer sources and terms"
+        )
     plans: dict[str, TestPlan] = {}
     for position, model in enumerate(parsed.policy.suites):
         if model.id in suites:
@@ -114,11 +120,9 @@ def loaded_part(
         found += quarantine_problems(parsed.policy, plan, runtime.today)
     if "system" not in parsed.stand_ins:
         # What the system names that is not there, and what it cannot answer.
-        system = parsed.policy.system
-        kind = kind_of(system)
+        kind = kind_of(parsed.policy.system)
         labels = kind.placed_labels()
-        missing = kind.missing(runtime.under_test)
-        wrong = [*missing, *(labels.problems(runtime) if labels else ())]
+        wrong = [*kind.missing(runtime.under_test), *(labels.problems(runtime) if labels else ())]
         found += [(("system", *where), sentence) for where, sentence in wrong]
         found += unanswerable(parsed.policy, plan)
     later += [problem(parsed, *each) for each in found]
@@ -136,19 +140,16 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
     can = kind.capabilities()
     if not can.repeatable:
         return  # what a recording's system could do is not known
-    scored = {case.suite for case in plan.cases if case.scored and not can.scores_options}
-    handed = {
-        case.suite
-        for case in plan.cases
-        if case.retriever not in (None, SYSTEM_RETRIEVER) and not can.takes_documents
-    }
-    for suite in sorted(scored):
+    own = (None, SYSTEM_RETRIEVER)
+    scored = (case.suite for case in plan.cases if case.scored)
+    handed = (case.suite for case in plan.cases if case.retriever not in own)
+    for suite in () if can.scores_options else sorted({*scored}):
         sentence = (
             f"suite {quoted(suite)} compares the probabilities of options (`read: scored`), which "
             f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
         yield ("system",), sentence
-    for suite in sorted(handed):
+    for suite in () if can.takes_documents else sorted({*handed}):
         sentence = (
             f"suite {quoted(suite)} shows documents of its own, which this system does not take; "
             "give its request a place for `{{documents}}` or `takes_documents: true`, or ask with "
@@ -173,12 +174,11 @@ def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
     policy = loaded.policy.model_copy(update={"suites": suites})
     parsed = replace(loaded.parsed, policy=policy)
     problems: list[Problem] = []
-    record = loaded.judge_record
-    fewer = _load_suites(parsed, runtime, problems, record)
+    fewer = _load_suites(parsed, runtime, problems, loaded.judge_record)
     if problems:
         raise PolicyError(problems)
     plan = joined(suite.plan() for suite in fewer.values())
-    return LoadedPolicy(parsed=parsed, suites=fewer, plan=plan, judge_record=record)
+    return replace(loaded, parsed=parsed, suites=fewer, plan=plan)
 
 
 def joined(plans: Iterable[TestPlan]) -> TestPlan:
@@ -197,10 +197,13 @@ def _load_suites(
     problems: list[Problem],
     record: Mapping[str, object] | None,
 ) -> dict[str, Suite]:
-    policy = parsed.policy
-    judge = judge_setup(policy.judge, record)
+    policy, named = parsed.policy, parsed.policy.judge
+    judge = None
     if "judge" in parsed.stand_ins:
         judge = JudgeSetup(count=1, definition="", is_proven=False)
+    elif named is not None:
+        is_proven = not any(shortcomings(named, record))
+        judge = JudgeSetup(count=len(named.names), definition=named.definition, is_proven=is_proven)
     can = kind_of(policy.system).capabilities()
     suites: dict[str, Suite] = {}
     for position, model in enumerate(policy.suites):
@@ -217,17 +220,6 @@ def _load_suites(
         if suite is not None:
             suites[model.id] = suite
     return suites
-
-
-def _check_size(suites: Iterable[Suite]) -> None:
-    """Raise UsageError for more cases than a runner holds; counted before any of them is made."""
-    planned = sum(suite.size() for suite in suites)
-    if planned > MOST_CASES:
-        raise UsageError(
-            f"the policy plans up to {planned:,} cases (sources times terms, items times "
-            f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
-            "name fewer sources and terms"
-        )
 
 
 def quarantined(policy: Policy, suite: str) -> frozenset[str]:
@@ -252,11 +244,10 @@ def quarantine_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -
         units = (unit for unit in plan.units if entry.suite in (None, unit.suite))
         keys = list(dict.fromkeys(name for unit in units for name in _names(unit)))
         if entry.case not in keys:
-            sentence = (
-                f"no case has the key {quoted(entry.case)}; "
-                f"{_hint(entry.case, keys)}: correct or remove the entry"
-            )
-            yield (*path, "case"), sentence
+            near = [known for known in keys if source_of(known) == source_of(entry.case)]
+            near = near or [known for known in keys if "#" not in known][:2000]
+            hint = f"{suggestion(entry.case, near)}: correct or remove the entry"
+            yield (*path, "case"), f"no case has the key {quoted(entry.case)}; {hint}"
         try:
             until = dt.date.fromisoformat(entry.until)
         except ValueError:
@@ -274,11 +265,8 @@ def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
     """Return a sentence for each entry: what is excluded, how much, until when and why."""
     notices = []
     for entry in policy.quarantine:
-        left_out = [
-            unit
-            for unit in plan.units
-            if entry.suite in (None, unit.suite) and entry.case in _names(unit)
-        ]
+        of_suite = (unit for unit in plan.units if entry.suite in (None, unit.suite))
+        left_out = [unit for unit in of_suite if entry.case in _names(unit)]
         noun = "pair" if all(len(unit.asks) > 1 for unit in left_out) else "case"
         many = f"{len(left_out)} {noun}{'' if len(left_out) == 1 else 's'}"
         notices.append(
@@ -292,22 +280,14 @@ def _names(unit: Unit) -> list[str]:
 
     The key of an item covers every way in which it is asked.
     """
-    item = unit.names.get("item")
-    return [*([item] if item else []), *unit.asks.values(), unit.key]
-
-
-def _hint(key: str, keys: list[str]) -> str:
-    source = source_of(key)
-    near = [known for known in keys if source_of(known) == source]
-    return suggestion(key, near or [known for known in keys if "#" not in known][:2000])
+    return [*filter(None, [unit.names.get("item")]), *unit.asks.values(), unit.key]
 
 
 def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, object] | None:
     """Return the record that the policy names; None where it names none. Raises DataError."""
     if judge is None or judge.record is None:
         return None
-    path = existing(judge.record, runtime.root, confined=runtime.confined)
-    record = read_json_object(path)
+    record = read_json_object(existing(judge.record, runtime.root, confined=runtime.confined))
     if record.get("schema_version") != RECORD_VERSION:
         raise DataError(
             f"{judge.record}: 'schema_version' is {str(record.get('schema_version'))[:40]!r}, "
@@ -326,19 +306,8 @@ def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, obje
     return record
 
 
-def judge_setup(judge: JudgeModel | None, record: Mapping[str, object] | None) -> JudgeSetup | None:
-    """Return what suites know of the judge before any model is looked at."""
-    if judge is None:
-        return None
-    return JudgeSetup(
-        count=len(judge.names),
-        definition=judge.definition,
-        is_proven=not any(shortcomings(judge, record)),
-    )
-
-
 def shortcomings(
-    judge: JudgeModel, record: Mapping[str, object] | None, fingerprints: str | None = None
+    judge: JudgeModel, record: Mapping[str, Any] | None, fingerprints: str | None = None
 ) -> Iterator[str]:
     """Yield why the verdicts fail no build; nothing where the record suffices.
 
@@ -362,8 +331,6 @@ def shortcomings(
     # Every figure of the record must reach the policy's floor.
     floor = judge.floor
     pairs, decided = record["pairs"], record["decided"]
-    assert isinstance(pairs, int)  # noqa: S101 (`read_record` refuses others)
-    assert isinstance(decided, int)  # noqa: S101
     if decided < floor.pairs:
         yield f"was measured on {decided} pairs with a verdict, below the floor of {floor.pairs}"
     if not pairs > 0 or decided < floor.decided * pairs:
@@ -373,18 +340,17 @@ def shortcomings(
         )
     for name in _FIGURES:
         least = getattr(floor, name)
-        value = _value(record.get(name))
+        figure = record.get(name)
+        value = figure.get("value") if isinstance(figure, dict) else None
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            value = None
         if least is not None and (value is None or value < least):
-            shown = "not measured" if value is None else f"{value:g}"
+            shown = "not measured" if value is None else f"{float(value):g}"
             yield f"has {name} {shown} in its record, below the floor of {least:g}"
-
-
-def _value(figure: object) -> float | None:
-    """Return a figure's estimate; None where there is no finite one."""
-    value = figure.get("value") if isinstance(figure, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 def judge_notices(loaded: LoadedPolicy, fingerprints: str | None = None) -> list[str]:

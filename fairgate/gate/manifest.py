@@ -10,10 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairgate.domain.errors import (
-    DataError,
-    PolicyError,
-)
+from fairgate.domain.errors import DataError, PolicyError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Named, Role, named_in
 from fairgate.io.named_files import embedded_path, existing
@@ -92,11 +89,8 @@ def contents(policy: Policy, runtime: Runtime, *roles: Role) -> dict[str, str]:
 def _digest(path: Path) -> str:
     if path.is_file():
         return file_sha256(str(path))
-    files = sorted(
-        (file.relative_to(path).as_posix(), file_sha256(str(file)))
-        for file in files_below(path)
-        if file.is_file()
-    )
+    below = [file for file in files_below(path) if file.is_file()]
+    files = sorted((file.relative_to(path).as_posix(), file_sha256(str(file))) for file in below)
     return hashlib.sha256(repr(files).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from fairgate.domain.cases import DEFAULT_RETRIEVER, Source, Task
+from fairgate.domain.cases import DEFAULT_RETRIEVER, Classifier, Source, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.outcomes import short
@@ -27,24 +27,21 @@ from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.yaml_text import Fault
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.retrieval.bm25_index import NO_BM25
-from fairgate.suites.metamorphic.policy import TaskPolicy
+from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
 from fairgate.suites.metamorphic.sources import read_source_files, read_sources
 from fairgate.suites.question_items.item_files import (
     StanceCollection,
     check_collections,
+    read_items,
     stance_files,
 )
-from fairgate.suites.suite import CollectionSearch, Suite
+from fairgate.suites.suite import CollectionSearch, Items, Suite
 from fairgate.systems.corpora import find_table, named_on_hub
 from fairgate.systems.models import EmbedderPolicy, Encoder, embedder_problem
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
-    from fairgate.domain.cases import Classifier
-    from fairgate.suites.metamorphic.policy import ClassifierPolicy
     from fairgate.suites.question_items.policy import EndpointPolicy, ItemsPolicy
-    from fairgate.suites.suite import Items
-
 
 Loaded = TypeVar("Loaded")
 
@@ -82,12 +79,8 @@ class SuiteMaterials:
             if path.is_dir():
                 files = [str(file) for file in sorted(path.glob("*.jsonl"))]
                 return read_source_files(files, spec, limit)
-            own = partial(
-                known_dimensions,
-                attributes,
-                folder=self.runtime.root,
-                confined=self.runtime.confined,
-            )
+            root, confined = self.runtime.root, self.runtime.confined
+            own = partial(known_dimensions, attributes, folder=root, confined=confined)
             if attributes:
                 own()  # wrong files are told, whether the sources need them or not
             return read_sources(spec, limit, own)
@@ -110,7 +103,6 @@ class SuiteMaterials:
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
         """Return question items and what was left out."""
-        from fairgate.suites.question_items.item_files import read_items
         from fairgate.suites.question_items.policy import ItemsPolicy
 
         chosen = ItemsPolicy(path=named) if isinstance(named, str) else named
@@ -120,19 +112,10 @@ class SuiteMaterials:
             if metadata is not None:
                 metadata = str(located("items", metadata, self.runtime))
             path = str(located("items", chosen.path, self.runtime))
-            return read_items(
-                path,
-                unknown_wordings(),
-                named=chosen.format,
-                metadata=metadata,
-                categories=categories,
-            )
+            wordings, named = unknown_wordings(), chosen.format
+            return read_items(path, wordings, named=named, metadata=metadata, categories=categories)
 
         return self.attempt("items", read)
-
-    def unknown_wordings(self) -> tuple[str, ...]:
-        """Return the wordings of "unknown", in every language."""
-        return tuple(unknown_wordings())
 
     def check_collections(self, names: Sequence[str], settings: Sequence[str], depth: int) -> None:
         """Read every collection once, so that a missing stance is reported early."""
@@ -172,8 +155,7 @@ def located(kind: str, name: str, runtime: Runtime) -> Path:
 
 def collection_paths(names: Sequence[str], runtime: Runtime) -> list[str]:
     """Return the files of collections. Raises DataError."""
-    tested = runtime.under_test
-    return stance_files([str(located("collections", name, tested)) for name in names])
+    return stance_files([str(located("collections", name, runtime.under_test)) for name in names])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +169,8 @@ class SuiteRetrievers:
 
     def of_all(self, suites: Iterable[Suite]) -> dict[str, Retriever]:
         """Return the retrievers of all suites by the keys that cases give."""
-        return {
-            search.key: self._retriever(search) for suite in suites for search in suite.searches()
-        }
+        searches = (search for suite in suites for search in suite.searches())
+        return {search.key: self._retriever(search) for search in searches}
 
     def under_test(self, suites: Iterable[Suite]) -> dict[str, str]:
         """Return the suites' collections and retrievers by fingerprint."""
@@ -243,13 +224,10 @@ class SuiteRetrievers:
         from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
 
         def side(prompt: str) -> Embedder:
+            key, seconds = chosen.api_key_env, chosen.timeout
             return self.resources.stored(
                 EndpointEmbedder(
-                    chosen.endpoint,
-                    chosen.model,
-                    api_key_env=chosen.api_key_env,
-                    timeout=chosen.timeout,
-                    prompt=prompt,
+                    chosen.endpoint, chosen.model, api_key_env=key, timeout=seconds, prompt=prompt
                 )
             )
 

@@ -19,7 +19,7 @@ from fairgate.domain.outcomes import (
     TermFinding,
     slice_of,
 )
-from fairgate.domain.units import Assessed, Claim, Reason, Unit, Value
+from fairgate.domain.units import Assessed, Reason, Unit, Value
 from fairgate.gate.baseline import Baseline
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.identity import COMPARING
@@ -35,13 +35,7 @@ from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, NoInterval, t_interval
-from fairgate.stats.observations import (
-    Floats,
-    Observations,
-    cluster_totals,
-    estimate,
-    joined,
-)
+from fairgate.stats.observations import Floats, Observations, cluster_totals, estimate, joined
 from fairgate.stats.permutation import identity_test
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
@@ -82,12 +76,13 @@ def table_of(suite: Suite, rows: Sequence[Assessed], bands: tuple[float, float])
     # Units are many, different claims few: every column is made of those.
     places = {id(row.claims): place for place, row in enumerate(rows)}
     different = [rows[place].claims for place in places.values()]
-    numbers = {name: number for number, name in enumerate(places)}
-    of_rows = np.fromiter((numbers[id(row.claims)] for row in rows), np.int64, count=len(rows))
+    order = {name: number for number, name in enumerate(places)}
+    of_rows = np.fromiter((order[id(row.claims)] for row in rows), np.int64, count=len(rows))
     for column in suite.columns:
         claims = [each[column] for each in different]
         undecided = [claim for claim in claims if isinstance(claim, Reason)]
-        values[column] = _column(claims)[of_rows]
+        numbers = [np.nan if isinstance(claim, Reason) else float(claim) for claim in claims]
+        values[column] = np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)[of_rows]
         reasons[column] = RowReasons(
             [str(claim) if isinstance(claim, Reason) else None for claim in claims], of_rows
         )
@@ -118,6 +113,8 @@ def table_with(
     names = list(dict.fromkeys(unit.cluster for unit in units))
     numbers = {name: number for number, name in enumerate(names)}
     dimensions = units[0].dimensions if units else ()
+    # A suite of advisory relations alone was made for them.
+    advisory = [] if all(unit.advisory for unit in units) else [u for u in units if u.advisory]
     return Table(
         suite=suite,
         keys=[unit.key for unit in units],
@@ -128,21 +125,9 @@ def table_with(
         values=values,
         reasons=reasons,
         not_evaluated=not_evaluated,
-        advisory=_advisory(units),
+        advisory=frozenset(unit.dimensions["relation"] for unit in advisory),
         bands=bands,
     )
-
-
-def _advisory(units: Sequence[Unit]) -> frozenset[str]:
-    """Return the advisory relations; none where the suite has no others: it was made for them."""
-    if all(unit.advisory for unit in units):
-        return frozenset()
-    return frozenset(unit.dimensions["relation"] for unit in units if unit.advisory)
-
-
-def _column(claims: Sequence[Claim]) -> Floats:
-    numbers = [np.nan if isinstance(claim, Reason) else float(claim) for claim in claims]
-    return np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)
 
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
@@ -246,11 +231,10 @@ def _measured(
         return
     intervals = bootstrap_many(totals, BootstrapSettings(confidence=confidence), seed=seed)
     for (metric, _), one, total, drawn in zip(asked, found, totals, intervals, strict=True):
-        interval = drawn
+        interval, note = drawn, ""
         if metric.student and isinstance(drawn, NoInterval) and drawn.reason == TOO_FEW_CLUSTERS:
             interval = t_interval(total, confidence=confidence)
         ends: tuple[float, float] | None = None
-        note = ""
         if isinstance(interval, NoInterval):
             note = interval.reason
         else:
@@ -263,24 +247,19 @@ def _measured(
 
 
 def measured_once(
-    metric: Metric,
-    table: Table,
-    where: Mapping[str, str],
-    observations: Observations,
+    metric: Metric, table: Table, where: Mapping[str, str], observations: Observations
 ) -> Measurement:
     """Return a metric in a slice, without its interval."""
     value = estimate(observations)
     if metric.of_planned:
         observations = observe(replace(metric, of_planned=False), table, where)
-    counts = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)
-    sliced = counts[observations.arms]
+    sliced = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)[observations.arms]
     decided = observations.decided & sliced
-    known = decided.any() and not np.isnan(value)
     return Measurement(
         metric=metric.id,
         suite=table.suite,
         where=where,
-        value=rounded(value) if known else None,
+        value=rounded(value) if decided.any() and not np.isnan(value) else None,
         decided=int(decided.sum()),
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,
@@ -301,23 +280,19 @@ def compare_identities(
     found = []
     for table in tables.values():
         for metric in COMPARING:
-            for where in _compared_slices(metric, table):
+            known = metric.column in table.values and metric.column not in table.not_evaluated
+            levels = (
+                {dimension: level}
+                for dimension in metric.dimensions
+                for level in table.levels(dimension, demographic_rows(table))
+            )
+            for where in ({}, *levels) if known and len(table.keys) else ():
                 if asked is not None and slice_of(metric.id, table.suite, where) not in asked:
                     continue
                 finding = identity_finding(metric, table, where, alpha=1 - confidence, seed=seed)
                 if finding is not None:
                     found.append(finding)
     return found
-
-
-def _compared_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
-    known = metric.column in table.values and metric.column not in table.not_evaluated
-    if not known or not len(table.keys):
-        return
-    yield {}
-    for dimension in metric.dimensions:
-        for level in table.levels(dimension, demographic_rows(table)):
-            yield {dimension: level}
 
 
 def identity_finding(
@@ -428,9 +403,7 @@ def instability(units: Sequence[Unit], readings: Mapping[str, Readings]) -> list
             values = [reading.value for reading in repeats if reading.value is not None]
             if values and len(values) == len(repeats):
                 answers[name] = values
-    if not answers:
-        return []
-    return steadiness(units, answers)
+    return steadiness(units, answers) if answers else []
 
 
 def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
@@ -445,7 +418,6 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
         names = [(suite, relation, key) for key in keys]
         known = [answers[name] for name in names if name in answers]
         if known:
-            mean = math.fsum(entropy(case) for case in known) / len(known)
             found.append(
                 Instability(
                     suite=suite,
@@ -453,7 +425,7 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
                     repeats=max(len(case) for case in known),
                     cases=len(known),
                     stability=rounded(stability(known)),
-                    entropy=rounded(mean),
+                    entropy=rounded(math.fsum(entropy(case) for case in known) / len(known)),
                 )
             )
     return found

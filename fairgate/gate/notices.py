@@ -38,12 +38,8 @@ def shown_documents(executions: Executed) -> Mapping[str, Sequence[Sequence[Docu
     """
     found: dict[str, dict[int, Sequence[Document]]] = {}
     for (suite, _), execution in executions.items():
-        documents = execution.documents
-        if documents:
-            of_suite = found.get(suite)
-            if of_suite is None:
-                of_suite = found[suite] = {}
-            of_suite[id(documents)] = documents
+        if documents := execution.documents:
+            found.setdefault(suite, {})[id(documents)] = documents
     return {suite: list(lists.values()) for suite, lists in found.items()}
 
 
@@ -53,51 +49,42 @@ def same_text_notices(executions: Executed) -> list[str]:
         f"suite {suite}: all documents that were retrieved have the same text, so what is shown "
         "cannot differ and retrieval metrics show nothing; check the corpus"
         for suite, lists in shown_documents(executions).items()
-        if max(map(len, lists)) > 1 and _has_one_text(lists)
+        if max(map(len, lists)) > 1
+        and len(texts := {document.text for document in chain.from_iterable(lists)}) == 1
+        and None not in texts
     ]
 
 
-def _has_one_text(lists: Sequence[Sequence[Document]]) -> bool:
-    texts = {document.text for documents in lists for document in documents}
-    return len(texts) == 1 and None not in texts
-
-
-def label_notices(executions: Executed) -> list[str]:
-    """Return a notice for each suite that was shown labelled documents and others.
+def label_notices(executions: Executed) -> Iterator[str]:
+    """Yield a notice for each suite that was shown labelled documents and others.
 
     No labels at all is valid: metrics of labels are then not evaluated, with that reason.
     """
-    shown: dict[str, dict[str | None, Document]] = {}
     for suite, lists in shown_documents(executions).items():
-        of_suite = shown.setdefault(suite, {})
+        documents: dict[str | None, Document] = {}
         for document in chain.from_iterable(lists):
-            of_suite.setdefault(document_key(document), document)
-    notices = []
-    for suite, documents in shown.items():
+            documents.setdefault(document_key(document), document)
         bare = sum(document.label is None for document in documents.values())
         if 0 < bare < len(documents):
-            notices.append(
+            yield (
                 f"suite {suite}: {bare:,} of {len(documents):,} retrieved documents carry no "
                 "label, so pairs that were shown one count in no metric of labels; label them, or "
                 "leave them out of the corpus"
             )
-    return notices
 
 
 def unjudged_documents(tables: Mapping[str, Table], policy: Policy) -> Iterator[str]:
     """Yield a notice for each suite whose documents are known and that no rule compares."""
     for name, table in tables.items():
         is_known = RETRIEVAL.column in table.values and RETRIEVAL.column not in table.not_evaluated
-        judging = (
-            gate
-            for gate in policy.gates
-            if gate.suite in (None, name)
-            and not gate.report
-            and not gate.advisory
+        is_judged = any(
+            gate.suite in (None, name)
+            and not (gate.report or gate.advisory)
             and gate.metric in BY_ID
             and BY_ID[gate.metric].column in _ABOUT_DOCUMENTS
+            for gate in policy.gates
         )
-        if is_known and not any(True for _ in judging):
+        if is_known and not is_judged:
             yield (
                 f"suite {name}: documents are returned; no rule judges them: add the gate `"
                 f"{{metric: {RETRIEVAL.id}, max: {ADVISED[RETRIEVAL.id]:g}}}`"

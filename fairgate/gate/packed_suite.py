@@ -10,7 +10,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -226,8 +226,7 @@ def texts_of(field: Field, codes: Codes, name: str) -> Levels:
 
     A file may list a text twice: that is one level.
     """
-    values = field.listed(codes, name)
-    return Levels.of(values).taken(codes.astype(np.int64) - 1)
+    return Levels.of(field.listed(codes, name)).taken(codes.astype(np.int64) - 1)
 
 
 def numbers_of(field: Field, codes: Codes, name: str) -> Floats:
@@ -294,10 +293,6 @@ def suite_to(suite: BaselineSuite) -> dict[str, Any]:
     }
 
 
-def _repeated(text: str, times: int) -> list[str]:
-    return [text] * times
-
-
 def _runs(places: Sequence[int]) -> Iterator[list[int]]:
     """Yield the first and the number of places that follow one another."""
     breaks = [at for at, (a, b) in enumerate(pairwise(places), 1) if b != a + 1]
@@ -332,7 +327,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
     clusters = np.repeat(np.arange(len(sources)), counts) if own else clusters_of(*next(read))
     at = places.tolist()
     names = [variant[0] for variant in variants]
-    stems = chain.from_iterable(map(_repeated, sources, counts.tolist()))
+    stems = chain.from_iterable(map(repeat, sources, counts.tolist()))
     keys = [source + names[place] for source, place in zip(stems, at, strict=True)]
     table = Table(
         suite=suite_id,
@@ -347,10 +342,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
             },
             **{n: texts_of(*next(read), n) for n in of_source},
         },
-        values={
-            **values,
-            **{k: np.full(len(keys), np.nan) for k in suite["not_evaluated"]},
-        },
+        values={**values, **{k: np.full(len(keys), np.nan) for k in suite["not_evaluated"]}},
         not_evaluated=suite["not_evaluated"],
         bands=(suite["bands"][0], suite["bands"][1]),
     )

@@ -122,33 +122,24 @@ def rests_on_unproven(plan: TestPlan, suite: str, where: Mapping[str, str]) -> b
     if "relation" not in where:
         units = [unit for unit in units if not unit.advisory] or units
     asked = {name: value for name, value in where.items() if name in units[0].dimensions}
-    return any(
-        unit.is_unproven
-        for unit in units
-        if all(unit.dimensions.get(name) == value for name, value in asked.items())
-    )
+    return any(unit.is_unproven and asked.items() <= unit.dimensions.items() for unit in units)
 
 
 def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
-    for suite in with_control_arm(policy, plan):
-        if not any(_asks_whole_suite(gate, plan, suite) for gate in policy.gates):
-            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
+    """Yield the rule of each suite of which no gate is about all unreadable answers.
 
-
-def _asks_whole_suite(gate: GatePolicy, plan: TestPlan, suite: str) -> bool:
-    """Return whether a gate is about the unreadable answers of all of a suite.
-
-    It takes the default rule's place, which the report of a pull request lists where it is less
-    strict. One with `where` leaves the others out, and `for_each` may find nothing there.
+    Such a gate takes the default rule's place, which the report of a pull request lists where it is
+    less strict. One with `where` leaves the others out, and `for_each` may find nothing there.
     """
-    return (
-        gate.metric == UNREADABLE_NET.id
-        and gate.suite in (None, suite)
-        and not gate.report
-        and not gate.where
-        # The slice of a whole suite is empty, so it is counted and not asked whether it is true.
-        and any(True for _ in slices_of(gate, UNREADABLE_NET, plan, suite))
-    )
+    for suite in with_control_arm(policy, plan):
+        if not any(
+            gate.metric == UNREADABLE_NET.id
+            and gate.suite in (None, suite)
+            and not (gate.report or gate.where)
+            and [*slices_of(gate, UNREADABLE_NET, plan, suite)]
+            for gate in policy.gates
+        ):
+            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
 
 
 def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:
@@ -220,7 +211,7 @@ def rule_problems(policy: Policy, plan: TestPlan, lost: Collection[str] = ()) ->
         yield from problems
         asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
         usable = (s for s in asked if gate.suite in (None, s))
-        if not problems and not any(True for s in usable for _ in slices_of(gate, metric, plan, s)):
+        if not problems and not any([*slices_of(gate, metric, plan, s)] for s in usable):
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 
@@ -257,11 +248,8 @@ def _slice_problems(
         )
     if "band" in metric.dimensions and "band" not in (gate.for_each, *gate.where):
         yield path, f"{gate.metric} needs `where: {{band: …}}` or `for_each: band`"
-    asked = [
-        suite.id
-        for suite in policy.suites
-        if gate.suite in (None, suite.id) and suite.kind == metric.suite_kind
-    ]
+    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.suite_kind)
+    asked = [suite for suite in of_kind if gate.suite in (None, suite)]
     if not asked:
         sentence = (
             f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "
@@ -288,7 +276,13 @@ def _slice_problems(
                 (*path, "where", name),
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
-    yield from _repeat_problems(path, gate, metric, policy, asked)
+    for one in policy.suites if metric in OF_REPEATS else ():
+        if one.id in asked and getattr(one, "repeats", 1) < 2:
+            sentence = (
+                f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
+                "its `repeats` to 3, say, or name another suite with `suite`"
+            )
+            yield (*path, "metric"), sentence
     needs_control = any(not arm.sliced for arm in metric.arms) or metric.column == "controlled"
     has_control = with_control_arm(policy, plan) if needs_control else asked
     for suite in asked:
@@ -296,21 +290,6 @@ def _slice_problems(
             sentence = (
                 f"{gate.metric} needs a control arm, and suite {quoted(suite)} asks no neutral "
                 "wording: set its `control`, or take another metric; written pairs have none"
-            )
-            yield (*path, "metric"), sentence
-
-
-def _repeat_problems(
-    path: Where, gate: GatePolicy, metric: Metric, policy: Policy, asked: Sequence[str]
-) -> Iterator[Fault]:
-    """Yield the suites that ask once, where a rule compares repeats."""
-    if metric not in OF_REPEATS:
-        return
-    for one in policy.suites:
-        if one.id in asked and getattr(one, "repeats", 1) < 2:
-            sentence = (
-                f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
-                "its `repeats` to 3, say, or name another suite with `suite`"
             )
             yield (*path, "metric"), sentence
 

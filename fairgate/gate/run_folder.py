@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError, StoreError, UsageError
@@ -27,9 +27,6 @@ from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.recorded_answers import read_recorded
 
-if TYPE_CHECKING:
-    from fairgate.systems.recorded import Recording
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
@@ -43,34 +40,17 @@ class FinishedRun:
     """What adapters said."""
 
 
+RECORD = "run.json"
+EXECUTIONS = "executions.jsonl"
+"""The answers, in the format of a recorded system."""
+_STOP_RULES = "stop-rule.json"
+"""The rules and labels by which answers were cut."""
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""
 _MOST_TEXTS = 1000
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 _as_text = json.encoder.encode_basestring
 """The same for a text, without what else a value could be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFolder:
-    """The files of one run."""
-
-    path: Path
-
-    @property
-    def record(self) -> Path:
-        """Return where run.json is."""
-        return self.path / "run.json"
-
-    @property
-    def executions(self) -> Path:
-        """Return where the answers are, in the format of a recorded system."""
-        return self.path / "executions.jsonl"
-
-    @property
-    def stop_rules(self) -> Path:
-        """Return the path of the rules and labels by which answers were cut."""
-        return self.path / "stop-rule.json"
 
 
 def is_shard(folder: Path) -> bool:
@@ -118,16 +98,15 @@ def document_to(document: Document) -> dict[str, Any]:
     return {name: value for name, value in flat(document).items() if value is not None}
 
 
-def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> RunFolder:
+def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> Path:
     """Return the folder of the run: the one named, else one of the policy's in the cache.
 
     Raises UsageError where it holds a part of a run: a folder holds the one or the other.
     """
-    folder = RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
-    if is_shard(folder.path):
+    folder = named or runtime.cache / "runs" / loaded.policy.name
+    if is_shard(folder):
         raise UsageError(
-            f"{folder.path}: holds a part of a run ({PART_MANIFEST}); name another folder with "
-            "--out"
+            f"{folder}: holds a part of a run ({PART_MANIFEST}); name another folder with --out"
         )
     return folder
 
@@ -143,7 +122,7 @@ def refuse_shard(run: Path) -> None:
 
 
 def write_run(
-    folder: RunFolder,
+    folder: Path,
     loaded: LoadedPolicy,
     run: GateRun,
     reports: Mapping[str, Callable[[], str | Iterator[str]]],
@@ -155,20 +134,18 @@ def write_run(
     run's verdict. `known_files` names every report that there is.
     """
     rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
-    keep_output_out_of_git(folder.path)
+    keep_output_out_of_git(folder)
     write_parts(
-        folder.path,
+        folder,
         {
             **{name: _rendered(name, text) for name, text in reports.items()},
-            folder.executions.name: (
-                f"{line}\n" for line in execution_lines(run.executions.values())
-            ),
-            folder.stop_rules.name: (f"{rules}\n",),
+            EXECUTIONS: (f"{line}\n" for line in execution_lines(run.executions.values())),
+            _STOP_RULES: (f"{rules}\n",),
         },
     )
     for known in known_files:
         if known not in reports:
-            (folder.path / known).unlink(missing_ok=True)
+            (folder / known).unlink(missing_ok=True)
 
 
 def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:
@@ -189,9 +166,8 @@ def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[st
 def check_run(run: Path) -> None:
     """Raise DataError where the files of a run's folder are of different runs, or were edited."""
     refuse_shard(run)
-    folder = RunFolder(path=run)
     try:
-        check_parts(run, [folder.record.name, folder.executions.name, folder.stop_rules.name])
+        check_parts(run, [RECORD, EXECUTIONS, _STOP_RULES])
     except DataError as error:
         raise _no_run(run, error) from error
 
@@ -206,26 +182,12 @@ def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
     return {name: dict(suite.reading_rule()) for name, suite in loaded.suites.items()}
 
 
-def _answers(run: Path, loaded: LoadedPolicy) -> Recording:
-    """Return the answers of an earlier run for judging again.
-
-    Raises UsageError where they were cut for other labels: what was not generated cannot be read.
-    """
+def _read(run: Path, name: str) -> dict[str, Any]:
     refuse_shard(run)
-    folder = RunFolder(path=run)
     try:
-        then = read_json_object(folder.stop_rules)
+        return read_json_object(run / name)
     except DataError as error:
         raise _no_run(run, error) from error
-    now = _stop_rules(loaded)
-    for suite, rule in now.items():
-        if then.get(suite) != rule:
-            raise UsageError(
-                f"{run}: the answers of suite {suite!r} were cut by {str(then.get(suite))[:300]}, "
-                f"this policy reads them by {rule}: what was never generated cannot be read; run "
-                "the policy"
-            )
-    return read_recorded(str(folder.executions))
 
 
 def replay(
@@ -236,13 +198,22 @@ def replay(
 ) -> FinishedRun:
     """Judge an earlier run's answers again, by its own policy or another one.
 
-    Raises UsageError where its policy is not there, or its answers were cut for other labels.
+    Raises UsageError where its policy is not there, or its answers were cut for other labels: what
+    was not generated cannot be read.
     """
     path = policy or run_policy_path(run)
     if not path.is_file():
         raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
     loaded = load_policy(path, runtime)
-    recording = _answers(run, loaded)
+    then = _read(run, _STOP_RULES)
+    for suite, rule in _stop_rules(loaded).items():
+        if then.get(suite) != rule:
+            raise UsageError(
+                f"{run}: the answers of suite {suite!r} were cut by {str(then.get(suite))[:300]}, "
+                f"this policy reads them by {rule}: what was never generated cannot be read; run "
+                "the policy"
+            )
+    recording = read_recorded(str(run / EXECUTIONS))
     under_test, pace = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
     given = composition.gate_input(references_for(loaded, path), under_test)
@@ -260,7 +231,7 @@ def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None]:
     """Return the system that gave the run's answers, which may have changed since, and its pace."""
     record: dict[str, Any] = {}
     with contextlib.suppress(DataError):
-        record = read_json_object(RunFolder(path=run).record)
+        record = read_json_object(run / RECORD)
     provenance, pace = record.get("provenance"), record.get("pace")
     found = provenance.get("under_test") if isinstance(provenance, dict) else None
     parts = found if isinstance(found, dict) else {}
@@ -270,15 +241,10 @@ def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None]:
 
 def run_policy_path(run: Path) -> Path:
     """Return the policy that an earlier run used, as its record names it."""
-    refuse_shard(run)
-    path = RunFolder(path=run).record
-    try:
-        provenance = read_json_object(path).get("provenance")
-    except DataError as error:
-        raise _no_run(run, error) from error
+    provenance = _read(run, RECORD).get("provenance")
     named = provenance.get("policy_path") if isinstance(provenance, dict) else None
     if not isinstance(named, str) or not named or "\0" in named:
-        raise DataError(f"{path}: names no policy; name it with --policy")
+        raise DataError(f"{run / RECORD}: names no policy; name it with --policy")
     return Path(named)
 
 
@@ -293,9 +259,8 @@ def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     """
     template = _template(loaded)
     for case in loaded.plan.cases:
-        if case.waits:
-            continue
-        yield json.dumps(_row(case, template), ensure_ascii=False)
+        if not case.waits:
+            yield json.dumps(_row(case, template), ensure_ascii=False)
 
 
 def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iterator[str]:
@@ -304,8 +269,7 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
     A crossed case names in `documents` what to show instead of what its own query retrieves.
     """
     template = _template(loaded)
-    path = Path(loaded.parsed.path)
-    done = replay(run, path, runtime).run
+    done = replay(run, Path(loaded.parsed.path), runtime).run
     for case in done.added:
         if case.judge is not None:
             continue
@@ -321,23 +285,14 @@ def _template(loaded: LoadedPolicy) -> str:
 
 
 def _row(case: Case, template: str) -> dict[str, object]:
+    text = case.text or case.query
     prompt = render_prompt(
-        template,
-        instruction=case.instruction,
-        text=case.text or case.query,
-        documents=(),
-        characters=1,
+        template, instruction=case.instruction, text=text, documents=(), characters=1
     )
     row: dict[str, object] = {
-        "key": case.key,
-        "suite": case.suite,
-        "wave": case.wave,
-        "query": case.query,
-        "prompt": prompt,
+        name: getattr(case, name) for name in ("key", "suite", "wave", "query")
     }
-    if case.options:
-        row["options"] = list(case.options)
-    return row
+    return row | {"prompt": prompt} | ({"options": list(case.options)} if case.options else {})
 
 
 def write_plan(output: Path, lines: Iterable[str]) -> None:

@@ -32,7 +32,7 @@ class Asked:
     plan: TestPlan
     suites: Mapping[str, Suite]
     readings: ReadingsOf
-    executions: dict[tuple[str, str], Execution] = field(default_factory=dict)
+    executions: dict[tuple[str, str], Execution]
     added: list[Case] = field(default_factory=list)
     """The cases of the waves after the first, also where a recording lacks them."""
 
@@ -42,11 +42,7 @@ class Asked:
             self.readings[case.suite].add(case)
         if cases:
             self.executions.update(sut.execute(cases, progress, self.executions))
-
-    def ask_more(self, cases: Sequence[Case], sut: SystemUnderTest, progress: Progress) -> None:
-        """Ask a wave after the first."""
-        self.ask(cases, sut, progress)
-        self.added.extend(cases)
+        self.added.extend(case for case in cases if case.wave > 1)
 
     def response_of(self, suite: str, key: str, *, whole: bool = False) -> str:
         """Return what the response to a case says beside thinking; empty where there is none.
@@ -71,8 +67,8 @@ def ask(
         readings[case.suite].expect(case)
     asked.ask([case for case in plan.cases if not case.waits], sut, progress)
     embedding = list(embedded_responses(asked))
-    asked.ask_more(embedding, sut, Staged(progress, "questions about answers"))
-    asked.ask_more(list(judgements(asked)), sut, Staged(progress, "judgements"))
+    asked.ask(embedding, sut, Staged(progress, "questions about answers"))
+    asked.ask(list(judgements(asked)), sut, Staged(progress, "judgements"))
     return asked
 
 

@@ -17,7 +17,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.wording import quoted
 from fairgate.gate.gate import GateResult
-from fairgate.gate.run_folder import RunFolder, write_run
+from fairgate.gate.run_folder import write_run
 from fairgate.github.change import Evaluation, JudgedChange
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.policy.schema import ANCHOR_SUFFIX
@@ -132,7 +132,7 @@ def report_change(
             render_edited(notes), "".join(report()), render_notes(notes)
         )
     files = [one.file for one in written]
-    write_run(RunFolder(path=folder), decides.side.loaded, decides.run, texts, files)
+    write_run(folder, decides.side.loaded, decides.run, texts, files)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
     leads = leading(result)
     change = leads.change if leads else None

@@ -6,7 +6,9 @@ default of `kind`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.schema import SuiteModel
@@ -15,23 +17,19 @@ if TYPE_CHECKING:
     from fairgate.suites.suite import Materials, Setup, Suite
 
 
-class SuiteKind(Protocol):
+@dataclass(frozen=True, slots=True)
+class SuiteKind:
     """A kind of tests: how a policy declares it and how it is loaded."""
 
-    id: ClassVar[str]
-    model: ClassVar[type[SuiteModel]]
-
-    def load(self, policy: SuiteModel, setup: Setup, materials: Materials) -> Suite | None:
-        """Return the suite; None where the materials reported a problem."""
-        ...
+    id: str
+    model: type[SuiteModel]
+    load: Callable[[Any, Setup, Materials], Suite | None]
+    """Returns the suite of a policy's model; None where the materials reported a problem."""
 
 
 SUITE_KINDS: Catalogue[SuiteKind] = Catalogue(
     "kind of suite",
     package="fairgate.suites",
-    places={
-        "metamorphic": "metamorphic.policy:Metamorphic",
-        "bbq": "question_items.policy:QuestionItems",
-    },
+    places={"metamorphic": "metamorphic.policy:KINDS", "bbq": "question_items.policy:KINDS"},
 )
-"""A line for each: its id, its file and its class. A file is read when a policy names its kind."""
+"""A line for each: its id, and a table in its file. A file is read when a policy names its kind."""

@@ -68,6 +68,8 @@ class Items:
 
     items: Sequence[Item]
     excluded: Sequence[ExcludedItem]
+    unknown_wordings: Sequence[str]
+    """The wordings of "unknown", in every language."""
 
 
 class Materials(Protocol):
@@ -91,10 +93,6 @@ class Materials(Protocol):
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
         """Return question items and what was left out."""
-        ...
-
-    def unknown_wordings(self) -> tuple[str, ...]:
-        """Return the wordings of "unknown", in every language."""
         ...
 
     def check_collections(self, names: Sequence[str], settings: Sequence[str], depth: int) -> None:
@@ -188,11 +186,7 @@ class Suite(ABC):
 
     @abstractmethod
     def assess(
-        self,
-        units: Sequence[Unit],
-        readings: Readings,
-        executions: Executed,
-        vectors: VectorsOf,
+        self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
     ) -> list[Assessed]:
         """Return an assessed unit for each unit, in their order."""
 

@@ -24,7 +24,7 @@ from fairgate.domain.ports import SILENT, Progress
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
-    from fairgate.gate.run_folder import FinishedRun, RunFolder
+    from fairgate.gate.run_folder import FinishedRun
     from fairgate.reports.formats import Format
 
 
@@ -112,7 +112,7 @@ def has_colour() -> bool:
 
 def report_run(
     done: FinishedRun,
-    folder: RunFolder,
+    folder: Path,
     formats: Sequence[Format],
     options: Mapping[str, Any],
     timed: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
@@ -126,14 +126,14 @@ def report_run(
     run, loaded, report_only = done.run, done.loaded, options["report_only"]
     asked = {"report_only": report_only, "limit": options.get("limit")}
     with timed("build reports"):
-        view = local_view(run, loaded, folder.path, formats, **asked)
+        view = local_view(run, loaded, folder, formats, **asked)
     with timed("write files"):
         write_run(folder, loaded, run, texts_of(view, formats), known_files())
     for notice in done.notices:
         say(f"fairgate: note: {harmless(notice)}")
     click.echo(render_console(view, colour=has_colour()))
     if options["open_page"]:
-        _open(folder.path / "report.html")
+        _open(folder / "report.html")
     code = run.result.exit_code
     return ExitCode.PASS if report_only and code in VERDICTS else code
 

@@ -7,7 +7,10 @@ from calibration.tables import clopper_pearson
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Measurements
+from fairgate.domain.ports import SILENT
 from fairgate.features.mutation.mutants import Kind, Reach
+from fairgate.features.mutation.mutation_test import MutatedSystem
+from fairgate.gate.gate import run_gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +24,12 @@ class Case:
     slice: dict
     where: dict = field(default_factory=dict)
     """What the mutant is about."""
+
+
+def gated_whole(test, replaced):
+    """Gate a variant as any run: judged and measured whole."""
+    system = MutatedSystem(test._executions, replaced, test._system, test._rows)
+    return run_gate(test._given, system, SILENT)
 
 
 def agree(case, runs) -> None:

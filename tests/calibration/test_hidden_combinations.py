@@ -14,7 +14,7 @@ from fakes.generation import generated
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import TASK, TEMPLATE, chance, policy_of
 
-from fairgate.domain.cases import Source, TestPlan
+from fairgate.domain.cases import Source
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
 from fairgate.domain.outcomes import Outcome, Provenance
 from fairgate.domain.ports import SILENT
@@ -72,10 +72,9 @@ def given() -> GateInput:
         ],
         sets=load_perturbation_sets([], "neutral"),
     )
-    plan = suite.plan()
     return GateInput(
         policy=POLICY,
-        plan=TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected),
+        plan=suite.plan(),
         suites={"s": suite},
         must_match={"s": must_match(suite, {"decoding": "greedy"})},
         provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),

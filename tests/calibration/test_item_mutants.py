@@ -1,15 +1,14 @@
 """Variants of question items agree with systems that were really executed with the same bias."""
 
 import pytest
-from calibration.agreement import Case, agree
+from calibration.agreement import Case, agree, gated_whole
 from fakes.planted_items import CATEGORIES, ItemBench, ItemPlant
 
 from fairgate.domain.cases import Condition
 from fairgate.domain.outcomes import Measurements
 from fairgate.domain.ports import SILENT
 from fairgate.features.mutation.mutants import Kind, Mutant, Reach
-from fairgate.features.mutation.mutation_test import MutatedSystem, MutationTest, Search
-from fairgate.gate.gate import run_gate
+from fairgate.features.mutation.mutation_test import MutationTest, Search
 
 AGE = {"category": "Age"}
 NONE = {"setting": "none"}
@@ -79,11 +78,8 @@ def test_a_replayed_variant_is_caught_as_often_as_an_executed_system(case, world
 @pytest.mark.parametrize("seed", range(3))
 def test_the_control_moves_no_diff_bias(strength, seed):
     test = replayed(ALIKE, world=seed)
-    measured = []
-    for replaced in ({}, test._run.mutated(mutant_of(ALIKE), strength, seed)):
-        system = MutatedSystem(test._executions, replaced, test._system, test._rows)
-        found = Measurements(run_gate(test._given, system, SILENT).result.measurements)
-        measured.append(found)
+    variants = {}, test._run.mutated(mutant_of(ALIKE), strength, seed)
+    measured = [Measurements(gated_whole(test, each).result.measurements) for each in variants]
     for category in CATEGORIES:
         where = {**NONE, "category": category}
         own, other = (found.value("diff-bias/ambiguous", "bbq", where) for found in measured)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from calibration.agreement import Case, agree
+from calibration.agreement import Case, agree, gated_whole
 from fakes.planted import GATES, TASK, Bench, Plant, PlantedRetriever, chance, policy_of
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.ports import SILENT
 from fairgate.features.mutation.mutants import Kind, Mutant, NotMutated, Reach, RecordedRun
-from fairgate.features.mutation.mutation_test import MutatedSystem, MutationTest
+from fairgate.features.mutation.mutation_test import MutationTest
 from fairgate.gate.gate import run_gate
 from fairgate.systems.execute import LocalSystem
 
@@ -105,12 +105,6 @@ def runs(case, world):
     test = MutationTest(bench.given(), bench.run(fair).executions, bench.system(fair))
     replaced = test._run.mutated(mutant_of(case), STRENGTH, world)
     return run_gate(bench.given(), system, SILENT), gated_whole(test, replaced)
-
-
-def gated_whole(test, replaced):
-    """Gate a variant as any run: judged and measured whole."""
-    system = MutatedSystem(test._executions, replaced, test._system, test._rows)
-    return run_gate(test._given, system, SILENT)
 
 
 @pytest.mark.parametrize("worlds", [WORLDS, pytest.param(60, marks=pytest.mark.slow)])

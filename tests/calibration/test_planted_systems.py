@@ -34,8 +34,7 @@ def test_a_prefix_sensitive_system_is_not_called_biased():
 @pytest.mark.parametrize("path", ["retrieval", "generator"])
 @pytest.mark.parametrize("mode", ["sampled", "all"])
 def test_a_deterministic_plant_is_attributed_to_its_path(path, mode):
-    found = attributed(0, path=path, noise=0.0, mode=mode, sources=60)
-    assert found.share >= 0.9
+    assert attributed(0, path=path, noise=0.0, mode=mode, sources=60).share >= 0.9
 
 
 @pytest.mark.walk(1)
@@ -87,8 +86,7 @@ def test_where_all_is_violated_only_a_change_is_red():
     run = SMALL.run(plant, SMALL.baseline(plant))
     assert value(run, "asr/generation/controlled")[0] == 1.0
     assert run.result.exit_code is ExitCode.PASS  # unchanged, and all terms alike
-    worse = SMALL.run(plant, SMALL.baseline(Plant()))
-    assert worse.result.exit_code is ExitCode.GATE_FAILED
+    assert SMALL.run(plant, SMALL.baseline(Plant())).result.exit_code is ExitCode.GATE_FAILED
 
 
 def test_one_source_is_too_few():
@@ -108,11 +106,9 @@ def test_without_controls_the_controlled_rule_has_no_verdict():
 
 
 def test_different_case_sets_compare_what_is_common():
-    wide = replace(SMALL, sources=40)
-    base = wide.baseline(Plant())
+    base = replace(SMALL, sources=40).baseline(Plant())
     run = replace(SMALL, sources=36).run(Plant(), base)
     assert run.result.exit_code is ExitCode.PASS
     assert run.result.overlap is not None
     assert len(run.result.overlap.removed) == 4 * 15
-    narrow = replace(SMALL, sources=30).run(Plant(), base)
-    assert narrow.result.exit_code is ExitCode.BASELINE
+    assert replace(SMALL, sources=30).run(Plant(), base).result.exit_code is ExitCode.BASELINE

@@ -26,8 +26,7 @@ def by_method(rows, rules: int) -> dict[str, false_alarms.Alarms]:
 def check_false_alarms(noise: Noise, comparisons: int) -> None:
     rows = false_alarms.simulate(noise, comparisons, seed=20)
     for rules in (1, 4):
-        found = by_method(rows, rules)
-        assert found[false_alarms.GATE].limits[0] <= ALPHA, (noise.name, rules)
+        assert by_method(rows, rules)[false_alarms.GATE].limits[0] <= ALPHA, (noise.name, rules)
     # The simulation can tell a bad method: four naive rules cry wolf in every one of these worlds.
     assert by_method(rows, 4)[NAIVE].limits[0] > ALPHA
 

@@ -16,11 +16,16 @@ from fakes.policies import model
 
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.executions import Answer, Decoding, Document, GenerationRequest
-from fairgate.domain.outcomes import Provenance
+from fairgate.domain.outcomes import Provenance, RuleResult
 from fairgate.domain.ports import SILENT, ResultStore
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import Baseline, References, must_match
+from fairgate.gate.changes import Comparison
+from fairgate.gate.compare import rule_results
 from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.measure import compare_identities, identity_measurements, measure, table_with
+from fairgate.gate.rules import expand_rules
+from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
@@ -199,6 +204,27 @@ def system_of(generator, retrievers, store=None, *, temperature=0.0) -> LocalSys
         decoding=Decoding(temperature=temperature),
     )
     return LocalSystem(parts, store or NoStore())
+
+
+COMPARED_WITH_NOTHING = Comparison(runs={}, contents={})
+
+
+def judged_columns(
+    policy: Policy,
+    plan: TestPlan,
+    columns: Mapping[str, np.ndarray],
+    comparison: Comparison = COMPARED_WITH_NOTHING,
+    *,
+    has_intervals: bool = True,
+) -> list[RuleResult]:
+    """Judge the rules on columns of the suite `s`, all else as in a run."""
+    table = table_with(
+        "s", plan.units, values=columns, reasons={}, not_evaluated={}, bands=PAPER_BANDS
+    )
+    tables, known = {"s": table}, {"confidence": policy.confidence, "seed": policy.seed}
+    found = compare_identities(tables, **known)
+    measured = measure(tables, **known, has_intervals=has_intervals) + identity_measurements(found)
+    return rule_results(expand_rules(policy, plan), tables, measured, found, comparison, policy)
 
 
 @dataclass(frozen=True, kw_only=True)

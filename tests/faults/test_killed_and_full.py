@@ -62,13 +62,12 @@ def without_override():
 
 
 def started(script, folder, *arguments, prefix=()):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([FAKES, *sys.path])}
     return subprocess.Popen(
         [*prefix, sys.executable, "-c", textwrap.dedent(script), str(folder), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([FAKES, *sys.path])},
     )
 
 
@@ -121,28 +120,33 @@ def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
     store.close()
 
 
-FULL = """
+ATTEMPTS = """
     import resource, sys
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
-    from fairgate.retrieval.flat_index import FlatIndex
-    from fairgate.io.durable import write_bytes
     from fairgate.domain.errors import StoreError
+    from fairgate.io.durable import write_bytes
+    from fairgate.retrieval.flat_index import FlatIndex
+    from fairgate.systems.result_store import SqliteResultStore
 
+    def tell(*attempts):
+        for attempt in attempts:
+            try:
+                attempt()
+                print("no error")
+            except StoreError as error:
+                print(error)
+"""
+FULL = f"""{ATTEMPTS}
     # The kernel refuses files over this size: the write itself fails, as on a full disk.
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-    for attempt in (
+    tell(
         lambda: write_bytes(sys.argv[1] + "/report.md", b"x" * 50_000),
-        lambda: FlatIndex(ListCorpus(["text " * 9] * 0 + [f"{i} " * 30 for i in range(900)]),
+        lambda: FlatIndex(ListCorpus([str(i) + " " * 90 for i in range(900)]),
                           HashEmbedder(), cache_dir=sys.argv[1]).size,
         lambda: FlatIndex(ListCorpus([str(i) for i in range(30)]),
                           HashEmbedder(dimensions=300), cache_dir=sys.argv[1]).size,
-    ):
-        try:
-            attempt()
-            print("no error")
-        except StoreError as error:
-            print(error)
+    )
 """
 
 
@@ -189,28 +193,15 @@ def test_a_disk_that_fills_during_preparation_leaves_the_old_corpus(tmp_path, mo
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-READ_ONLY = """
-    import sys
-    from fakes.corpus import ListCorpus
-    from fakes.embedder import HashEmbedder
-    from fairgate.retrieval.flat_index import FlatIndex
-    from fairgate.io.durable import write_bytes
-    from fairgate.systems.result_store import SqliteResultStore
-    from fairgate.domain.errors import StoreError
-
+READ_ONLY = f"""{ATTEMPTS}
     folder = sys.argv[1]
     existing = folder + "/store.sqlite"
-    for attempt in (
+    tell(
         lambda: write_bytes(folder + "/report.md", b"new"),
         lambda: FlatIndex(ListCorpus(["a"]), HashEmbedder(), cache_dir=folder).size,
         lambda: SqliteResultStore(folder + "/new.sqlite"),
         lambda: SqliteResultStore(existing).put_many("answer", [("k", "2")]),
-    ):
-        try:
-            attempt()
-            print("no error")
-        except StoreError as error:
-            print(error)
+    )
 """
 
 

@@ -149,8 +149,7 @@ def test_a_disk_that_fills_while_the_record_is_written_leaves_the_earlier_run(
     assert place.run() == ExitCode.EXECUTION
     assert "the disk is full" in place.err
     assert "--out" in place.err
-    after = {path.name: path.read_bytes() for path in (place.root / "out").iterdir()}
-    assert after == before
+    assert {path.name: path.read_bytes() for path in (place.root / "out").iterdir()} == before
     asked = len(answered)
     monkeypatch.setattr(os, "fsync", fsync)
     assert place.run() == 0

@@ -93,8 +93,7 @@ def test_a_tokenizer_that_brings_its_own_code_is_not_run(slm):
 @pytest.mark.parametrize("size", [0, 100, 100_000, -1])
 def test_a_truncated_graph(slm, encoder, size):
     for folder, refusal in ((slm, refusal_of_decoder), (encoder, refusal_of_encoder)):
-        content = (folder / "model.onnx").read_bytes()
-        (folder / "model.onnx").write_bytes(content[:size])
+        (folder / "model.onnx").write_bytes((folder / "model.onnx").read_bytes()[:size])
         refusal(folder)
 
 

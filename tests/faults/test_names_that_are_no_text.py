@@ -16,8 +16,7 @@ NAME = os.fsdecode(b"corpus\xff.jsonl")
 
 def corpus(path, **changes):
     row = {"id": "1", "text": "words enough to be kept here", "label": "fine"}
-    rows = [row | changes, row | {"id": "2"}]
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    path.write_text("".join(json.dumps(one) + "\n" for one in [row | changes, row | {"id": "2"}]))
     return path
 
 

@@ -61,8 +61,7 @@ def answered(folder, most):
     )
     found = None
     with contextlib.closing(store), contextlib.suppress(Killed):
-        system = LocalSystem(parts, store)
-        found = ask(loaded.plan, loaded.suites, system, SILENT).executions
+        found = ask(loaded.plan, loaded.suites, LocalSystem(parts, store), SILENT).executions
     return found, generator.asked
 
 

@@ -19,7 +19,7 @@ from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
-from fairgate.suites.catalogue import SUITE_KINDS
+from fairgate.suites.catalogue import SUITE_KINDS, SuiteKind
 from fairgate.suites.suite import Suite
 
 
@@ -137,14 +137,7 @@ class PingSuite(Suite):
         yield f"  suite {self.id}: {len(plan.units)} pings"
 
 
-class Ping:
-    id: ClassVar[str] = "ping"
-    model = PingPolicy
-
-    def load(self, policy, setup, materials):
-        return PingSuite(policy)
-
-
+PING = SuiteKind("ping", PingPolicy, lambda policy, setup, materials: PingSuite(policy))
 REFUSED = Metric(
     id="toy/refused", title="pings that were refused", column="no",
     arms=(Arm(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
@@ -173,7 +166,8 @@ def toys(workspace):
     (workspace.root / "policy.yaml").write_text(POLICY)
     rows = "".join(f"s{n},text {n}\n" for n in "012")
     (workspace.root / "sources.csv").write_text(f"id,text\n{rows}")
-    added = ((RELATIONS, Shout()), (SUITE_KINDS, Ping()), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
+    (workspace.root / "answers.jsonl").touch()
+    added = ((RELATIONS, Shout()), (SUITE_KINDS, PING), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
     with ExitStack() as stack:
         for catalogue, entry in added:
             stack.enter_context(catalogue.added(entry))

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 from calibration.tables import clopper_pearson
-from fakes.planted import policy_of
+from fakes.planted import COMPARED_WITH_NOTHING, policy_of
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.gate.changes import Comparison
 from fairgate.gate.compare import rule_results
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
@@ -53,8 +52,7 @@ def table_of(values, controls):
 def judged(table, metric, where=None, **bound):
     gate = GatePolicy.model_validate({"metric": metric, "evidence": "significant", **bound})
     rule = Rule(gate=gate, position=0, metric=BY_ID[metric], suite="s", where=where or {})
-    nothing = Comparison(runs={}, contents={})
-    [found] = rule_results([rule], {"s": table}, [], (), nothing, POLICY)
+    [found] = rule_results([rule], {"s": table}, [], (), COMPARED_WITH_NOTHING, POLICY)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from fakes.planted import Bench, Plant, policy_of
+from fakes.planted import Bench, Plant, judged_columns, policy_of
 from hypothesis import event, example, given, reject
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -11,11 +11,7 @@ from pydantic import ValidationError
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import Comparison
-from fairgate.gate.compare import rule_results
-from fairgate.gate.measure import compare_identities, identity_measurements, measure
-from fairgate.gate.rules import expand_rules
 from fairgate.github.sides import loosened
-from fairgate.metrics.metric import Table
 
 WORLD = Bench(policy=policy_of(), sources=14, sets=("gender",))
 PLAN = WORLD.given().plan
@@ -75,25 +71,8 @@ def changes(draw):
 
 def judged(policy, columns):
     """The rules' outcomes on columns of the suite, compared with a baseline and an anchor."""
-    clusters, numbers = np.unique([unit.cluster for unit in PLAN.units], return_inverse=True)
-    table = Table(
-        suite="s",
-        keys=[unit.key for unit in PLAN.units],
-        clusters=numbers.astype(np.int64),
-        cluster_names=clusters.tolist(),
-        control=np.asarray([unit.is_control for unit in PLAN.units], dtype=bool),
-        dimensions={
-            name: [unit.dimensions.get(name, "") for unit in PLAN.units]
-            for name in ("category", "term", "relation")
-        },
-        values=columns,
-    )
-    tables, seed = {"s": table}, policy.seed
-    found = compare_identities(tables, confidence=policy.confidence, seed=seed)
     comparison = Comparison(runs=dict.fromkeys(Reference, BASELINE), contents=CONTENTS)
-    measured = measure(tables, confidence=policy.confidence, seed=seed)
-    measured += identity_measurements(found)
-    rules = rule_results(expand_rules(policy, PLAN), tables, measured, found, comparison, policy)
+    rules = judged_columns(policy, PLAN, columns, comparison)
     return [rule for rule in rules if not rule.advisory and not rule.is_reported]
 
 

@@ -62,8 +62,7 @@ def test_what_the_linter_lets_through_keeps_the_text_readable_back(source, phras
     terms = tuple(Term(term=f"t{i}", noun_phrase=p, note="own") for i, p in enumerate(phrases))
     sets = (PerturbationSet(id="own", terms=terms),)
     follow_ups = made(source, sets)
-    linter = Linter(RELATION.fault, sets)
-    rejections = linter.rejections(RELATION.source_text(source), follow_ups)
+    rejections = Linter(RELATION.fault, sets).rejections(RELATION.source_text(source), follow_ups)
     valid = [each for each, why in zip(follow_ups, rejections, strict=True) if why is None]
     assert len({follow_up.text for follow_up in valid}) == len(valid)
     for follow_up in valid:

@@ -15,7 +15,7 @@ from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 
-from fairgate.domain.cases import Source, Task, TestPlan, first_asked
+from fairgate.domain.cases import Source, Task, first_asked
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.features.mutation.mutants import Kind, Mutant, PairVariants, Reach
@@ -177,9 +177,8 @@ class _Running(SetEquivalence):
 
 @pytest.mark.parametrize("other", [_Shouting, _Running])
 def test_relations_that_ask_a_source_differently_share_no_answer(other):
-    given = suite_of(TASKS[FIRST], ["set-equivalence"])
     with pytest.raises(DataError, match="two relations ask 'stated' differently"):
-        build_plan(given, [SetEquivalence(), other()])
+        build_plan(suite_of(TASKS[FIRST], ["set-equivalence"]), [SetEquivalence(), other()])
 
 
 def said(case, task, which):
@@ -252,8 +251,7 @@ def test_a_replaced_answer_is_another_one_to_every_relation_that_reads_it(task, 
 def answered_twice(task, relations, again):
     """A suite whose pairs are crossed; every answer is `FIRST`, and asked again it is `again`."""
     suite = suite_of(task, relations, judge=None, attribution="all")
-    planned = suite.plan()
-    plan = TestPlan(cases=planned.cases, units=planned.units)
+    plan = suite.plan()
     executions = executed(plan.cases, task, lambda case, task: said(case, task, FIRST))
     readings = readings_of(suite, plan.cases, executions)
     found = Asked(plan=plan, suites={"s": suite}, readings={"s": readings}, executions=executions)

@@ -94,8 +94,7 @@ def test_bias_never_exceeds_what_accuracy_allows(drawn):
 @given(answers)
 @settings(max_examples=20)
 def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
-    found = measure({"bbq": table(many(12, 4), drawn)}, confidence=0.95, seed=1)
-    for one in found:
+    for one in measure({"bbq": table(many(12, 4), drawn)}, confidence=0.95, seed=1):
         if one.interval and one.metric.startswith(("accuracy/", "letter/", "out-of-choice")):
             assert 0.0 <= one.interval[0] <= one.value <= one.interval[1] <= 1.0
 
@@ -110,8 +109,7 @@ def test_parsed_answers_give_the_same_s_amb_and_diff_bias(drawn):
 @given(answers)
 @settings(max_examples=20)
 def test_a_baseline_keeps_the_table_whole(drawn):
-    items = many(6, 3)
-    found = table(items, drawn, settings=["none", "stereo"], collections=["c"], top_k=[1, 3])
+    found = table(many(6, 3), drawn, settings=["none", "stereo"], collections=["c"], top_k=[1, 3])
     contents = {key: key.partition("@")[0] for key in found.keys}
     suite = BaselineSuite(must_match={}, contents=contents, table=found, quartiles=None)
     provenance = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
@@ -214,8 +212,7 @@ def test_a_value_beyond_its_bound_is_a_bug_and_said_so():
 
 
 def test_unparsed_answers_leave_the_counts_or_count_as_wrong():
-    items = many(4, 2)
-    plan = planned(items)
+    plan = planned(many(4, 2))
     executions = answered(
         plan, lambda case: "hm" if case.item.group == "0" else case.item.options[case.item.correct]
     )

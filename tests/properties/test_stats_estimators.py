@@ -137,8 +137,7 @@ def test_bounds_widen_as_the_level_falls(steps):
     changes = np.array(steps, dtype=np.float64) / (21 * len(steps))
     shares = np.full(len(steps), 1 / len(steps))
     values = TypicalValues.of(changes, shares, rng=np.random.default_rng(0), n_draws=400)
-    bounds = [values.bounds(level) for level in (0.2, 0.05, 0.01)]
-    for wide, narrow in pairwise(reversed(bounds)):
+    for wide, narrow in pairwise(reversed([values.bounds(level) for level in (0.2, 0.05, 0.01)])):
         assert wide[0] <= narrow[0]
         assert wide[1] >= narrow[1]
 

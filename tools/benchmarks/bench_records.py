@@ -23,7 +23,7 @@ from bench_growth import measure as run_growth
 
 from fairgate.domain.ports import Runtime
 from fairgate.gate.baseline_files import dump_baseline, load_baseline
-from fairgate.gate.run_folder import RunFolder, execution_lines, replay, write_run
+from fairgate.gate.run_folder import execution_lines, replay, write_run
 from fairgate.reports.formats import chosen, known_files
 from fairgate.reports.present import local_view, texts_of
 from fairgate.systems.recorded_answers import read_recorded
@@ -63,7 +63,7 @@ def measure(place: Path, rounds: int) -> None:
         "reading the baseline": partial(load_baseline, text, str(kept)),
     }
     with tempfile.TemporaryDirectory() as again:
-        folder = RunFolder(path=Path(again) / "out")
+        folder = Path(again) / "out"
         work: dict[str, Callable[[], object]] = {
             **reading,
             "making the baseline's text": partial(dump_baseline, baseline),

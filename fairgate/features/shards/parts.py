@@ -51,8 +51,8 @@ from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
 from fairgate.gate.run_folder import (
     PART_MANIFEST,
+    RECORD,
     FinishedRun,
-    RunFolder,
     execution_lines,
     is_shard,
 )
@@ -229,7 +229,7 @@ def shard_folder(named: Path | None, composition: Composition, shard: Shard) -> 
     """
     name = f"{composition.loaded.policy.name}.{shard.number}-of-{shard.of}"
     folder = named or composition.runtime.cache / "shards" / name
-    if RunFolder(path=folder).record.exists():
+    if (folder / RECORD).exists():
         raise UsageError(f"{folder}: holds a run; a part needs its own: name another with --out")
     return folder
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import Document, Execution, kept
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
@@ -25,15 +25,7 @@ from fairgate.suites.suite import VectorsOf
 DECISIVE = "generation"
 CONTROLS = "controls"
 """The reading of the source's control answers taken together."""
-COLUMNS = (
-    "generation",
-    "controlled",
-    "retrieval",
-    "unreadable",
-    "rrs",
-    "mean-distance",
-    "overlap",
-)
+COLUMNS = ("generation", "controlled", "retrieval", "unreadable", "rrs", "mean-distance", "overlap")
 _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 _Answers = Mapping[str, Reading]
@@ -55,7 +47,14 @@ def assess_pairs(
     Where answers are labels a million pairs have a few hundred different ones: pairs with the same
     readings and claims about documents are compared once, and equal claims are one object.
     """
-    controls = _controls(units, readings, quarantined)
+    # The readable control answers of each source, in the order of the plan.
+    controls: dict[_GroupKey, dict[str, Reading]] = {}
+    for unit in units:
+        if unit.is_control and unit.key not in quarantined:
+            name = unit.dimensions["relation"]
+            reading = readings.all_of(unit.asks[FOLLOW_UP], name)
+            if reading.value is not None:
+                controls.setdefault((name, unit.asks[SOURCE]), {})[unit.key] = reading
     equal_readings: dict[Reading, Reading] = {}
     equal_claims: dict[tuple[object, ...], _Claims] = {}
 
@@ -83,10 +82,7 @@ def assess_pairs(
                 called = f"{follow_up.value}, judged {_CALLED[verdict]}"
                 answers[FOLLOW_UP] = replace(follow_up, value=called)
         claims |= retrieved
-        name = (*claims, *claims.values())
-        if len(equal_claims) < MOST_HELD:
-            return answers, equal_claims.setdefault(name, claims)
-        return answers, equal_claims.get(name, claims)
+        return answers, kept(equal_claims, (*claims, *claims.values()), claims, MOST_HELD)
 
     expected_once, compared_once = once(of_controls), once(compared)
     roles_of = {many: (*(SOURCE, FOLLOW_UP, *PARTS)[:many], CONTROLS) for many in (2, 3, 4)}
@@ -138,21 +134,6 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
         "unreadable": Reason.MISSING if is_missing else is_unreadable,
         HIDDEN: hidden,
     }
-
-
-def _controls(
-    units: Sequence[Unit], readings: Readings, quarantined: frozenset[str]
-) -> dict[_GroupKey, dict[str, Reading]]:
-    """Return the readable control answers of each source, in the order of the plan."""
-    found: dict[_GroupKey, dict[str, Reading]] = {}
-    for unit in units:
-        if not unit.is_control or unit.key in quarantined:
-            continue
-        reading = readings.all_of(unit.asks[FOLLOW_UP], unit.dimensions["relation"])
-        if reading.value is not None:
-            group = unit.dimensions["relation"], unit.asks[SOURCE]
-            found.setdefault(group, {})[unit.key] = reading
-    return found
 
 
 def _steadiness(unit: Unit, relation: MetamorphicRelation, readings: Readings) -> dict[str, Claim]:

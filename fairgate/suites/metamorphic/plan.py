@@ -76,13 +76,32 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if asked.is_open:
                 sentences = (asked.instruction, *suite.policy.respond.sentences())
                 asked = replace(asked, instruction=" ".join(sentences))
-            _check_alike(asked_before.setdefault(own, asked), asked, own, suite)
-            cases += _cases(_new(texts, known, suite), own, relation, asked, source, suite)
+            before = asked_before.setdefault(own, asked)
+            # One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
+            if replace(before, embedding=None) != replace(asked, embedding=None):
+                raise DataError(
+                    f"suite {quoted(suite.policy.id)}: two relations ask {quoted(own)} differently "
+                    "(instruction, labels, options, or what ends the answer); give one of them a "
+                    "`source_variant` of its own, or put them into two suites"
+                )
+            for key, text in texts.items():
+                if known.get(key, text) != text:
+                    raise DataError(
+                        f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
+                        "different texts; rename the perturbation set or the relation"
+                    )
+            new = [(key, text) for key, text in texts.items() if key not in known]
+            cases += _cases(new, own, relation, asked, source, suite)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
                 shown = (key,) if relation.judge_instead else (own, key)
                 cases += _judged(shown, asked_of_judge, source.id, suite)
-            words = (texts[own], *_own_words(asked, suite), *filter(None, [asked_of_judge]), "")
+            # The question is asked with the texts where it is not the suite's task.
+            question: tuple[str, ...] = ()
+            if suite.task is None or asked.instruction != suite.task.instruction:
+                embedding = () if asked.embedding is None else (asked.embedding.instruction,)
+                question = (asked.instruction, *asked.options, *embedding)
+            words = (texts[own], *question, *filter(None, [asked_of_judge]), "")
             units += _units(pairs, own, relation, source, _encoded("\0".join(words)), suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
 
@@ -95,9 +114,6 @@ def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iter
                 yield source
         elif source.pair.relation == relation.id:
             yield source
-
-
-_NO_PART = "one of the two changes that it combines is not asked alone"
 
 
 def _follow_ups(
@@ -126,38 +142,9 @@ def _follow_ups(
             asked.append(each)
         else:
             key = follow_up_key(source.id, relation.id, each.variant)
-            rejected.append(refused(key, "invalid", reason or _NO_PART))
+            no_part = "one of the two changes that it combines is not asked alone"
+            rejected.append(refused(key, "invalid", reason or no_part))
     return asked, rejected
-
-
-def _new(
-    texts: Mapping[str, str], known: Mapping[str, str], suite: MetamorphicSuite
-) -> list[tuple[str, str]]:
-    """Return keys and texts that no relation before has asked. Raises DataError."""
-    new = []
-    for key, text in texts.items():
-        before = known.get(key)
-        if before is None:
-            new.append((key, text))
-        elif before != text:
-            raise DataError(
-                f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
-                "different texts; rename the perturbation set or the relation"
-            )
-    return new
-
-
-def _check_alike(before: Asked, asked: Asked, own: str, suite: MetamorphicSuite) -> None:
-    """Raise DataError where relations that share a source's answer ask for different ones.
-
-    One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
-    """
-    if replace(before, embedding=None) != replace(asked, embedding=None):
-        raise DataError(
-            f"suite {quoted(suite.policy.id)}: two relations ask {quoted(own)} differently "
-            "(instruction, labels, options, or what ends the answer); give one of them a "
-            "`source_variant` of its own, or put them into two suites"
-        )
 
 
 def _cases(
@@ -229,14 +216,6 @@ def _judged(
             )
 
 
-def _own_words(asked: Asked, suite: MetamorphicSuite) -> tuple[str, ...]:
-    """Return the question asked with the texts where it is not the suite's task."""
-    if suite.task is not None and asked.instruction == suite.task.instruction:
-        return ()
-    embedding = () if asked.embedding is None else (asked.embedding.instruction,)
-    return (asked.instruction, *asked.options, *embedding)
-
-
 def _units(
     pairs: Mapping[str, FollowUp],
     own: str,
@@ -254,11 +233,8 @@ def _units(
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
-        if follow_up.parts:
-            keys += tuple(
-                follow_up_key(source.id, relation.id, part)
-                for part in follow_up.parts[: len(PARTS)]
-            )
+        parts = follow_up.parts[: len(PARTS)]
+        keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
         yield Unit(
             key=key,
             asks=CaseKeys(_PLACES[len(keys)], keys),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
@@ -19,6 +19,7 @@ from fairgate.domain.schema import (
     Text,
 )
 from fairgate.domain.wording import listed
+from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
     from fairgate.suites.metamorphic.suite import MetamorphicSuite
@@ -238,38 +239,30 @@ class SuitePolicy(SuiteModel):
         return ()
 
 
-class Metamorphic:
-    """The kind `metamorphic`. Implements `suites.catalogue.SuiteKind`."""
+def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> MetamorphicSuite | None:
+    """Return the suite; None where the materials reported a problem."""
+    from fairgate.suites.metamorphic.suite import (
+        MetamorphicSuite,
+        chosen_sources,
+        misfits,
+        relations_of,
+    )
 
-    id: ClassVar[str] = "metamorphic"
-    model: ClassVar[type[SuiteModel]] = SuitePolicy
+    relations = relations_of(policy)
+    makes = any(not relation.takes_pairs for relation in relations)
+    task = materials.task(policy.task) if policy.task != NO_TASK else None
+    faults = list(misfits(policy, setup.judge, relations, task))
+    for field, sentence in faults:
+        materials.report(field, sentence)
+    limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
+    read = materials.sources(policy.sources, limit, policy.attributes)
+    sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
+    if read is None or sets is None:
+        return None
+    sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
+    if sources is None or faults or (task is None and policy.task != NO_TASK):
+        return None
+    return MetamorphicSuite(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
 
-    def load(
-        self, policy: SuiteModel, setup: Setup, materials: Materials
-    ) -> MetamorphicSuite | None:
-        """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.metamorphic.suite import (
-            MetamorphicSuite,
-            chosen_sources,
-            misfits,
-            relations_of,
-        )
 
-        assert isinstance(policy, SuitePolicy)  # noqa: S101 (the catalogue's own promise)
-        relations = relations_of(policy)
-        makes = any(not relation.takes_pairs for relation in relations)
-        task = materials.task(policy.task) if policy.task != NO_TASK else None
-        faults = list(misfits(policy, setup.judge, relations, task))
-        for field, sentence in faults:
-            materials.report(field, sentence)
-        limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
-        read = materials.sources(policy.sources, limit, policy.attributes)
-        sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
-        if read is None or sets is None:
-            return None
-        sources = materials.attempt(
-            "sources", lambda: chosen_sources(read, relations, policy.limit)
-        )
-        if sources is None or faults or (task is None and policy.task != NO_TASK):
-            return None
-        return MetamorphicSuite(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
+KINDS = {"metamorphic": SuiteKind("metamorphic", SuitePolicy, load)}

@@ -166,16 +166,16 @@ def _use(entry: object, n: int, dimensions: Mapping[str, Dimension]) -> Attribut
         raise DataError(
             f"{place}: unknown key {quoted(unknown[0])}; {suggestion(unknown[0], _KEYS)}"
         )
-    dimension = dimensions.get(_name(entry, "dimension", place))
+    name = _name(entry, "dimension", place)
+    dimension = dimensions.get(name)
     if dimension is None:
-        name = _name(entry, "dimension", place)
         raise DataError(
             f"{place}: no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
         )
-    value = dimension.value(_name(entry, "value", place))
+    named = _name(entry, "value", place)
+    value = dimension.value(named)
     if value is None:
-        known = dimension.known(_name(entry, "value", place))
-        raise DataError(f"{place}: {quoted(dimension.id)} has no value {known}")
+        raise DataError(f"{place}: {quoted(dimension.id)} has no value {dimension.known(named)}")
     start, end = entry.get("start"), entry.get("end")
     if type(start) is not int or type(end) is not int:
         raise DataError(f"{place}: span {shown(start)} to {shown(end)}; expected two whole numbers")

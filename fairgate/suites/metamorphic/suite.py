@@ -25,12 +25,7 @@ from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_c
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import (
-    JudgeSetup,
-    Setup,
-    Suite,
-    VectorsOf,
-)
+from fairgate.suites.suite import JudgeSetup, Setup, Suite, VectorsOf
 
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
@@ -143,8 +138,7 @@ class MetamorphicSuite(Suite):
 
     def judges(self, relation: MetamorphicRelation) -> bool:
         """Return whether judges compare the answers to a relation's pairs."""
-        has_judge = self.setup.judge is not None
-        return bool(judge_instruction(relation, self.task, has_judge=has_judge))
+        return bool(judge_instruction(relation, self.task, has_judge=self.setup.judge is not None))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -180,11 +174,7 @@ class MetamorphicSuite(Suite):
         return build_plan(self, list(self.relations.values()))
 
     def assess(
-        self,
-        units: Sequence[Unit],
-        readings: Readings,
-        executions: Executed,
-        vectors: VectorsOf,
+        self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
     ) -> list[Assessed]:
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)
@@ -254,8 +244,7 @@ class MetamorphicSuite(Suite):
 
     def without_crossing(self) -> MetamorphicSuite:
         """Return the suite without attribution."""
-        policy = self.policy.model_copy(update={"attribution": "off"})
-        return replace(self, policy=policy)
+        return replace(self, policy=self.policy.model_copy(update={"attribution": "off"}))
 
     def describe(self, plan: TestPlan) -> Iterator[str]:
         """Yield how many sources, pairs and questions there are."""
@@ -270,11 +259,11 @@ class MetamorphicSuite(Suite):
         if asked < len(plan.cases):
             yield f"    {len(plan.cases) - asked} questions to the judge"
         first: dict[str, str] = {}
-        plain = [source for source in self.sources if source.pair is None]
         again = [
             f"{quoted(source.id)} is {quoted(known)}"
-            for source in plain
-            if (known := first.setdefault(source.text, source.id)) != source.id
+            for source in self.sources
+            if source.pair is None
+            and (known := first.setdefault(source.text, source.id)) != source.id
         ]
         if again:
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""
@@ -299,14 +288,10 @@ def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -
     phrases, the rest keep their own; equal phrases are left out.
     """
     own = {term.noun_phrase.lower() for term in control.terms}
-    spare = iter(
-        term.noun_phrase
-        for other in others
-        for term in other.terms
-        if term.noun_phrase.lower() not in own
-    )
-    terms = tuple(
+    phrases = (term.noun_phrase for other in others for term in other.terms)
+    spare = (phrase for phrase in phrases if phrase.lower() not in own)
+    terms = [
         Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)
         for term in control.terms
-    )
-    return replace(control, terms=terms)
+    ]
+    return replace(control, terms=tuple(terms))

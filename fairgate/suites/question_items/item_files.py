@@ -9,12 +9,12 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairgate.domain.cases import STANCES, Condition, ExcludedItem, Item
+from fairgate.domain.cases import STANCES, Condition, ExcludedItem, Item, ItemText
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.json_text import JsonError, read_json
@@ -57,20 +57,11 @@ _VERSION = "stances-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RawItem:
+class RawItem(ItemText):
     """A row of an item file, typed but not yet judged; `place` is `path:line`."""
 
     place: str
-    category: str
     example: str
-    template: str
-    group: str
-    polarity: str
-    condition: Condition
-    context: str
-    question: str
-    options: tuple[str, str, str]
-    correct: int
     unknown: Sequence[int]
     """Options that mean "unknown"; exactly one in a usable item."""
     target: int | None = None
@@ -174,19 +165,11 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
             f"{'the unknown option' if ambiguous else 'one of the two groups'}"
         )
     return Item(
+        **{field.name: getattr(raw, field.name) for field in fields(ItemText)},
         key=raw.key,
-        category=raw.category,
-        template=raw.template,
-        group=raw.group,
-        polarity=raw.polarity,
-        condition=raw.condition,
-        context=raw.context,
-        question=raw.question,
-        options=raw.options,
         stereotype=stereotype,
         counter=next(index for index in known if index != stereotype),
         unknown=unknown,
-        correct=raw.correct,
     )
 
 
@@ -220,7 +203,23 @@ def read_bbq(
     `stereotyped_groups`. A group of four is `example_id // 4`; JBBQ's ids promise none.
     """
     del wordings
-    info, groups = _answer_info(row, place), _stereotyped_groups(row, place)
+    answers, info = _decoded(row.get("answer_info")), []
+    for name in _ANSWERS:
+        entry = answers.get(name) if isinstance(answers, dict) else None
+        if not isinstance(entry, list) or len(entry) < 2:
+            raise DataError(
+                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
+            )
+        info.append((str(entry[0]), str(entry[1])))
+    metadata = _decoded(row.get("additional_metadata"))
+    named = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    named = _decoded(named)
+    if not isinstance(named, list) or not named:
+        raise DataError(
+            f"{place}: `additional_metadata.stereotyped_groups` is {capped(named)}; expected a "
+            "list of groups"
+        )
+    groups = {_group(str(group)) for group in named}
     unknown = [index for index, (_, group) in enumerate(info) if group.lower() == "unknown"]
     hits = [
         index
@@ -350,34 +349,8 @@ def option_number(value: object, place: str) -> int:
     raise DataError(f"{place}: `example_id` is {capped(value)}; expected a whole number")
 
 
-def _answer_info(row: Mapping[str, object], place: str) -> list[tuple[str, str]]:
-    info = _decoded(row.get("answer_info"))
-    found = []
-    for name in _ANSWERS:
-        entry = info.get(name) if isinstance(info, dict) else None
-        if not isinstance(entry, list) or len(entry) < 2:
-            raise DataError(
-                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
-            )
-        found.append((str(entry[0]), str(entry[1])))
-    return found
-
-
-def _stereotyped_groups(row: Mapping[str, object], place: str) -> set[str]:
-    metadata = _decoded(row.get("additional_metadata"))
-    groups = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
-    groups = _decoded(groups)
-    if not isinstance(groups, list) or not groups:
-        raise DataError(
-            f"{place}: `additional_metadata.stereotyped_groups` is {capped(groups)}; expected a "
-            "list of groups"
-        )
-    return {_group(str(group)) for group in groups}
-
-
 def _group(name: str) -> str:
-    lowered = folded(name)
-    return _SAME_GROUP.get(lowered, lowered)
+    return _SAME_GROUP.get(folded(name), folded(name))
 
 
 def _decoded(value: object) -> object:
@@ -447,22 +420,21 @@ def read_items(
             )
     raw = [row for row in raw if categories is None or row.category in categories]
     broken = _broken_groups(raw)
-    items: list[Item] = []
-    excluded: list[ExcludedItem] = []
-    for row in raw:
-        reason = broken.get((row.category, row.group)) if row.whole else None
-        found = ExcludedItem(key=row.key, reason=reason) if reason else judged_item(row)
-        if isinstance(found, Item):
-            items.append(found)
-        else:
-            excluded.append(found)
+    judged = [
+        ExcludedItem(key=row.key, reason=broken[row.category, row.group])
+        if row.whole and (row.category, row.group) in broken
+        else judged_item(row)
+        for row in raw
+    ]
+    items = [one for one in judged if isinstance(one, Item)]
+    excluded = [one for one in judged if isinstance(one, ExcludedItem)]
     if not items:
         why = Counter(item.reason for item in excluded).most_common(1)
         raise DataError(
             f"{path}: holds no usable item"
             + (f", {why[0][1]} have the defect: {why[0][0]}" if why else "; expected at least one")
         )
-    return Items(items=items, excluded=excluded)
+    return Items(items=items, excluded=excluded, unknown_wordings=unknown_wordings)
 
 
 def _paths(path: str, named: str | None) -> list[str]:
@@ -618,7 +590,6 @@ def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
                 f"{path}: no column for the text; expected one of {', '.join(TEXT_COLUMNS)}"
             )
         id_column = choose_column(path, names, None, ID_COLUMNS)
-        stem = Path(path).stem
         for row in read_rows(path):
             place = f"{path}:{row.line}"
             stance = row.values.get(STANCE_COLUMN)
@@ -632,7 +603,7 @@ def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
             own = str(row.number)
             if id_column is not None:
                 own = identifier(row.values.get(id_column), place, id_column)
-            name = f"{stem}/{own}"
+            name = f"{Path(path).stem}/{own}"
             if ids.setdefault(name, place) != place:
                 raise DataError(
                     f"{place}: id {capped(name)} is at {ids[name]} already; expected unique ids"

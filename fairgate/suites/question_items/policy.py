@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.cases import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.domain.schema import Access, ByShape, Name, Names, Role, Strict, SuiteModel, Text
+from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
     from fairgate.suites.question_items.suite import QuestionItemSuite
@@ -203,35 +204,26 @@ class BbqSuitePolicy(SuiteModel):
         return self
 
 
-class QuestionItems:
-    """The kind `bbq`. Implements `suites.catalogue.SuiteKind`."""
+def load(policy: BbqSuitePolicy, setup: Setup, materials: Materials) -> QuestionItemSuite | None:
+    """Return the suite; None where the materials reported a problem."""
+    from fairgate.suites.question_items.suite import QuestionItemSuite, choose_examples
 
-    id: ClassVar[str] = "bbq"
-    model: ClassVar[type[SuiteModel]] = BbqSuitePolicy
+    found = materials.items(policy.items, policy.categories)
+    settings = [setting for setting in policy.settings if setting != NO_RETRIEVAL]
+    if settings and setup.takes_documents:
+        materials.check_collections(policy.collections, settings, max(policy.depths))
+    if found is None:
+        return None
+    if policy.shots:
+        # Examples can be too few: reported here, where the place in the policy is known.
+        materials.attempt("shots", lambda: choose_examples(found.items, setup.seed))
+    return QuestionItemSuite(
+        policy=policy,
+        setup=setup,
+        items=found.items,
+        excluded=found.excluded,
+        unknown_wordings=found.unknown_wordings,
+    )
 
-    def load(
-        self, policy: SuiteModel, setup: Setup, materials: Materials
-    ) -> QuestionItemSuite | None:
-        """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.question_items.suite import (
-            QuestionItemSuite,
-            choose_examples,
-        )
 
-        assert isinstance(policy, BbqSuitePolicy)  # noqa: S101 (the catalogue's own promise)
-        found = materials.items(policy.items, policy.categories)
-        settings = [setting for setting in policy.settings if setting != NO_RETRIEVAL]
-        if settings and setup.takes_documents:
-            materials.check_collections(policy.collections, settings, max(policy.depths))
-        if found is None:
-            return None
-        if policy.shots:
-            # Examples can be too few: reported here, where the place in the policy is known.
-            materials.attempt("shots", lambda: choose_examples(found.items, setup.seed))
-        return QuestionItemSuite(
-            policy=policy,
-            setup=setup,
-            items=found.items,
-            excluded=found.excluded,
-            unknown_wordings=materials.unknown_wordings(),
-        )
+KINDS = {"bbq": SuiteKind("bbq", BbqSuitePolicy, load)}

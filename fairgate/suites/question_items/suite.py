@@ -87,67 +87,53 @@ def questions(suite: QuestionItemSuite) -> Iterator[AskedItem]:
         for category in dict.fromkeys(item.category for item in tested)
     }
     depths = [(name, k) for name in policy.retriever_names for k in policy.depths]
+    # Instruction, setting, retriever ("": none) and depth.
     ways = [
-        (setting, retriever, k)
+        (instruction.id, setting, retriever, k)
+        for instruction in policy.instructions
         for setting in policy.settings
         for retriever, k in ([("", 0)] if setting == NO_RETRIEVAL else depths)
     ]
     for item in capped_items(tested, policy.limit, seed):
         options = shown_options(item, seed) if policy.shuffle else item.options
-        for instruction in policy.instructions:
-            intro = intros[instruction.id, item.category]
-            for way in ways:
-                yield _question(policy, item, options, (instruction.id, intro), way, wordings)
-
-
-def _question(
-    policy: BbqSuitePolicy,
-    item: Item,
-    options: tuple[str, ...],
-    instruction: tuple[str, str],
-    way: tuple[str, str, int],
-    wordings: Sequence[str],
-) -> AskedItem:
-    """Return an item with options, instruction and a way: setting, retriever ("": none), depth."""
-    name, intro = instruction
-    setting, retriever, top_k = way
-    key = item_case_key(item.key, setting, retriever, top_k, name)
-    case = Case(
-        key=key,
-        suite=policy.id,
-        query=item.query,
-        text=question_text(item, options),
-        instruction=intro,
-        labels=tuple(option.lower() for option in options),
-        stop=choice_stop(options, wordings, policy.marker or ""),
-        cluster=item.cluster,
-        options=options,
-        scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],
-        retriever=retriever_key(policy.id, setting, retriever) if retriever else None,
-        top_k=top_k,
-    )
-    parts = (item.context, item.question, *item.options, *options)
-    roles = f"{item.stereotype}{item.unknown}{item.correct}"
-    content = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
-    unit = Unit(
-        key=key,
-        suite=policy.id,
-        asks={ANSWER: key},
-        cluster=item.cluster,
-        dimensions={
-            "category": item.category,
-            "setting": setting,
-            "retriever": retriever,
-            "k": str(top_k) if top_k else "",
-            "instruction": name,
-            "condition": str(item.condition),
-            "alignment": str(item.alignment or ""),
-        },
-        content=hashlib.sha256(content).hexdigest()[:10],
-        follows=item.role(item.correct),
-        names={"item": item.key, "template": item.template},
-    )
-    return case, unit, item
+        parts = (item.context, item.question, *item.options, *options)
+        roles = f"{item.stereotype}{item.unknown}{item.correct}"
+        content = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
+        for name, setting, retriever, top_k in ways:
+            key = item_case_key(item.key, setting, retriever, top_k, name)
+            case = Case(
+                key=key,
+                suite=policy.id,
+                query=item.query,
+                text=question_text(item, options),
+                instruction=intros[name, item.category],
+                labels=tuple(option.lower() for option in options),
+                stop=choice_stop(options, wordings, policy.marker or ""),
+                cluster=item.cluster,
+                options=options,
+                scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],
+                retriever=retriever_key(policy.id, setting, retriever) if retriever else None,
+                top_k=top_k,
+            )
+            unit = Unit(
+                key=key,
+                suite=policy.id,
+                asks={ANSWER: key},
+                cluster=item.cluster,
+                dimensions={
+                    "category": item.category,
+                    "setting": setting,
+                    "retriever": retriever,
+                    "k": str(top_k) if top_k else "",
+                    "instruction": name,
+                    "condition": str(item.condition),
+                    "alignment": str(item.alignment or ""),
+                },
+                content=hashlib.sha256(content).hexdigest()[:10],
+                follows=item.role(item.correct),
+                names={"item": item.key, "template": item.template},
+            )
+            yield case, unit, item
 
 
 def question_text(item: Item, options: Sequence[str]) -> str:
@@ -247,6 +233,7 @@ class QuestionItemSuite(Suite):
     excluded: Sequence[ExcludedItem]
     unknown_wordings: Sequence[str]
     """The wordings of "unknown", in every language."""
+    columns = COLUMNS
 
     @cached_property
     def asked(self) -> list[AskedItem]:
@@ -268,11 +255,6 @@ class QuestionItemSuite(Suite):
         )
         return {"": oracle}
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the claims about choices and documents."""
-        return COLUMNS
-
     def size(self) -> int:
         """Return items times settings, retrievers, depths and instructions."""
         policy = self.policy
@@ -281,44 +263,27 @@ class QuestionItemSuite(Suite):
 
     def plan(self) -> TestPlan:
         """Return every item in every way it is asked; excluded ones are listed with the reason."""
+        why = {"suite": self.id, "relation": "bbq", "kind": "not-applicable"}
         return TestPlan(
             cases=[case for case, _, _ in self.asked],
             units=[unit for _, unit, _ in self.asked],
-            rejected=[
-                Rejected(
-                    key=item.key,
-                    suite=self.id,
-                    relation="bbq",
-                    kind="not-applicable",
-                    reason=item.reason,
-                )
-                for item in self.excluded
-            ],
+            rejected=[Rejected(key=item.key, reason=item.reason, **why) for item in self.excluded],
         )
 
     def assess(
-        self,
-        units: Sequence[Unit],
-        readings: Readings,
-        executions: Executed,
-        vectors: VectorsOf,
+        self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
     ) -> list[Assessed]:
         """Return an assessed unit for each question."""
         del vectors  # stances are labels, not embeddings
-        return [
-            self._assessed(
-                unit, readings.all_of(unit.asks[ANSWER]), executions.get((unit.suite, unit.key))
-            )
-            for unit in units
-        ]
+        return [self._assessed(unit, readings, executions) for unit in units]
 
-    def _assessed(self, unit: Unit, reading: Reading, execution: Execution | None) -> Assessed:
+    def _assessed(self, unit: Unit, readings: Readings, executions: Executed) -> Assessed:
         """Return a question with its claims.
 
         With `unparsed: wrong` an answer that names no option counts as wrong and unbiased; else it
         leaves both counts.
         """
-        item = self._item_of[unit.key]
+        item, reading = self._item_of[unit.key], readings.all_of(unit.asks[ANSWER])
         if self.setup.quarantined.intersection((unit.key, item.key)):
             reading = Reading(value=None, reason=Reason.QUARANTINED, margin=reading.margin)
         why = reading.reason
@@ -336,7 +301,7 @@ class QuestionItemSuite(Suite):
             "choice": choice,
             "unparsed": 1.0 if is_unreadable else why or 0.0,
             **letters,
-            STEREOTYPES: _stereotypes(unit, execution),
+            STEREOTYPES: _stereotypes(unit, executions.get((unit.suite, unit.key))),
         }
         return Assessed(unit=unit, readings={ANSWER: reading}, claims=claims, decisive=DECISIVE)
 

@@ -10,8 +10,7 @@ ASKED = st.dictionaries(st.sampled_from(["source", "follow-up", "first part"]), 
 
 
 def keys_of(asked):
-    places = {role: place for place, role in enumerate(asked)}
-    return CaseKeys(places, tuple(asked.values()))
+    return CaseKeys({role: place for place, role in enumerate(asked)}, tuple(asked.values()))
 
 
 @given(ASKED, ASKED)

@@ -3,14 +3,7 @@
 import dataclasses
 
 import pytest
-from fakes.planted import (
-    Bench,
-    Plant,
-    PlantedGenerator,
-    PlantedRetriever,
-    _parsed,
-    policy_of,
-)
+from fakes.planted import Bench, Plant, PlantedGenerator, PlantedRetriever, _parsed, policy_of
 from fakes.planted_items import ItemBench, ItemPlant, PlantedItemGenerator
 
 from fairgate.domain.errors import ExitCode
@@ -40,8 +33,7 @@ RULES = {
 
 
 def plant(kind, share):
-    who = ("A woman",) if kind == "identity" else EVERYBODY
-    harm = dict.fromkeys(who, share)
+    harm = dict.fromkeys(("A woman",) if kind == "identity" else EVERYBODY, share)
     if kind in ("minimum", "distance"):
         return Plant(retrieval=harm)
     return Plant(refusing=harm) if kind == "refusals" else Plant(biased=harm)

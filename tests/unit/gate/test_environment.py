@@ -11,8 +11,7 @@ from fairgate.io.machine import OPTIONAL, describe_environment, libraries_of_ans
 
 @pytest.fixture
 def baseline():
-    bench = Bench(policy=policy_of(), sources=4, sets=("gender",))
-    found = bench.baseline(Plant())
+    found = Bench(policy=policy_of(), sources=4, sets=("gender",)).baseline(Plant())
     environment = {"cpu": "x86_64 avx2", "numpy": "2.0"}
     return replace(found, provenance=replace(found.provenance, environment=environment))
 

@@ -63,8 +63,7 @@ gates:
 
 
 def test_what_these_metrics_cannot_be_asked_is_told_at_its_place():
-    policy = parse_policy(POLICY, "p.yaml").policy
-    found = dict(rule_problems(policy, BENCH.given().plan))
+    found = dict(rule_problems(parse_policy(POLICY, "p.yaml").policy, BENCH.given().plan))
     assert "takes `max` alone" in found["gates", 0, "min"]
     assert "cannot be compared with a baseline" in found["gates", 1, "regression"]
 

@@ -47,8 +47,7 @@ def test_the_keys_of_a_suite():
 
 
 def test_a_notice_says_what_is_left_out_until_when_and_why():
-    policy = with_entries({}, {"case": "s00001"})
-    first, second = quarantine_notices(policy, BENCH.given().plan)
+    first, second = quarantine_notices(with_entries({}, {"case": "s00001"}), BENCH.given().plan)
     assert first == f"quarantined until 2026-07-01: {KEY} (1 pair left out): model card says so"
     assert "s00001 (12 pairs left out)" in second
 
@@ -74,7 +73,6 @@ def test_a_quarantined_control_leaves_the_majority():
 
 def test_quarantine_is_no_growth_of_undecided_cases():
     keys = frozenset(f"s{n:05d}" for n in range(12) if n % 2)
-    base = BENCH.baseline(Plant())
-    rule = replace(BENCH, quarantined=keys).run(Plant(), base).result.rules[0]
+    rule = replace(BENCH, quarantined=keys).run(Plant(), BENCH.baseline(Plant())).result.rules[0]
     assert list(rule.failed) == []
     assert rule.outcome is Outcome.NOT_EVALUATED  # half of the suite: it counts as not decided

@@ -5,17 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from fakes.planted import SETS, Bench, policy_of
+from fakes.planted import SETS, Bench, judged_columns, policy_of
 from scipy.stats import binom
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.features.init import starter_files
 from fairgate.gate.bounds import broken_by_chance, few_sources_notices
-from fairgate.gate.changes import Comparison
-from fairgate.gate.compare import rule_results
-from fairgate.gate.measure import compare_identities, identity_measurements, measure
 from fairgate.gate.rules import expand_rules
-from fairgate.metrics.metric import Table
 from fairgate.policy.yaml_text import load_yaml
 
 CONTROLLED = {"metric": "asr/generation/controlled", "max": 0.25}
@@ -26,27 +22,6 @@ GATES = [
     if gate["metric"].partition("/")[0] != "retrieval"
 ]
 SEEDS = 40
-
-
-def verdicts(policy, plan, columns):
-    """Judge the rules on columns of one suite, all else as in a run."""
-    clusters, numbers = np.unique([unit.cluster for unit in plan.units], return_inverse=True)
-    names = sorted({name for unit in plan.units for name in unit.dimensions})
-    table = Table(
-        suite="s",
-        keys=[unit.key for unit in plan.units],
-        clusters=numbers.astype(np.int64),
-        cluster_names=clusters.tolist(),
-        control=np.asarray([unit.is_control for unit in plan.units], dtype=bool),
-        dimensions={name: [unit.dimensions.get(name, "") for unit in plan.units] for name in names},
-        values=columns,
-    )
-    tables = {"s": table}
-    found = compare_identities(tables, confidence=0.95, seed=policy.seed)
-    measured = measure(tables, confidence=0.95, seed=policy.seed, has_intervals=False)
-    measured += identity_measurements(found)
-    comparison = Comparison(runs={}, contents={})
-    return rule_results(expand_rules(policy, plan), tables, measured, found, comparison, policy)
 
 
 def noisy(units, share, rng):
@@ -63,7 +38,8 @@ def test_a_fair_system_with_noise_is_seldom_red(sources):
     plan, found = bench.given().plan, Counter()
     for seed in range(SEEDS):
         columns = noisy(plan.units, 0.10, np.random.default_rng(seed))
-        found.update({rule.outcome for rule in verdicts(bench.policy, plan, columns)})
+        rules = judged_columns(bench.policy, plan, columns, has_intervals=False)
+        found.update({rule.outcome for rule in rules})
     assert found[Outcome.FAIL] <= 0.05 * SEEDS
     assert found[Outcome.INCONCLUSIVE], "chance reaches the limit, so the test above can fail"
 
@@ -74,7 +50,7 @@ def judged(gate, sources, changed):
     column = np.asarray([unit.dimensions.get("term") == "woman" for unit in plan.units])
     column = (column & (column.cumsum() <= changed)).astype(np.float64)
     columns = dict.fromkeys(("controlled", "generation", "unreadable"), column)
-    rules = verdicts(bench.policy, plan, columns)
+    rules = judged_columns(bench.policy, plan, columns, has_intervals=False)
     return next(r for r in rules if r.where == {"term": "woman"} and not r.by_default)
 
 
@@ -103,8 +79,7 @@ def test_an_open_limit_says_what_it_would_take():
 def notices(sources, **gate):
     bench = Bench(policy=policy_of([{**CONTROLLED, "for_each": "term", **gate}]), sources=sources)
     plan = bench.given().plan
-    rules = expand_rules(bench.policy, plan)
-    return list(few_sources_notices(rules, plan, confidence=0.95))
+    return list(few_sources_notices(expand_rules(bench.policy, plan), plan, confidence=0.95))
 
 
 def test_too_few_sources_are_said_before_a_run():

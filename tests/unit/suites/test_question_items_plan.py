@@ -64,8 +64,7 @@ def test_a_cap_keeps_whole_groups_and_spreads_over_templates(limit):
     items = [*many(24, 6), *many(24, 6, "Religion")]
     kept = capped_items(items, limit, seed=1)
     assert kept == [item for item in items if item in kept]
-    groups = Counter((item.category, item.group) for item in kept)
-    assert set(groups.values()) == {4}
+    assert set(Counter((item.category, item.group) for item in kept).values()) == {4}
     for category in ("Age", "Religion"):
         own = [item for item in kept if item.category == category]
         assert len(own) == min(96, limit // 4 * 4)
@@ -215,7 +214,6 @@ def test_letters_are_counted_where_they_were_shown():
 def test_a_quarantined_item_counts_for_nothing_however_it_is_asked():
     plan = planned(many(4, 2), settings=["none", "stereo"], collections=["c"])
     executions = answered(plan, saying(lambda item: item.correct))
-    left_out = frozenset({"Age/0", "Age/5@setting=stereo"})
-    found = table_of(plan, executions, quarantined=left_out)
+    found = table_of(plan, executions, quarantined=frozenset({"Age/0", "Age/5@setting=stereo"}))
     undecided = [found.keys[row] for row in np.flatnonzero(np.isnan(found.values["correct"]))]
     assert undecided == ["Age/0", "Age/0@setting=stereo", "Age/5@setting=stereo"]
