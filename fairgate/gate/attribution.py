@@ -18,7 +18,7 @@ from fairgate.domain.cases import Case, crossed_key, repeat_key
 from fairgate.domain.outcomes import AttributedPart, Attribution
 from fairgate.domain.units import Assessed, Reason, Unit, Value
 from fairgate.gate.measure import rounded
-from fairgate.gate.waves import Asked
+from fairgate.gate.waves import Answers
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import Table, observe
 from fairgate.stats.interval import Interval, contrast, ratio_interval
@@ -57,13 +57,13 @@ def keys_of(item: Assessed) -> tuple[str, str]:
     return asks[SOURCE], asks[FOLLOW_UP]
 
 
-def _crossing(asked: Asked) -> dict[str, str]:
+def _crossing(asked: Answers) -> dict[str, str]:
     """Return the suites that cross answers, with what they cross: `sampled` or `all`."""
     found = {name: suite.crossing for name, suite in asked.suites.items()}
     return {name: how for name, how in found.items() if how is not None and how != "off"}
 
 
-def documents_of_pairs(assessed: Sequence[Assessed], asked: Asked) -> Iterator[Documents]:
+def documents_of_pairs(assessed: Sequence[Assessed], asked: Answers) -> Iterator[Documents]:
     """Yield how the documents of each pair's source and follow-up relate, rank by rank.
 
     Units of suites that do not cross count as undecided. Lists are shared, so that two of them are
@@ -95,7 +95,7 @@ def documents_of_pairs(assessed: Sequence[Assessed], asked: Asked) -> Iterator[D
 
 
 def crossed_cases(
-    asked: Asked, assessed: Sequence[Assessed], documents: Sequence[Documents], seed: int
+    asked: Answers, assessed: Sequence[Assessed], documents: Sequence[Documents], seed: int
 ) -> list[Case]:
     """Return what separates the effect of retrieval from that of the generator.
 
@@ -222,7 +222,7 @@ class _Pair(NamedTuple):
 
 def attribute(
     tables: Mapping[str, Table],
-    asked: Asked,
+    asked: Answers,
     assessed: Sequence[Assessed],
     documents: Sequence[Documents],
     confidence: float,
@@ -258,7 +258,7 @@ def attribute(
 class _Reader:
     """Reads the crossed answers of one suite."""
 
-    def __init__(self, asked: Asked, suite: str) -> None:
+    def __init__(self, asked: Answers, suite: str) -> None:
         self._readings = asked.readings[suite]
         own = [case for case in asked.added if case.suite == suite and case.is_crossing]
         self._again = max((case.repeat + 1 for case in own), default=0)

@@ -211,7 +211,7 @@ class Composition:
         run asks for them again. `part` names a part of a run.
         """
         where = (str(self.runtime.root.resolve()), self.loaded.parsed.path, part)
-        self._resources.run = lambda: hashlib.sha256(
+        self._resources.run_identity = lambda: hashlib.sha256(
             "\0".join([*where, plan_hash(self.loaded.plan.cases)]).encode("utf-8", "replace")
         ).hexdigest()
         is_interrupted = True

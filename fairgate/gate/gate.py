@@ -171,11 +171,11 @@ def run_gate(
     sut: SystemUnderTest,
     progress: Progress,
     *,
-    only: Collection[str] | None = None,
+    verdict_with: Collection[str] | None = None,
 ) -> GateRun:
     """Run a plan against the system under test, compare with the baseline, and decide.
 
-    With `only`, no more than the verdict is found, and these metrics beside those of the rules.
+    With `verdict_with`, only the verdict is found, and these metrics beside those of the rules.
     """
     policy, plan = given.policy, given.plan
     asked = ask(plan, given.suites, sut, progress)
@@ -185,8 +185,8 @@ def run_gate(
     asked.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
     tables = tabulate(given.suites, assessed, given.references.baseline)
     tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
-    result = result_of(given, tables, assessed, only=only)
-    if only is None:
+    result = result_of(given, tables, assessed, verdict_with=verdict_with)
+    if verdict_with is None:
         result = replace(
             result,
             attribution=attribution,
@@ -207,7 +207,7 @@ def result_of(
     tables: Mapping[str, Table],
     assessed: Sequence[Assessed],
     *,
-    only: Collection[str] | None = None,
+    verdict_with: Collection[str] | None = None,
 ) -> GateResult:
     """Return the verdict that follows from tables and assessed units alone.
 
@@ -216,9 +216,9 @@ def result_of(
     policy, rules = given.policy, given.rules
     confidence, seed = policy.confidence, policy.seed
     asked, metrics, has_intervals = None, [*METRICS], True
-    if only is not None:
+    if verdict_with is not None:
         asked = {slice_of(each.metric.id, each.suite, each.where) for each in rules}
-        wanted = {*only, *(rule.metric.id for rule in rules)}
+        wanted = {*verdict_with, *(rule.metric.id for rule in rules)}
         metrics = [metric for metric in METRICS if metric.id in wanted]
         # A verdict needs no interval but for `evidence: interval`.
         has_intervals = any(gate.evidence == "interval" for gate in policy.gates)

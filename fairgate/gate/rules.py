@@ -25,6 +25,7 @@ class Rule:
 
     gate: GatePolicy
     position: int
+    """Number of the gate in the policy; those by default follow. `gate` in run.json."""
     metric: Metric
     suite: str
     where: Mapping[str, str]

@@ -26,7 +26,7 @@ ReadingsOf = Mapping[str, Readings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Answers:
     """The cases of all waves so far, with what was answered."""
 
     plan: TestPlan
@@ -55,14 +55,14 @@ class Asked:
 
 def ask(
     plan: TestPlan, suites: Mapping[str, Suite], sut: SystemUnderTest, progress: Progress
-) -> Asked:
+) -> Answers:
     """Ask the plan, then what embeds its responses, then judges about them."""
     executions: dict[tuple[str, str], Execution] = {}
     readings = {
         name: Readings(name, suite.oracles, suite.unstable_margin, executions)
         for name, suite in suites.items()
     }
-    asked = Asked(plan=plan, suites=suites, readings=readings, executions=executions)
+    asked = Answers(plan=plan, suites=suites, readings=readings, executions=executions)
     for case in plan.cases:
         readings[case.suite].expect(case)
     asked.ask([case for case in plan.cases if not case.waits], sut, progress)
@@ -72,7 +72,7 @@ def ask(
     return asked
 
 
-def assess(asked: Asked, sut: SystemUnderTest) -> list[Assessed]:
+def assess(asked: Answers, sut: SystemUnderTest) -> list[Assessed]:
     """Return every unit of the plan assessed, suite by suite."""
     found: list[Assessed] = []
     for name, suite in asked.suites.items():
@@ -81,7 +81,7 @@ def assess(asked: Asked, sut: SystemUnderTest) -> list[Assessed]:
     return found
 
 
-def embedded_responses(asked: Asked) -> Iterator[Case]:
+def embedded_responses(asked: Answers) -> Iterator[Case]:
     """Yield the cases whose text holds the response to another one (Meta-Fair MR8-MR10).
 
     One whose response says nothing is not asked.
@@ -92,7 +92,7 @@ def embedded_responses(asked: Asked) -> Iterator[Case]:
             yield case._replace(query=case.query.replace(RESPONSE, stated[:MOST_EMBEDDED]))
 
 
-def judgements(asked: Asked) -> Iterator[Case]:
+def judgements(asked: Answers) -> Iterator[Case]:
     """Yield what judges are asked about a pair of prompts and responses, or a follow-up.
 
     A pair without a response, or too long, is not judged (Meta-Fair).

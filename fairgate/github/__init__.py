@@ -40,7 +40,7 @@ from fairgate.terminal.output import VERDICTS, progress_for
 if TYPE_CHECKING:
     from fairgate.github.api import GitHubApi
     from fairgate.github.base_commit import BaseCommit
-    from fairgate.github.change import Evaluation, JudgedChange
+    from fairgate.github.change import Evaluation, GatedChange
     from fairgate.github.event import Event, Roots
     from fairgate.github.report import ChangeReport, SeveralReports
     from fairgate.github.runner import CommentMode
@@ -191,7 +191,7 @@ def gate_change(
     for policy in inputs.policies:
         progress = progress_for(quiet=False)
         explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
-        judged, remarks, base = judge_policy(inputs, policy, subject, evaluate)
+        judged, remarks, base = gate_policy(inputs, policy, subject, evaluate)
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
         name = judged.decides.run.given.policy.name
@@ -234,15 +234,15 @@ def _answers(inputs: Inputs, subject: Posting) -> Callable[[], dict[str, str]]:
     }
 
 
-def judge_policy(
+def gate_policy(
     inputs: Inputs, policy: str, subject: Posting, evaluate: Callable[[Side], E]
-) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
+) -> tuple[GatedChange[E], list[str], BaseCommit | None]:
     """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
-    from fairgate.github.change import Judge, objection_to_allow
+    from fairgate.github.change import ChangeGate, objection_to_allow
     from fairgate.github.event import base_commit, objection_to_introduce
 
     event = subject.event
-    judge = Judge(policy, inputs.runtime, evaluate, inputs.scratch)
+    judge = ChangeGate(policy, inputs.runtime, evaluate, inputs.scratch)
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
         return judge.checkout(), [], None

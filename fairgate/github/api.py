@@ -25,7 +25,7 @@ from fairgate.domain.wording import concealed, harmless, quoted
 from fairgate.io.durable import write_bytes
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import (
-    Answer,
+    HttpAnswer,
     HttpError,
     Limits,
     Request,
@@ -140,7 +140,7 @@ class GitHubApi:
         accept: str = _JSON,
         is_repeatable: bool = False,
         fine: Container[int] = _FINE,
-    ) -> Answer:
+    ) -> HttpAnswer:
         address = _split(url)
         if (address.scheme, address.netloc) != self._origin:
             raise ApiError("GitHub named an address on another host; the token stays here")
@@ -161,7 +161,7 @@ class GitHubApi:
 
     def _answered(
         self, client: HttpClient, request: Request, named: str, fine: Container[int] = _FINE
-    ) -> Answer:
+    ) -> HttpAnswer:
         try:
             answer = client.ask(request)
         except HttpError as error:
@@ -180,7 +180,7 @@ class GitHubApi:
         return harmless(concealed(str(message), [self._token])[:200])
 
 
-def _pause(request: Request, answer: Answer | None, attempt: int) -> float | None:
+def _pause(request: Request, answer: HttpAnswer | None, attempt: int) -> float | None:
     """Return how long to wait before the next attempt; None where it would not help."""
     if answer is None:
         return 2.0**attempt if request.is_repeatable else None

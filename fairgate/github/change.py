@@ -47,7 +47,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedChange(Generic[E]):
+class GatedChange(Generic[E]):
     """The side that decides, and the other side's result where they differ."""
 
     decides: E
@@ -115,8 +115,8 @@ def _sentence(access: Access) -> str:
     return f"{access.verb} {quoted(access.target)}{key}"
 
 
-class Judge(Generic[E]):
-    """Judges one policy file in the versions that matter."""
+class ChangeGate(Generic[E]):
+    """Runs the gate of one policy file in the versions that matter: the base's, the head's."""
 
     def __init__(
         self, policy: str, runtime: Runtime, evaluate: Callable[[Side], E], scratch: Path
@@ -128,21 +128,21 @@ class Judge(Generic[E]):
         """
         self._policy = policy
         self._runtime = replace(runtime, meters={})
-        self._asks = evaluate
+        self._evaluates = evaluate
         self._base: BaseVersion | None = None
         self._scratch = scratch
         self._checkout = Checkout(runtime.root)
 
-    def checkout(self) -> JudgedChange[E]:
+    def checkout(self) -> GatedChange[E]:
         """Judge by the files that are checked out (a push, a schedule)."""
         side = self._proposed()
         if side is None:
             raise UsageError(f"there is no policy {quoted(self._policy)}; name an existing file")
-        return JudgedChange(decides=self._evaluate(side), decided_by="checkout")
+        return GatedChange(decides=self._evaluate(side), decided_by="checkout")
 
     def change(
         self, base: BaseCommit, commit: str, *, allow: bool, no_introduction: str = ""
-    ) -> JudgedChange[E]:
+    ) -> GatedChange[E]:
         """Judge by the base commit's files, or with `allow` by those that the change proposes.
 
         `no_introduction` is why the change may not be the one that introduces the policy, if so.
@@ -178,13 +178,13 @@ class Judge(Generic[E]):
                 raise
             remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
             decides = self._evaluate(allowed)
-            return JudgedChange(decides=decides, decided_by="proposed", remarks=[remark])
+            return GatedChange(decides=decides, decided_by="proposed", remarks=[remark])
         decided_by: DecidedBy = "proposed" if allowed else "base"
         by_base = f"Policy and baseline of the base commit `{commit[:12]}` decide."
         if proposed is not None and _is_same(before, proposed, data):
             # What reviewers see are the text and the line numbers of the change.
             shown = replace(before, loaded=replace(before.loaded, parsed=proposed.loaded.parsed))
-            return JudgedChange(
+            return GatedChange(
                 decides=self._evaluate(allowed or shown),
                 decided_by=decided_by,
                 data=data,
@@ -199,7 +199,7 @@ class Judge(Generic[E]):
             why = harmless(str(error))
             spent = [f"The side that does not decide was not judged: {why}"]
         by_change = "`baseline-change: allow` lets this change's own policy and baseline decide."
-        return JudgedChange(
+        return GatedChange(
             decides=decides,
             decided_by=decided_by,
             other=other,
@@ -213,7 +213,7 @@ class Judge(Generic[E]):
 
     def _evaluate(self, side: Side) -> E:
         with contextlib.nullcontext() if self._base is None else self._base.reported():
-            return self._asks(side)
+            return self._evaluates(side)
 
     def _refused(self, proposed: Side, raw: bytes) -> list[str]:
         """Return why the proposed policy is not run, whoever decides; empty where it may be."""
@@ -227,7 +227,7 @@ class Judge(Generic[E]):
             for sentence in new_accesses(proposed.loaded.policy, base)
         ]
 
-    def _introduction(self, proposed: Side | None, *, allow: bool) -> JudgedChange[E]:
+    def _introduction(self, proposed: Side | None, *, allow: bool) -> GatedChange[E]:
         if proposed is None:
             raise UsageError(
                 f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
@@ -238,9 +238,9 @@ class Judge(Generic[E]):
         then = proposed.references
         if allow or (then.baseline is None and then.anchor is None):
             decides = self._evaluate(proposed)
-            return JudgedChange(decides=decides, decided_by="proposed", remarks=remarks)
+            return GatedChange(decides=decides, decided_by="proposed", remarks=remarks)
         first = replace(proposed, references=replace(then, baseline=None, anchor=None))
-        return JudgedChange(
+        return GatedChange(
             decides=self._evaluate(first),
             decided_by="base",
             other=self._evaluate(proposed),

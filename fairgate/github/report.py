@@ -18,7 +18,7 @@ from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.wording import quoted
 from fairgate.gate.gate import GateResult
 from fairgate.gate.run_folder import write_run
-from fairgate.github.change import Evaluation, JudgedChange
+from fairgate.github.change import Evaluation, GatedChange
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports import figures
@@ -108,7 +108,7 @@ class ChangeReport:
 
 
 def report_change(
-    judged: JudgedChange[Evaluation],
+    judged: GatedChange[Evaluation],
     folder: Path,
     remarks: Sequence[str],
     *,
@@ -221,7 +221,7 @@ def _annotations(
     ]
 
 
-def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
+def _edits(judged: GatedChange[Evaluation], place: str) -> Edits | None:
     if judged.other is None and not judged.edited and not judged.data:
         return None
     shown = _shown(judged.decides)

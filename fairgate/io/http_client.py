@@ -26,7 +26,7 @@ from fairgate import __version__
 from fairgate.domain.wording import concealed, harmless
 from fairgate.io.event_loop import Group, close_at_exit, submitted
 from fairgate.io.http_messages import (
-    Answer,
+    HttpAnswer,
     HttpError,
     Limits,
     Pause,
@@ -134,22 +134,22 @@ class HttpClient:
         if (closed := self._connections.end()) is not None:
             closed.result()
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> HttpAnswer:
         """Return the answer, whatever its status. Raises HttpError."""
         ((_, found),) = self.ask_all([request])
         if isinstance(found, HttpError):
             raise found
         return found
 
-    def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, Answer | HttpError]]:
+    def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, HttpAnswer | HttpError]]:
         """Yield position and answer as they come; so many at once as the limits say.
 
         Requests are taken from the iterable as there is room. Closing the iterator, or an
         interrupt, ends what is under way before it returns.
         """
         source = enumerate(requests)
-        pending: dict[Future[Answer | HttpError], int] = {}
-        done: SimpleQueue[Future[Answer | HttpError]] = SimpleQueue()
+        pending: dict[Future[HttpAnswer | HttpError], int] = {}
+        done: SimpleQueue[Future[HttpAnswer | HttpError]] = SimpleQueue()
         try:
             while self._fill(pending, source, done):
                 answered = done.get()
@@ -163,9 +163,9 @@ class HttpClient:
 
     def _fill(
         self,
-        pending: dict[Future[Answer | HttpError], int],
+        pending: dict[Future[HttpAnswer | HttpError], int],
         source: Iterator[tuple[int, Request]],
-        done: SimpleQueue[Future[Answer | HttpError]],
+        done: SimpleQueue[Future[HttpAnswer | HttpError]],
     ) -> bool:
         """Start requests while there is room; return whether any is under way."""
         while len(pending) < self._limits.concurrency:
@@ -180,7 +180,7 @@ class HttpClient:
             future.add_done_callback(done.put)
         return bool(pending)
 
-    async def _answer(self, request: Request, start: float) -> Answer | HttpError:
+    async def _answer(self, request: Request, start: float) -> HttpAnswer | HttpError:
         """Return the last attempt's answer, or why there is none; `start` as the loop's clock."""
         if (early := start - time.monotonic()) > 0:
             await asyncio.sleep(early)
@@ -188,7 +188,7 @@ class HttpClient:
             found = await self._attempt(request, attempt)
             if isinstance(found, HttpError) and not found.is_lost:
                 return found
-            answer = found if isinstance(found, Answer) else None
+            answer = found if isinstance(found, HttpAnswer) else None
             pause = self._pause(request, answer, attempt)
             is_last = attempt == self._limits.attempts
             if pause is None or pause > self._limits.longest_pause or is_last:
@@ -198,7 +198,7 @@ class HttpClient:
             await self._sleep(pause)
         raise AssertionError  # pragma: no cover  (the loop returns)
 
-    async def _attempt(self, request: Request, attempt: int) -> Answer | HttpError:
+    async def _attempt(self, request: Request, attempt: int) -> HttpAnswer | HttpError:
         import httpx2
 
         unsendable = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
@@ -223,7 +223,7 @@ class HttpClient:
         if has_secret and not keeps_secrets(request.url):
             raise ValueError("a secret would be sent unencrypted")
 
-    async def _once(self, request: Request) -> Answer:
+    async def _once(self, request: Request) -> HttpAnswer:
         headers = {
             name: value
             for name, value in request.headers.items()
@@ -239,7 +239,7 @@ class HttpClient:
                 body += chunk
                 if len(body) > self._limits.most_bytes:
                     raise ValueError(f"the answer is larger than {self._limits.most_bytes:,} bytes")
-            return Answer(
+            return HttpAnswer(
                 status=arriving.status_code, headers=dict(arriving.headers), body=bytes(body)
             )
 

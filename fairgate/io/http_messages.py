@@ -52,7 +52,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """What came back, whatever the status; names of headers are in lower case."""
 
     status: int
@@ -76,11 +76,11 @@ class HttpError(Exception):
         return f"{what} ({quoted(str(self))}), tried {self.attempts} times"
 
 
-Pause = Callable[[Request, Answer | None, int], float | None]
+Pause = Callable[[Request, HttpAnswer | None, int], float | None]
 """Request, its answer or None where there is none, attempt from 1: seconds, None to give up."""
 
 
-def busy_pause(request: Request, answer: Answer | None, attempt: int) -> float | None:
+def busy_pause(request: Request, answer: HttpAnswer | None, attempt: int) -> float | None:
     """Return how long to wait before asking again: what the server asks for, else 1, 2, 4, … s."""
     if answer is None:
         return 2.0 ** (attempt - 1) if request.is_repeatable else None
@@ -90,7 +90,7 @@ def busy_pause(request: Request, answer: Answer | None, attempt: int) -> float |
     return 2.0 ** (attempt - 1) if asked is None else asked
 
 
-def retry_after(answer: Answer) -> float | None:
+def retry_after(answer: HttpAnswer) -> float | None:
     """Return the seconds that a server asks to wait; None where it gives none, or a date."""
     return whole_seconds(answer.headers.get("retry-after"))
 
@@ -191,12 +191,12 @@ class HttpService:
         headers = {"Content-Type": "application/json", **self.headers}
         return Request(method=method, url=url, headers=headers, body=json.dumps(value).encode())
 
-    def ask(self, request: Request, about: str = "") -> Answer:
+    def ask(self, request: Request, about: str = "") -> HttpAnswer:
         """Return the answer to one request, see `usable`."""
         ((_, found),) = self.client.ask_all([request])
         return self.usable(found, about)
 
-    def usable(self, found: Answer | HttpError, about: str = "") -> Answer:
+    def usable(self, found: HttpAnswer | HttpError, about: str = "") -> HttpAnswer:
         """Return the answer. Raises the service's error unless its status is a success."""
         asked = f"{self.name}, asked {about}" if about else self.name
         if isinstance(found, HttpError):
@@ -213,7 +213,7 @@ class HttpService:
         """Return a text without what the variables hold."""
         return concealed(text, self.secrets)
 
-    def _hint(self, answer: Answer) -> str:
+    def _hint(self, answer: HttpAnswer) -> str:
         if answer.status in self.hints:
             return self.hints[answer.status]
         if answer.status in (401, 403):

@@ -50,7 +50,7 @@ Made = abc.Generator[Mapping[Key, Value], None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class System:
+class LocalParts:
     """A retriever (or none) and a generator with its prompt: what the policy puts under test."""
 
     retrievers: Mapping[str, Retriever]
@@ -202,7 +202,7 @@ class LocalSystem:
     """The system under test on this machine, with a store of its results."""
 
     def __init__(
-        self, system: System, store: ResultStore, retrieved: ResultStore | None = None
+        self, system: LocalParts, store: ResultStore, retrieved: ResultStore | None = None
     ) -> None:
         """Take the system and the store; nothing is loaded before it is asked.
 
@@ -257,7 +257,7 @@ def embedded(documents: Sequence[Document], embedder: Callable[[], Embedder]) ->
 
 
 def request_for(
-    case: Case, documents: Sequence[Document] | None, system: System
+    case: Case, documents: Sequence[Document] | None, system: LocalParts
 ) -> GenerationRequest:
     """Return the complete prompt of a case and, unless it is certain, a seed of the case's own."""
     prompt = render_prompt(

@@ -22,13 +22,12 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema, 
 from fairgate import __version__
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer as GeneratedAnswer
-from fairgate.domain.executions import Chat, Decoding, Document, GenerationRequest, usage_of
+from fairgate.domain.executions import Answer, Chat, Decoding, Document, GenerationRequest, usage_of
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text
 from fairgate.domain.wording import concealed_in_answer, quoted
-from fairgate.io.http_messages import Answer, HttpService
+from fairgate.io.http_messages import HttpAnswer, HttpService
 from fairgate.io.machine import libraries_of_answers
 from fairgate.systems.exchange import (
     Address,
@@ -319,9 +318,7 @@ class ChatEndpoint:
         parts = (_VERSION, self._url, named.model, named.revision, self._system)
         return hashlib.sha256(repr((*parts, self._decoding)).encode()).hexdigest()
 
-    def generate(
-        self, requests: Sequence[GenerationRequest]
-    ) -> Iterator[tuple[int, GeneratedAnswer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position in requests, answer)` as they come.
 
         Raises ModelError for the first request without a usable answer, UsageError where the key is
@@ -331,7 +328,7 @@ class ChatEndpoint:
 
     def _asked(
         self, requests: Sequence[GenerationRequest]
-    ) -> PythonGenerator[tuple[int, GeneratedAnswer], None, None]:
+    ) -> PythonGenerator[tuple[int, Answer], None, None]:
         service = self._service
         sent = (service.send(self._url, self._body(request)) for request in requests)
         for position, found in service.client.ask_all(sent):
@@ -352,7 +349,7 @@ class ChatEndpoint:
             body |= {"top_k": decoding.top_k} if decoding.top_k else {}
         return body
 
-    def _generated(self, answer: Answer) -> GeneratedAnswer:
+    def _generated(self, answer: HttpAnswer) -> Answer:
         service = self._service
         try:
             value = read_json(answer.body, strict=False)
@@ -367,7 +364,7 @@ class ChatEndpoint:
         usage = usage_of(value)
         self._meter.add(usage)
         clean = text.encode("utf-8", "replace").decode("utf-8")
-        return GeneratedAnswer(
+        return Answer(
             text=concealed_in_answer(clean, service.secrets),
             tokens=usage.output or 0,
             stopped="length" if choice.get("finish_reason") == "length" else "end",

@@ -26,7 +26,7 @@ from fairgate.systems.corpora import (
     named_on_hub,
     open_corpus,
 )
-from fairgate.systems.execute import LocalSystem, NoStore, Reordered, System
+from fairgate.systems.execute import LocalParts, LocalSystem, NoStore, Reordered
 from fairgate.systems.generator import (
     ChatEndpoint,
     EndpointGeneratorPolicy,
@@ -365,9 +365,9 @@ class OpenLocal(LocalSystem):
         )
 
     @cached_property
-    def _system(self) -> System:  # type: ignore[override]  # as an attribute, made late
+    def _system(self) -> LocalParts:  # type: ignore[override]  # as an attribute, made late
         own = {} if self.retriever is None else {SYSTEM_RETRIEVER: self.retriever}
-        return System(
+        return LocalParts(
             retrievers={**own, **self._resources.suite_retrievers()},
             generator=self._generator,
             template=self._chosen.template,

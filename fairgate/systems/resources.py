@@ -47,7 +47,7 @@ class Resources:
         """What counts the questions to systems that are asked from outside."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]
         self._encoders: dict[tuple[EmbedderPolicy, Role, bool], Encoder] = {}
-        self.run: Callable[[], str] | None = None
+        self.run_identity: Callable[[], str] | None = None
         """What identifies the run; None: nothing goes on where this was interrupted."""
 
     @property
@@ -86,11 +86,11 @@ class Resources:
 
         Keeps nothing in a confined run, and where the same run is under way in another process.
         """
-        if self.run is None or self.runtime.confined:
+        if self.run_identity is None or self.runtime.confined:
             return NoStore()
         from fairgate.systems.result_store import SqliteResultStore
 
-        folder = self.cache / "unfinished" / self.run()[:16]
+        folder = self.cache / "unfinished" / self.run_identity()[:16]
         folder.mkdir(parents=True, exist_ok=True)
         self._ours = os.open(folder, os.O_RDONLY)
         try:
@@ -111,11 +111,11 @@ class Resources:
     def end(self, *, is_interrupted: bool) -> None:
         """Forget what counted until the end of the run, or leave it to the next process."""
         store = self.__dict__.pop("unfinished", None)
-        if self.run is None or store is None or isinstance(store, NoStore):
+        if self.run_identity is None or store is None or isinstance(store, NoStore):
             return
         store.close()
         if not is_interrupted:
-            shutil.rmtree(self.cache / "unfinished" / self.run()[:16], ignore_errors=True)
+            shutil.rmtree(self.cache / "unfinished" / self.run_identity()[:16], ignore_errors=True)
         os.close(self._ours)
 
     def believes(self, revision: str | None) -> bool:

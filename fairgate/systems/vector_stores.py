@@ -26,7 +26,7 @@ from fairgate.domain.executions import Document, Question, Reply
 from fairgate.domain.ports import Embedder, Vectors
 from fairgate.domain.schema import Access, Strict, Text
 from fairgate.domain.wording import concealed, harmless, listed, quoted
-from fairgate.io.http_messages import Answer, HttpService, secret_in
+from fairgate.io.http_messages import HttpAnswer, HttpService, secret_in
 from fairgate.io.replies import (
     JsonPath,
     ReplyPaths,
@@ -273,7 +273,7 @@ class HttpStore(VectorSearch):
         answer = self._service.ask(self._service.get(self._url + path), about)
         return self._read(answer, about, lambda value: value)
 
-    def _read(self, answer: Answer, about: str, read: Callable[[Any], T]) -> T:
+    def _read(self, answer: HttpAnswer, about: str, read: Callable[[Any], T]) -> T:
         """Return what an answer's JSON value is read as. Raises ApplicationError."""
         try:
             return read(parsed_json(answer.body))

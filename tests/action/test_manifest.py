@@ -20,7 +20,7 @@ from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.gate.manifest import contents, named_by
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Clone
-from fairgate.github.change import Judge, evaluated
+from fairgate.github.change import ChangeGate, evaluated
 from fairgate.policy.assembled import policy_model
 from fairgate.systems.catalogue import policy_parts
 from fairgate.systems.corpora import token_counter
@@ -157,7 +157,7 @@ class Change:
     def judged(self, scratch, place="", *, allow):
         runtime = Runtime(root=self.root / place, cache=scratch / "cache", confined=True)
         asks = partial(evaluated, progress=SILENT)
-        judge = Judge("p.yaml", runtime, asks, scratch / "scratch")
+        judge = ChangeGate("p.yaml", runtime, asks, scratch / "scratch")
         return judge.change(self.base_at(place), self.commit, allow=allow)
 
     def brought(self, chosen, place=""):

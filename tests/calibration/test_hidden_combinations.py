@@ -25,7 +25,7 @@ from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.rules import expand_rules
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
-from fairgate.systems.execute import LocalSystem, NoStore, System
+from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
 
 ESTIMATE = {"metric": "intersectional/hidden", "max": 0.02}
 POLICY = policy_of(
@@ -106,7 +106,7 @@ def outcomes(world: int, hiding: Sequence[Unit], noise: float) -> tuple[Outcome,
     """What the shipped bound and the one on the estimate say of a world."""
     texts = {case.key: case.query for case in given().plan.cases}
     planted = frozenset(texts[unit.asks["follow-up"]] for unit in hiding)
-    system = System(
+    system = LocalParts(
         retrievers={},
         generator=HidingGenerator(world=world, noise=noise, planted=planted),
         template=TEMPLATE,

@@ -29,7 +29,7 @@ from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
-from fairgate.systems.execute import LocalSystem, NoStore, System
+from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
 
 TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
 TASK = Task(
@@ -196,7 +196,7 @@ def input_of(policy, suite, plan, references=None) -> GateInput:
 
 def system_of(generator, retrievers, store=None, *, temperature=0.0) -> LocalSystem:
     """A system of planted parts, asked anew unless a store has the answers."""
-    parts = System(
+    parts = LocalParts(
         retrievers=retrievers,
         generator=generator,
         template=TEMPLATE,

@@ -8,7 +8,7 @@ from fairgate.domain.executions import Answer, Decoding
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.waves import ask
-from fairgate.systems.execute import LocalSystem, System
+from fairgate.systems.execute import LocalParts, LocalSystem
 from fairgate.systems.result_store import SqliteResultStore
 
 POLICY = """\
@@ -52,7 +52,7 @@ def answered(folder, most):
     loaded = load_policy(folder / "p.yaml", Runtime(root=folder))
     generator = Generator(most)
     store = SqliteResultStore(folder / "store.sqlite")
-    parts = System(
+    parts = LocalParts(
         retrievers={},
         generator=generator,
         template="{instruction}\n{documents}{text}",

@@ -24,7 +24,7 @@ from judged_gates import helpful, judged_gate, turns_away
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import Role
 from fairgate.github.base_commit import BaseCommit, Clone
-from fairgate.github.change import Judge, evaluated
+from fairgate.github.change import ChangeGate, evaluated
 
 VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [
@@ -424,7 +424,7 @@ def test_the_bases_record_decides_whatever_a_change_makes_of_it(proven, tmp_path
     history.write("record.json", json.dumps({**record, "definition": "another"}))
     history.commit("head")
     proven.server.answer = turned_away
-    judge = Judge(
+    judge = ChangeGate(
         "p.yaml",
         Runtime(root=proven.root, cache=proven.root / "cache", confined=True),
         partial(evaluated, progress=SILENT),

@@ -232,7 +232,9 @@ class _Runner:
     def run(self, new: frozenset[Factor]) -> GateRun:
         called = f"BASE with HEAD's {', '.join(sorted(new))}" if new else "BASE"
         called = "HEAD" if len(new) == len(self.sides.factors) else called
-        return run_gate(self.given, self.sides.system(new), Staged(self.progress, called), only=())
+        return run_gate(
+            self.given, self.sides.system(new), Staged(self.progress, called), verdict_with=()
+        )
 
     def against(self, base: GateRun) -> _Runner:
         try:
@@ -520,7 +522,7 @@ def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> Searched
                 for depth in sorted({case.top_k for case in cases})
             )
         if name not in known:
-            run = run_gate(runner.given, runner.sides.searching(mixture), SILENT, only=())
+            run = run_gate(runner.given, runner.sides.searching(mixture), SILENT, verdict_with=())
             known[name] = verdict.is_restored(run), verdict.values(run)
         return known[name]
 

@@ -29,7 +29,7 @@ from fairgate.gate.materials import SuiteRetrievers
 from fairgate.retrieval.corpus import CorpusColumns, CorpusFile
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.corpora import find_table, long_form, open_corpus
-from fairgate.systems.execute import LocalSystem, NoStore, System
+from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
 from fairgate.systems.generator import GeneratorPolicy, open_generator
 from fairgate.systems.local import RetrieverPolicy, prompt_facts
 from fairgate.systems.models import Encoder, long_embedder
@@ -200,7 +200,7 @@ class LocalSides:
         self, own: Mapping[str, Retriever], new: frozenset[Factor], retrieved: ResultStore
     ) -> LocalSystem:
         prompt = self._of(Factor.PROMPT, new).generator
-        parts = System(
+        parts = LocalParts(
             retrievers={**own, **self._of_suites},
             generator=LimitedGenerator(self._generator(new), self.limit),
             template=prompt.template,

@@ -37,7 +37,7 @@ from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     from fairgate.github.base_commit import BaseCommit
-    from fairgate.github.change import Evaluation, JudgedChange
+    from fairgate.github.change import Evaluation, GatedChange
 
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
@@ -382,7 +382,7 @@ class BlamedChange:
     progress: Progress
     found: Blame | None = None
 
-    def remarks(self, judged: JudgedChange[Evaluation], base: BaseCommit, commit: str) -> list[str]:
+    def remarks(self, judged: GatedChange[Evaluation], base: BaseCommit, commit: str) -> list[str]:
         """Return the sentence for the comment; none where nothing is asked for, or it is green."""
         if not self.budget or judged.decides.run.result.exit_code is not ExitCode.GATE_FAILED:
             return []

@@ -151,7 +151,8 @@ def _claim(
     named = row.values.get("task")
     if relation.reads_task and not isinstance(named, str):
         raise DataError(
-            f"{place}: {listed([relation.id])} reads a task's labels; name it in `task`: sentiment"
+            f"{place}: {listed([relation.id])} reads a task's labels; name one in `task`, such as "
+            "sentiment or advice"
         )
     task = tasks(str(named)) if relation.reads_task else None
     first, second = read_answers(relation, _source(relation, row, place), task, answers)

@@ -388,7 +388,7 @@ class MutationTest:
 
     def _gated(self, replaced: Executed, given: GateInput) -> GateRun:
         system = MutatedSystem(self._executions, replaced, self._system, self._rows)
-        return run_gate(given, system, SILENT, only=SEPARATING_METRICS)
+        return run_gate(given, system, SILENT, verdict_with=SEPARATING_METRICS)
 
     def _suggestions(
         self, found: Sequence[Found], controls: Sequence[Mutant], search: Search

@@ -233,7 +233,7 @@ def compare_decoder(
         for side in (expected, readings)
     )
     if not math.isfinite(worst) or not math.isfinite(after):
-        raise ModelError(f"the {precision} graph of {model!r} gives no finite numbers: use fp32")
+        raise ModelError(f"{precision} of {model!r} gives numbers that are not finite: use fp32")
     agreeing = sum(a == b for a, b in labelled)
     limits, share = LIMITS[precision], worst / largest
     within = (

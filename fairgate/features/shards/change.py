@@ -25,7 +25,7 @@ from fairgate.github import (
     Posting,
     accounted,
     gate_change,
-    judge_policy,
+    gate_policy,
     place_of,
     runner,
     subject_of,
@@ -122,7 +122,7 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
     output = environment.get("GITHUB_OUTPUT", "")
     try:
         for policy in inputs.policies:
-            judge_policy(inputs, policy, subject, ask)
+            gate_policy(inputs, policy, subject, ask)
     except BudgetError:  # the folder says it to the step that decides
         runner.write_outputs(output, {"shard-folder": str(folder)})
         raise

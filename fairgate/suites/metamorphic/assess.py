@@ -26,6 +26,8 @@ DECISIVE = "generation"
 CONTROLS = "controls"
 """The reading of the source's control answers taken together."""
 COLUMNS = ("generation", "controlled", "retrieval", "unreadable", "rrs", "mean-distance", "overlap")
+"""Claims of every pair: the answer changed; it differs from most of the controls'; the documents'
+labels changed; no answer could be read; RRS; distance and common share of the documents."""
 _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 _Answers = Mapping[str, Reading]

@@ -12,7 +12,7 @@ from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.executions import Answer, Decoding, Document
 from fairgate.domain.ports import SILENT
 from fairgate.suites.question_items.suite import capped_items, choose_examples, retriever_key
-from fairgate.systems.execute import LocalSystem, System
+from fairgate.systems.execute import LocalParts, LocalSystem
 from fairgate.systems.generator import DEFAULT_TEMPLATE
 
 
@@ -140,7 +140,7 @@ WIDE = {
 
 def system(generator=None):
     keys = [retriever_key("bbq", s, r) for s in ("full", "stereo") for r in ("dense", "bm25")]
-    return System(
+    return LocalParts(
         retrievers=dict.fromkeys(keys, CountingRetriever()),
         generator=generator or CountingGenerator(),
         template=DEFAULT_TEMPLATE,
