@@ -58,8 +58,8 @@ def run(policy: Path, **options: Any) -> int:
     limit, named = options["limit"], options["baseline"]
     with profile.part("read policy and plan"):
         if limit is not None and named not in (None, NO_BASELINE):
-            told = "--limit asks a part of the suite, which no baseline fits; leave one out"
-            raise UsageError(told)
+            reason = "--limit asks a part of the suite, which no baseline fits; leave one out"
+            raise UsageError(reason)
         loaded = load_policy(policy, runtime)
         if limit is not None:
             loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE

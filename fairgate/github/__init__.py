@@ -199,8 +199,8 @@ def gate_change(
         if several or not inputs.report_dir:
             folder /= name
         written_folder(folder, inputs)
-        told = report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
-        reports.append(told)
+        change = report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
+        reports.append(change)
         if explained is not None:
             explained.write(folder)
         decides = judged.decides

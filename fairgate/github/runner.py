@@ -345,5 +345,5 @@ def _append(path: str, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        told = "the runner's own settings"
-        raise StoreError.of_os_error(error, path=path, option=told) from error
+        option = "the runner's own settings"
+        raise StoreError.of_os_error(error, path=path, option=option) from error

@@ -419,8 +419,8 @@ def example(material: Material) -> Inline:
         if answer is None or not row.majority or row.majority == in_words(answer):
             return ""
         before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
-    said: Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
-    return ["For example, ", source, " is ", *before, *said, name(row.phrase, Tone.STRONG), "."]
+    after: Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
+    return ["For example, ", source, " is ", *before, *after, name(row.phrase, Tone.STRONG), "."]
 
 
 def _quoted(material: Material, text: str) -> Span:

@@ -12,7 +12,7 @@ from fairgate.domain.errors import ExitCode, ModelError
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_settings import EmbedderChoice
 from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.prompts import _load
+from fairgate.onnx.prompts import PromptTokenizer
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 POLICY = """\
@@ -42,7 +42,7 @@ def test_it_is_a_model_error(tmp_path, model):
     with pytest.raises(ModelError, match="tokenizer"):
         OnnxEncoder(folder, choice=EmbedderChoice(pooling="mean")).embed(["x"])
     with pytest.raises(ModelError, match="tokenizer"):
-        _load(ModelFolder.find(folder))
+        PromptTokenizer(ModelFolder.find(folder))
 
 
 def test_a_run_ends_with_exit_code_4(tmp_path, monkeypatch, capsys):
