@@ -434,3 +434,8 @@ def test_a_gguf_file_that_is_no_whole_decoder_is_refused_with_what_is_wrong_and_
     (tmp_path / "second.gguf").write_bytes(content)
     said = refusal(tmp_path, tmp_path)
     assert "several GGUF files (model.gguf, second.gguf). Name the one to export" in said
+    for missing in (tmp_path / "third.gguf", tmp_path / "nowhere", "third.gguf"):
+        said = refusal(missing, tmp_path)
+        assert said.startswith(
+            f"{str(missing)!r} is neither a folder nor a GGUF file. Check the path"
+        )

@@ -452,6 +452,11 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
             f"{source.asked!r} is a folder without a config.json, expected a transformers model "
             "with config.json, tokenizer and weights. Check the name."
         )
+    if not source.is_folder and (source.name[:1] in "./~" or source.name.endswith(".gguf")):
+        raise ModelError(
+            f"{source.name!r} is neither a folder nor a GGUF file. Check the path; a model of the "
+            "Hugging Face hub is named by its id, such as HuggingFaceTB/SmolLM2-135M-Instruct."
+        )
     try:
         source = source.pinned()
         adapter = source.file("adapter_config.json")
@@ -467,8 +472,7 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
             + _advice(
                 error,
                 _ASKING,
-                "Check that the folder holds a transformers model with its "
-                "config.json and tokenizer.",
+                "Check that the folder holds a transformers model: config.json and tokenizer.",
             )
         ) from None
     if adapter is not None:
