@@ -140,7 +140,7 @@ def write_genai(folder: Path) -> None:
     """Build onnxruntime-genai's folder in fp32 for the CPU."""
     source = folder / "genai-source"
     shutil.copytree(folder / "hf", source)
-    end = json.loads((source / "config.json").read_text())["eos_token_id"]
+    told = json.loads((source / "config.json").read_text())
     for name in ("config.json", "generation_config.json"):  # the builder wants a token there is
         settings = json.loads((source / name).read_text())
         (source / name).write_text(json.dumps(settings | {"eos_token_id": 1}))
@@ -153,7 +153,7 @@ def write_genai(folder: Path) -> None:
     shutil.rmtree(source)
     file = folder / "genai" / "genai_config.json"
     settings = json.loads(file.read_text())
-    settings["model"]["eos_token_id"] = end
+    settings["model"]["eos_token_id"] = min(told["eos_token_id"], told["vocab_size"] - 1)
     file.write_text(json.dumps(settings))
 
 
