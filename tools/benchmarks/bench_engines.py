@@ -1,17 +1,22 @@
 """This engine beside others on one model and the same prompts, in one run.
 
     python tools/benchmarks/bench_engines.py --shape 30m [--work tokens] [--threads 2]
+    python tools/benchmarks/bench_engines.py --model FILE.gguf --new-tokens 6
 
 Every engine runs in a process of its own, in the environment that has it; they take turns, and the
 medians of the rounds' ratios count. A number behind an engine's name: prompts that run together.
-`--work labels`: the first prompts of a policy's own gate, at most two tokens answered, which is
-what a label of the embedded model takes. `--work tokens`: 150 tokens each, from a model without an
-end token. `.venv-export` has transformers and optimum;
+`--model`: a GGUF file or a folder as transformers has it, asked the prompts of
+`policies/smollm2-sentiment.yaml`, whose own model must be there (`make demo-slm`); `--shape`: the
+embedded model, or random weights.
+`--work labels`: the first prompts of a policy's own gate, at most so many tokens answered as a
+label takes; where it is certain earlier, this engine stops. `--work tokens`: 150 tokens each, from
+a model without an end token. `.venv-export` has transformers and optimum;
 `.venv-genai` needs `onnxruntime-genai onnx onnx-ir torch transformers`, `.venv-llama` needs
 `xllamacpp gguf tokenizers numpy`. What is missing there is a row of the table, with the reason.
 
 The limit: the products with weights of every prompt's tokens and of the answers', none of them
-shared, at the rate that one such product alone reaches in ONNX Runtime in the same rounds.
+shared, and each beginning counted once, at the rate that one such product alone reaches in ONNX
+Runtime in the same rounds.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +40,9 @@ from engine_table import OWN, Measured, table
 from engine_worker import ENGINES, tokenizer_of
 from matrix_rate import product_rate
 
+from fairgate.domain.executions import GenerationRequest
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.relations.oracles.label import first_label
 
 HERE = Path(__file__).parent
@@ -51,6 +60,8 @@ FILES = (
 )
 """Kinds of files, the last one written, and what needs them."""
 NEW_TOKENS = {"labels": 2, "tokens": 150}
+"""At most; a label of the embedded model takes two."""
+OPENING = [GenerationRequest(prompt="Never again.")]
 
 
 class NotMeasured(Exception):  # noqa: N818 it is a result
@@ -81,13 +92,15 @@ class Worker:
 
 
 @contextmanager
-def started(python: Path, engine: str, folder: Path, threads: int) -> Iterator[Worker]:
+def started(
+    python: Path, engine: str, folder: Path, threads: int, padding: int
+) -> Iterator[Worker]:
     """Start a worker and end it."""
     log = folder / f"{engine}.log"
     call = [str(python), str(HERE / "engine_worker.py"), engine, str(folder)]
     with log.open("w") as told:
         process = subprocess.Popen(
-            [*call, "--threads", str(threads)],
+            [*call, "--threads", str(threads), "--padding", str(padding)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=told,
@@ -110,7 +123,7 @@ def python_of(engine: str) -> Path:
     return found
 
 
-def prepare(folder: Path, shape: str, *, endless: bool, engines: Sequence[str]) -> None:
+def prepare(folder: Path, which: list[str], engines: Sequence[str]) -> None:
     """Write what is missing of a model's files, where the environment for it is there."""
     families = {*engines, *(name.split("-", maxsplit=1)[0] for name in engines)}
     for kind, file, engine in FILES:
@@ -123,17 +136,27 @@ def prepare(folder: Path, shape: str, *, endless: bool, engines: Sequence[str]) 
                 raise SystemExit(f"{reason}, which makes the models") from None
             continue  # the engine's row says so
         call = [str(python), str(HERE / "engine_models.py"), kind, str(folder)]
-        call += ["--shape", shape, *(["--endless"] if endless else [])]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        if subprocess.run(call, env=environment, stdout=sys.stderr, check=False).returncode:
-            raise SystemExit(f"{' '.join(call)} failed")
+        done = subprocess.run([*call, *which], env=environment, stdout=sys.stderr, check=False)
+        if done.returncode:
+            raise SystemExit(f"{' '.join([*call, *which])} failed")
+
+
+def work_of(
+    requests: Sequence[GenerationRequest], tokenizer: PromptTokenizer, new_tokens: int
+) -> dict[str, Any]:
+    """Return what a worker is asked."""
+    ids = tokenizer.encode([one.prompt for one in requests])
+    return {"requests": [*map(asdict, requests)], "ids": ids, "new_tokens": new_tokens}
 
 
 def measure(
-    folder: Path, work: dict[str, Any], options: argparse.Namespace
+    folder: Path, opening: dict[str, Any], work: dict[str, Any], options: argparse.Namespace
 ) -> tuple[dict[str, Measured], float]:
     """Return every engine's figures, and operations a second of a product alone."""
     found = {name: Measured() for name in options.engines}
+    padding = padding_of(folder, work["ids"])
+    few = {**work, "requests": work["requests"][:2], "ids": work["ids"][:2]}
     rates = []
     with ExitStack() as stack:
         workers: dict[str, Worker] = {}
@@ -141,10 +164,11 @@ def measure(
             start = time.perf_counter()
             try:
                 python = python_of(name)
-                workers[name] = stack.enter_context(started(python, name, folder, options.threads))
-                workers[name].reply()
+                start_it = started(python, name, folder, options.threads, padding)
+                workers[name] = stack.enter_context(start_it)
+                workers[name].ask(opening)
                 one.start = time.perf_counter() - start
-                workers[name].ask({**work, "prompts": work["prompts"][:2]})  # warm
+                workers[name].ask(few)  # warm
             except NotMeasured as reason:
                 one.failure = str(reason)
         for number in range(options.rounds):
@@ -158,7 +182,19 @@ def measure(
     return found, statistics.median(rates)
 
 
-def needed(folder: Path, prompts: Sequence[str], new_tokens: int) -> float:
+def padding_of(folder: Path, ids: Sequence[Sequence[int]]) -> int:
+    """Return a control token that no prompt holds."""
+    known = tokenizer_of(folder).get_added_tokens_decoder()
+    used = {token for prompt in ids for token in prompt}
+    return int(max(token for token, one in known.items() if one.special and token not in used))
+
+
+def beginnings(ids: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens prompts have where what they begin with in common counts once."""
+    return len({tuple(one[: end + 1]) for one in ids for end in range(len(one))})
+
+
+def needed(folder: Path, prompts: int, read: int, new_tokens: int) -> float:
     """Return the operations of all products with weights, of every token that is read or written.
 
     The last layer's, onto the vocabulary, count for written tokens only.
@@ -167,55 +203,69 @@ def needed(folder: Path, prompts: Sequence[str], new_tokens: int) -> float:
     hidden, inner = told["hidden_size"], told["intermediate_size"]
     shared = hidden * told["num_key_value_heads"] // told["num_attention_heads"]
     layer = 2 * hidden * hidden + 2 * hidden * shared + 3 * hidden * inner
-    read = sum(len(found.ids) for found in tokenizer_of(folder).encode_batch(list(prompts)))
-    written = len(prompts) * new_tokens
-    weights = layer * told["num_hidden_layers"] * (read + written - len(prompts))
+    written = prompts * new_tokens
+    weights = layer * told["num_hidden_layers"] * (read + written - prompts)
     return 2.0 * (weights + hidden * told["vocab_size"] * written)
 
 
 def arguments() -> argparse.Namespace:
     """Return what is measured."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
+    which.add_argument("--model", type=Path, help="a GGUF file, or a folder as transformers has it")
     parser.add_argument("--work", choices=list(NEW_TOKENS), default="labels")
+    parser.add_argument("--new-tokens", type=int, help="at most (default: by --work, 2 and 150)")
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--runs", type=int, default=0, help="see bench_prefixes.py; 0: the first")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
-    parser.add_argument("--policy", type=Path, default=ROOT / "policies" / "rag-sentiment.yaml")
+    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), help="(default: all)")
+    parser.add_argument("--policy", type=Path, help="(default: by --model or --shape)")
     parser.add_argument("--models", type=Path, default=ROOT / ".benchmarks" / "models")
     found = parser.parse_args()
-    found.engines = [OWN, *(name for name in found.engines if name != OWN)]
+    absent = "-f32-" if found.model and found.model.is_file() else "-given-"
+    names = found.engines or [name for name in ENGINES if absent not in name]
+    found.engines = [OWN, *(name for name in names if name != OWN)]
     return found
 
 
 def main() -> None:
     """Make the model, measure, and print the table."""
     options = arguments()
-    endless = options.work == "tokens" or options.shape != "demo-slm"
-    folder = options.models / (options.shape + "-endless" * endless)
+    name = options.model.stem if options.model else options.shape
+    has_labels = options.work == "labels" and (options.model or name == "demo-slm")
+    folder = options.models / (name + "-endless" * (not has_labels))
     folder.mkdir(parents=True, exist_ok=True)
-    prepare(folder, options.shape, endless=endless, engines=options.engines)
-    requests = chosen(prompts_of(options.policy), options.prompts, options.runs)
-    prompts, new_tokens = [one.prompt for one in requests], NEW_TOKENS[options.work]
-    labels = list(requests[0].labels) if options.work == "labels" else []
-    work = {"prompts": prompts, "labels": labels, "new_tokens": new_tokens}
-    found, rate = measure(folder, work, options)
-    if options.shape == "demo-slm":  # what random weights answer holds no label
+    which = ["--model", str(options.model)] if options.model else ["--shape", name]
+    prepare(folder, [*which, *(["--endless"] if not has_labels else [])], options.engines)
+    policy = "smollm2-sentiment" if options.model else "rag-sentiment"
+    asked = prompts_of(options.policy or ROOT / "policies" / f"{policy}.yaml")
+    requests = chosen(asked, options.prompts, options.runs)
+    labels = requests[0].labels
+    if not has_labels:  # what random weights answer holds none
+        requests = [GenerationRequest(prompt=one.prompt) for one in requests]
+    tokenizer = PromptTokenizer(ModelFolder.find(folder / "onnx"))
+    new_tokens = options.new_tokens or NEW_TOKENS[options.work]
+    work = work_of(requests, tokenizer, new_tokens)
+    found, rate = measure(folder, work_of(OPENING, tokenizer, 1), work, options)
+    if has_labels:
         for one in found.values():
-            one.answers = [str(first_label(text, requests[0].labels)) for text in one.answers]
+            one.answers = [str(first_label(text, labels)) for text in one.answers]
     print(
-        f"\n{options.shape}, {len(prompts)} prompts, {new_tokens} new tokens, threads: "
+        f"\n{name}, {len(requests)} prompts, {new_tokens} new tokens, threads: "
         f"{options.threads}, rounds: {options.rounds}\n\n{table(found)}"
     )
+    read = sum(map(len, work["ids"])), beginnings(work["ids"])
+    alone, shared = (needed(folder, len(requests), one, new_tokens) / rate for one in read)
     print(
         f"\nlimit: {rate / 1e9:.0f} GFLOP/s; the products of all tokens, none shared, take "
-        f"{needed(folder, prompts, new_tokens) / rate:.2f} seconds at that rate"
+        f"{alone:.2f} seconds at that rate, and {shared:.2f} with each beginning read once"
     )
     own = found[OWN].answers
     wrong = [name for name, one in found.items() if not one.failure and one.answers != own]
-    if options.shape == "demo-slm" and set(wrong) - {"llama.cpp-q8_0"}:
+    wrong = [name for name in wrong if not name.startswith(("llama.cpp-given", "llama.cpp-q8_0"))]
+    if has_labels and wrong:
         raise SystemExit(f"labels differ from this engine's: {', '.join(wrong)}")
 
 

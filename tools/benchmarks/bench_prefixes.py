@@ -44,7 +44,10 @@ TOKENS = 2
 
 
 def prompts_of(policy: Path) -> list[GenerationRequest]:
-    """Return what a gate asks its generator, in the order of the plan."""
+    """Return what a gate asks its generator, in the order of the plan.
+
+    Exits with what the gate says where it asks nothing.
+    """
     found: list[GenerationRequest] = []
 
     def collect(_: Any, requests: Any) -> Any:
@@ -55,9 +58,11 @@ def prompts_of(policy: Path) -> list[GenerationRequest]:
         TemporaryDirectory() as out,
         patch.object(OnnxDecoder, "generate", collect),
         patch.object(OnnxDecoder, "fingerprint", "nothing is stored under this name"),
-        redirect_stderr(StringIO()),  # it reports that it was stopped
+        redirect_stderr(StringIO()) as said,  # it reports that it was stopped
     ):
         fairgate_command(["run", str(policy), "--out", f"{out}/run"])
+    if not found:
+        raise SystemExit(said.getvalue())
     return found
 
 

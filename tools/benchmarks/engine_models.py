@@ -6,9 +6,11 @@
 
 `graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
 makes of it), `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
-`gguf` writes `FOLDER/f32.gguf` and `FOLDER/q8_0.gguf`. Weights of `demo-slm` are the embedded
-model's; the others are random, of SmolLM2-135M's shape (all of its 30 layers, or 8 of them and the
-embedded model's vocabulary), and have no end token: speed does not depend on what weights say.
+`gguf` writes `FOLDER/f32.gguf` and from it `FOLDER/q8_0.gguf`; of a `--model` that is a GGUF file
+`FOLDER/given.gguf`, which is that file, takes the place of the first. Weights of `demo-slm` are the
+embedded model's; those of other shapes are random, of SmolLM2-135M's (all of its 30 layers, or 8 of
+them and the embedded model's vocabulary), and have no end token: speed does not depend on what
+weights say.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ SHAPES = {"demo-slm": (0, 0), "30m": (8, 2048), "135m": (30, 49152)}
 """Layers and vocabulary."""
 NEVER = 1_000_000_000
 """A token id that no model has."""
+CONTROL = 3
+"""GGUF's type of a token that is no text."""
+FILE_TYPE = "general.file_type"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -73,6 +78,14 @@ def widen(tokenizer: Path, vocabulary: int) -> None:
     tokenizer.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
 
 
+def write_given(folder: Path, model: Path) -> None:
+    """Write the checkpoint and tokenizer of a GGUF file, or of a folder as transformers has it."""
+    from fairgate.features.onnx_export.command import ExportSource, without_gguf
+
+    if without_gguf(ExportSource(name=str(model)), folder, decoder=True).gguf is None:
+        shutil.copytree(model, folder)
+
+
 def take_end_away(folder: Path) -> None:
     """Let every answer of a folder's model have full length."""
     for name in ("generation_config.json", "config.json"):
@@ -81,16 +94,35 @@ def take_end_away(folder: Path) -> None:
         file.write_text(json.dumps(settings | {"eos_token_id": NEVER, "pad_token_id": 2}))
 
 
-def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
+def take_end_away_from_gguf(file: Path) -> None:
+    """Do the same for llama.cpp, which knows end tokens by their names, too.
+
+    The vocabulary's last token, which is hardly ever said, is the end, and control tokens begin
+    with another character.
+    """
+    from gguf import GGUFReader
+
+    fields = GGUFReader(file, "r+").fields
+    tokens, kinds = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
+    fields["tokenizer.ggml.eos_token_id"].parts[-1][0] = len(tokens.data) - 1
+    for token, kind in zip(tokens.data, kinds.data, strict=True):
+        if kinds.parts[kind][0] == CONTROL:
+            tokens.parts[token][0] = ord("_")
+
+
+def write_graph(folder: Path, shape: str, model: Path | None, *, endless: bool) -> None:
     """Write checkpoint and graph."""
     from fairgate.features.onnx_export.command import export_model
 
-    write_checkpoint(folder / "hf", shape)
+    if model:
+        write_given(folder / "hf", model)
+    else:
+        write_checkpoint(folder / "hf", shape)
     if shape == "demo-slm":
         shutil.copytree(DEMO, folder / "onnx")
     else:
         export_model(str(folder / "hf"), folder / "onnx", say=print)
-    if endless or shape != "demo-slm":
+    if endless:
         take_end_away(folder / "onnx")
         take_end_away(folder / "hf")
 
@@ -108,6 +140,7 @@ def write_genai(folder: Path) -> None:
     """Build onnxruntime-genai's folder in fp32 for the CPU."""
     source = folder / "genai-source"
     shutil.copytree(folder / "hf", source)
+    told = json.loads((source / "config.json").read_text())
     for name in ("config.json", "generation_config.json"):  # the builder wants a token there is
         settings = json.loads((source / name).read_text())
         (source / name).write_text(json.dumps(settings | {"eos_token_id": 1}))
@@ -118,30 +151,65 @@ def write_genai(folder: Path) -> None:
         [*builder, "-i", str(source), "-o", out, "-p", "fp32", "-e", "cpu", *where], check=True
     )
     shutil.rmtree(source)
+    file = folder / "genai" / "genai_config.json"
+    settings = json.loads(file.read_text())
+    settings["model"]["eos_token_id"] = min(told["eos_token_id"], told["vocab_size"] - 1)
+    file.write_text(json.dumps(settings))
 
 
-def write_gguf(folder: Path) -> None:
-    """Write llama.cpp's files in float32 and in q8_0 (32 values with a half-precision scale)."""
+def write_gguf(folder: Path, model: Path | None, *, endless: bool) -> None:
+    """Write llama.cpp's files: the one that is given, else in float32; and in q8_0."""
+    if model and model.is_file():
+        source = Path(shutil.copyfile(model, folder / "given.gguf"))
+    else:
+        source = folder / "f32.gguf"
+        write_f32_gguf(source, folder / "hf")
+    if endless:
+        take_end_away_from_gguf(source)
+    write_q8_0(source, folder / "q8_0.gguf")
+
+
+def write_f32_gguf(file: Path, checkpoint: Path) -> None:
+    """Write a Llama's checkpoint as GGUF in float32."""
     import gguf
 
-    config = json.loads((folder / "hf" / "config.json").read_text())
-    weights = read_safetensors(folder / "hf" / "model.safetensors")
-    for name, kind in (("f32", None), ("q8_0", gguf.GGMLQuantizationType.Q8_0)):
-        writer = gguf.GGUFWriter(str(folder / f"{name}.gguf"), "llama")
-        describe(writer, config, json.loads((folder / "hf" / "tokenizer.json").read_text()))
-        writer.add_file_type(gguf.LlamaFileType["ALL_F32" if kind is None else "MOSTLY_Q8_0"])
-        for hf_name, array in weights.items():
-            own = gguf_name(hf_name)
-            heads = heads_of(hf_name, config)
-            turned = in_pairs(array, heads) if heads else array
-            if kind is None or array.ndim == 1:
-                writer.add_tensor(own, turned)
-            else:
-                writer.add_tensor(own, gguf.quants.quantize(turned, kind), raw_dtype=kind)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
+    config = json.loads((checkpoint / "config.json").read_text())
+    writer = gguf.GGUFWriter(str(file), "llama")
+    describe(writer, config, json.loads((checkpoint / "tokenizer.json").read_text()))
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    for name, array in read_safetensors(checkpoint / "model.safetensors").items():
+        heads = heads_of(name, config)
+        writer.add_tensor(gguf_name(name), in_pairs(array, heads) if heads else array)
+    finish(writer)
+
+
+def write_q8_0(source: Path, target: Path) -> None:
+    """Write another file's weights as 32 integers of 8 bits with a half-precision scale."""
+    import gguf
+
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(str(target), reader.fields["general.architecture"].contents())
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
+    for name, field in reader.fields.items():
+        if not name.startswith("GGUF.") and name not in {"general.architecture", FILE_TYPE}:
+            kind, inner = field.types[0], field.types[-1] if len(field.types) > 1 else None
+            writer.add_key_value(name, field.contents(), kind, sub_type=inner)
+    kind = gguf.GGMLQuantizationType.Q8_0
+    for tensor in reader.tensors:
+        array = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        if array.ndim == 1:
+            writer.add_tensor(tensor.name, array)
+        else:
+            writer.add_tensor(tensor.name, gguf.quants.quantize(array, kind), raw_dtype=kind)
+    finish(writer)
+
+
+def finish(writer: Any) -> None:
+    """Write what a GGUF writer was given."""
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def describe(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any]) -> None:
@@ -161,7 +229,7 @@ def describe(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any]) -> 
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)
-    writer.add_token_types([3 if place < 3 else 1 for place in range(len(tokens))])
+    writer.add_token_types([CONTROL if place < 3 else 1 for place in range(len(tokens))])
     merges = tokenizer["model"]["merges"]
     writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in merges])
     writer.add_bos_token_id(0)
@@ -226,15 +294,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("kind", choices=["graph", "genai", "gguf"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
+    which.add_argument("--model", type=Path, help="a GGUF file, or a folder as transformers has it")
     parser.add_argument("--endless", action="store_true", help="without an end token")
     options = parser.parse_args()
+    shape = "" if options.model else options.shape
+    endless = options.endless or SHAPES.get(shape, (0, 0))[0] > 0
     if options.kind == "graph":
-        write_graph(options.folder, options.shape, endless=options.endless)
+        write_graph(options.folder, shape, options.model, endless=endless)
     elif options.kind == "genai":
         write_genai(options.folder)
     else:
-        write_gguf(options.folder)
+        write_gguf(options.folder, options.model, endless=endless)
 
 
 if __name__ == "__main__":

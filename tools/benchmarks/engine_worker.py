@@ -1,11 +1,12 @@
 """One engine in a process of its own: prompts come in, answers and seconds go out.
 
-    python tools/benchmarks/engine_worker.py ENGINE FOLDER --threads 1
+    python tools/benchmarks/engine_worker.py ENGINE FOLDER --threads 1 --padding 2
 
 Started by `bench_engines.py` in the environment that has the engine; `FOLDER` is what
-`engine_models.py` writes. One JSON object a line: `{"prompts": …, "labels": …, "new_tokens": …}` in,
-`{"wall": …, "processor": …, "peak_mib": …, "answers": …}` out; the first one comes when the engine
-has answered a short prompt. Every engine is greedy and keeps nothing of an earlier round.
+`engine_models.py` writes, `--padding` a token of no prompt. One JSON object a line:
+`{"requests": …, "ids": …, "new_tokens": …}` in, `{"wall": …, "processor": …, "peak_mib": …,
+"answers": …}` out. This engine takes requests as a gate asks them, others take the tokens that it
+makes of them. Every engine is greedy and keeps nothing of an earlier round.
 """
 
 from __future__ import annotations
@@ -15,56 +16,60 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 BATCH = 16
-LONG = 16
-"""New tokens from which on llama.cpp's server answers a batch at a time; below, it is fastest with
-one prompt at a time, in the order of their tokens, each of which begins as the one before."""
-PADDING = 2
 
+Ids = list[list[int]]
 Work = Callable[[], list[str]]
 """What is timed; returns the answers."""
-Engine = Callable[[list[str], list[str], int], Work]
-"""From prompts, labels that may end an answer, and how many tokens it has at most."""
+Engine = Callable[[list[dict[str, Any]], Ids, int], Work]
+"""From requests, their prompts' tokens, and how many tokens an answer has at most."""
 
 
-def fairgate(folder: Path, threads: int) -> Engine:
+def fairgate(folder: Path, threads: int, _: int) -> Engine:
     """Return this engine, asked as a gate asks it."""
-    from fairgate.domain.executions import Decoding, GenerationRequest
+    from fairgate.domain.executions import Decoding
     from fairgate.onnx.decoder import OnnxDecoder
 
     engines: dict[int, OnnxDecoder] = {}
 
-    def ask(prompts: list[str], labels: list[str], new_tokens: int) -> list[str]:
-        requests = [GenerationRequest(prompt=one, labels=tuple(labels)) for one in prompts]
-        answers = dict(engines[new_tokens].generate(requests))
-        return [answers[place].text for place in range(len(prompts))]
+    def ask(requests: list[Any], decoder: OnnxDecoder) -> list[str]:
+        answers = dict(decoder.generate(requests))
+        return [answers[place].text for place in range(len(requests))]
 
-    def engine(prompts: list[str], labels: list[str], new_tokens: int) -> Work:
+    def engine(requests: list[dict[str, Any]], _: Ids, new_tokens: int) -> Work:
         if new_tokens not in engines:
+            engines.clear()
             decoding = Decoding(max_new_tokens=new_tokens)
             engines[new_tokens] = OnnxDecoder(folder / "onnx", decoding=decoding, threads=threads)
-            ask(["Never again."], [], new_tokens)
-        return partial(ask, prompts, labels, new_tokens)
+        return partial(ask, [*map(request_of, requests)], engines[new_tokens])
 
     return engine
 
 
-def torch_model(folder: Path, threads: int, *, batch: int) -> Engine:
+def request_of(told: dict[str, Any]) -> Any:
+    """Return a request from its fields as JSON has them."""
+    from fairgate.domain.executions import GenerationRequest, Stop
+
+    stop = told["stop"] and Stop(**told["stop"] | {"phrases": tuple(told["stop"]["phrases"])})
+    return GenerationRequest(prompt=told["prompt"], labels=tuple(told["labels"]), stop=stop)
+
+
+def torch_model(folder: Path, threads: int, padding: int, *, batch: int) -> Engine:
     """Return transformers on torch; one prompt at a time is the paper's loop."""
     import torch
     from transformers import AutoModelForCausalLM
 
     torch.set_num_threads(threads)
     model = AutoModelForCausalLM.from_pretrained(str(folder / "hf")).eval()
-    return by_generate(model, folder, batch)
+    return by_generate(model, folder, padding, batch)
 
 
-def optimum_model(folder: Path, threads: int, *, batch: int) -> Engine:
+def optimum_model(folder: Path, threads: int, padding: int, *, batch: int) -> Engine:
     """Return optimum on ONNX Runtime, with the graph that this engine reads."""
     import onnxruntime
     from optimum.onnxruntime import ORTModelForCausalLM
@@ -72,61 +77,57 @@ def optimum_model(folder: Path, threads: int, *, batch: int) -> Engine:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     model = ORTModelForCausalLM.from_pretrained(str(folder / "onnx"), session_options=options)
-    return by_generate(model, folder, batch)
+    return by_generate(model, folder, padding, batch)
 
 
-def by_generate(model: Any, folder: Path, batch: int) -> Engine:
+def by_generate(model: Any, folder: Path, padding: int, batch: int) -> Engine:
     """Return what asks a model through `generate`: padded on the left, sorted by length."""
     import torch
-    from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(str(folder / "hf"), padding_side="left")
+    tokenizer = tokenizer_of(folder)
 
-    def ask(prompts: list[str], new_tokens: int) -> list[str]:
-        answers = [""] * len(prompts)
-        for places in in_batches(prompts, batch):
-            inputs = tokenizer(
-                [prompts[place] for place in places],
-                return_tensors="pt",
-                padding=True,
-                return_token_type_ids=False,
-            )
+    def ask(ids: Ids, new_tokens: int) -> list[str]:
+        answers = [""] * len(ids)
+        for places in in_batches(ids, batch):
+            width = max(len(ids[place]) for place in places)
+            lengths = [(width - len(ids[place]), len(ids[place])) for place in places]
+            rows = [[padding] * no + ids[at] for at, (no, _) in zip(places, lengths, strict=True)]
             with torch.inference_mode():
-                out = model.generate(**inputs, max_new_tokens=new_tokens, do_sample=False)
-            new = out[:, inputs["input_ids"].shape[1] :]
-            texts = tokenizer.batch_decode(new, skip_special_tokens=True)
-            for place, text in zip(places, texts, strict=True):
-                answers[place] = text
+                out = model.generate(
+                    input_ids=torch.tensor(rows),
+                    attention_mask=torch.tensor([[0] * no + [1] * yes for no, yes in lengths]),
+                    max_new_tokens=new_tokens,
+                    do_sample=False,
+                    pad_token_id=padding,
+                )
+            for place, new in zip(places, out[:, width:].tolist(), strict=True):
+                answers[place] = tokenizer.decode(new, skip_special_tokens=True)
         return answers
 
-    return lambda prompts, _, new_tokens: partial(ask, prompts, new_tokens)
+    return lambda _, ids, new_tokens: partial(ask, ids, new_tokens)
 
 
-def genai_model(folder: Path, threads: int, *, batch: int) -> Engine:
+def genai_model(folder: Path, threads: int, padding: int, *, batch: int) -> Engine:
     """Return onnxruntime-genai with its builder's graph, padded on the right."""
     import numpy as np
     import onnxruntime_genai as og
 
     config = og.Config(str(folder / "genai"))
     options = {"session_options": {"intra_op_num_threads": threads}}
-    config.overlay(json.dumps({"model": {"decoder": options}}))
+    config.overlay(json.dumps({"model": {"decoder": options, "pad_token_id": padding}}))
     model = og.Model(config)
     tokenizer = tokenizer_of(folder)
-    runs_on = is_endless(folder)
 
-    def ask(prompts: list[str], new_tokens: int) -> list[str]:
-        ids = [found.ids for found in tokenizer.encode_batch(prompts)]
-        answers = [""] * len(prompts)
+    def ask(ids: Ids, new_tokens: int) -> list[str]:
+        answers = [""] * len(ids)
         for places in in_batches(ids, batch):
             width = max(len(ids[place]) for place in places)
-            rows = np.full((len(places), width), PADDING, dtype=np.int32)
+            rows = np.full((len(places), width), padding, dtype=np.int32)
             for row, place in zip(rows, places, strict=True):
                 row[: len(ids[place])] = ids[place]
-            most = width + new_tokens
+            most = {"batch_size": len(places), "max_length": width + new_tokens}
             params = og.GeneratorParams(model)
-            params.set_search_options(
-                batch_size=len(places), max_length=most, min_length=most * runs_on, do_sample=False
-            )
+            params.set_search_options(**most, do_sample=False)
             generator = og.Generator(model, params)
             generator.append_tokens(rows)
             while not generator.is_done():
@@ -136,36 +137,37 @@ def genai_model(folder: Path, threads: int, *, batch: int) -> Engine:
                 answers[place] = tokenizer.decode(new, skip_special_tokens=True)
         return answers
 
-    return lambda prompts, _, new_tokens: partial(ask, prompts, new_tokens)
+    return lambda _, ids, new_tokens: partial(ask, ids, new_tokens)
 
 
-def llama_cpp(folder: Path, threads: int, *, file: str) -> Engine:
-    """Return llama.cpp's server with its prompt cache, asked for all prompts in one request."""
+def llama_cpp(folder: Path, threads: int, _: int, *, file: str, slots: int) -> Engine:
+    """Return llama.cpp's server with its prompt cache, asked for all prompts in one request.
+
+    They are in the order of their tokens: each begins as the one before.
+    """
     import xllamacpp
 
-    tokenizer = tokenizer_of(folder)
     params = xllamacpp.CommonParams()
-    params.model.path = str(folder / file)
+    params.model.path = str(folder / f"{file}.gguf")
+    if not (folder / f"{file}.gguf").is_file():
+        raise SystemExit(f"the model has no {file}.gguf")
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.n_parallel, params.n_ctx = slots, 1024 * slots
     params.verbosity = -1
-    wanted = {"temperature": 0, "ignore_eos": is_endless(folder), "cache_prompt": True}
 
-    def ask(server: Any, prompts: list[str], new_tokens: int) -> list[str]:
-        ids = [found.ids for found in tokenizer.encode_batch(prompts)]
+    def ask(server: Any, ids: Ids, new_tokens: int) -> list[str]:
         order = sorted(range(len(ids)), key=ids.__getitem__)
-        asked = {"prompt": [ids[place] for place in order], "n_predict": new_tokens, **wanted}
-        found = server.handle_completions(asked)
+        asked = {"prompt": [ids[place] for place in order], "n_predict": new_tokens}
+        found = server.handle_completions({**asked, "temperature": 0, "cache_prompt": True})
         if "choices" not in found:
             raise SystemExit(f"llama.cpp's server: {str(found)[:300]}")
         texts = {order[one["index"]]: one["text"] for one in found["choices"]}
-        return [texts[place] for place in range(len(prompts))]
+        return [texts[place] for place in range(len(ids))]
 
-    def engine(prompts: list[str], _: list[str], new_tokens: int) -> Work:
-        slots = BATCH if new_tokens >= LONG else 1
-        params.n_parallel, params.n_ctx = slots, 1024 * slots
+    def engine(_: list[dict[str, Any]], ids: Ids, new_tokens: int) -> Work:
         server = xllamacpp.Server(params)  # a new one: it keeps what it has read
-        ask(server, ["Never again."], 1)
-        return partial(ask, server, prompts, new_tokens)
+        ask(server, [[1]], 1)
+        return partial(ask, server, ids, new_tokens)
 
     return engine
 
@@ -177,26 +179,23 @@ def tokenizer_of(folder: Path) -> Any:
     return Tokenizer.from_file(str(folder / "hf" / "tokenizer.json"))
 
 
-def is_endless(folder: Path) -> bool:
-    """Return whether the model has no end token."""
-    config = json.loads((folder / "hf" / "config.json").read_text())
-    return bool(config["eos_token_id"] >= config["vocab_size"])
-
-
-def in_batches(prompts: Sequence[Sequence[Any]], batch: int) -> list[list[int]]:
+def in_batches(prompts: Ids, batch: int) -> list[list[int]]:
     """Return the places of prompts that run together, by length."""
     order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
     return [order[start : start + batch] for start in range(0, len(order), batch)]
 
 
-ENGINES: dict[str, Callable[[Path, int], Engine]] = {  # the number: prompts that run together
+ENGINES: dict[str, Callable[[Path, int, int], Engine]] = {  # number: prompts that run together
     "fairgate": fairgate,
     "transformers-1": partial(torch_model, batch=1),
     "transformers-16": partial(torch_model, batch=BATCH),
     "optimum-16": partial(optimum_model, batch=BATCH),
     "genai-16": partial(genai_model, batch=BATCH),
-    "llama.cpp-f32": partial(llama_cpp, file="f32.gguf"),
-    "llama.cpp-q8_0": partial(llama_cpp, file="q8_0.gguf"),
+    **{
+        f"llama.cpp-{file}-{slots}": partial(llama_cpp, file=file, slots=slots)
+        for file in ("given", "f32", "q8_0")
+        for slots in (1, 4, BATCH)
+    },
 }
 
 
@@ -224,14 +223,14 @@ def main() -> None:
     parser.add_argument("engine", choices=list(ENGINES))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--padding", type=int, required=True)
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)  # what libraries print is no reply
-    engine = ENGINES[options.engine](options.folder, options.threads)
-    replies.write(json.dumps(timed(engine(["Never again."], [], 1))) + "\n")
+    engine = ENGINES[options.engine](options.folder, options.threads, options.padding)
     for line in sys.stdin:
         asked = json.loads(line)
-        work = engine(asked["prompts"], asked["labels"], asked["new_tokens"])
+        work = engine(asked["requests"], asked["ids"], asked["new_tokens"])
         replies.write(json.dumps(timed(work)) + "\n")
 
 

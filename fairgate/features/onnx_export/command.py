@@ -380,10 +380,14 @@ def without_gguf(source: ExportSource, folder: Path, *, decoder: bool) -> Export
         from gguf import GGUFReader
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        if "tokenizer.ggml.tokens" not in GGUFReader(file).fields:
+        fields = GGUFReader(file).fields
+        if "tokenizer.ggml.tokens" not in fields:
             raise LookupError("no tokenizer.ggml.tokens")  # noqa: TRY301 - told below
         place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
-        AutoTokenizer.from_pretrained(**place).save_pretrained(folder)
+        (tokenizer := AutoTokenizer.from_pretrained(**place)).save_pretrained(folder)
+        split_by = type(tokenizer.backend_tokenizer.model).__name__
+        if (fields["tokenizer.ggml.model"].contents(), split_by) == ("llama", "Unigram"):
+            raise ValueError("transformers would split texts into other tokens")  # noqa: TRY301
         model: Any = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
         model.save_pretrained(folder)
     except Exception as error:  # noqa: BLE001 transformers and gguf document no common class
@@ -427,10 +431,11 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
     """
     from transformers import AutoConfig
 
-    if source.is_folder and source.file(f"{source.subfolder}/config.json".lstrip("/")) is None:
+    found = source.is_folder and source.file(f"{source.subfolder}/config.json".lstrip("/"))
+    if not found and (source.is_folder or source.name[:1] in "./~" or ".gguf" in source.name):
         raise ModelError(
-            f"{source.asked!r} is a folder without a config.json, expected a transformers model "
-            "with config.json, tokenizer and weights. Check the name."
+            f"{source.asked!r} is no folder with a config.json and no GGUF file. Check the name; a "
+            "model of the Hugging Face hub is named by its id, such as org/model."
         )
     try:
         source = source.pinned()
@@ -445,8 +450,7 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
             + _advice(
                 error,
                 _ASKING,
-                "Check that the folder holds a transformers model with its "
-                "config.json and tokenizer.",
+                "Check that the folder holds a transformers model: config.json and tokenizer.",
             )
         ) from None
     if adapter is not None:
