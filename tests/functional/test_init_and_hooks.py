@@ -118,7 +118,7 @@ def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
 def test_the_comment_workflow_waits_for_the_workflow_of_the_starter(workspace):
     workspace.run("init", "--yes")
     gate = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
-    page = (ROOT / "docs" / "how-to" / "forks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
     assert named == gate["name"]
 
@@ -137,8 +137,9 @@ def test_init_writes_through_no_link(workspace, tmp_path_factory):
 
 
 def test_the_page_about_hooks_names_those_that_there_are():
-    page = (ROOT / "docs" / "how-to" / "pre-commit.md").read_text(encoding="utf-8")
-    shown = YAML(typ="safe").load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])
+    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(# \.pre-commit-config\.yaml\n.*?)```", page, re.DOTALL)
+    shown = YAML(typ="safe").load(block)
     hooks = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert shown["repos"][0]["hooks"] == [{"id": hook["id"]} for hook in hooks]
 
