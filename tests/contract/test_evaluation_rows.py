@@ -122,7 +122,7 @@ def test_an_unknown_tool_and_an_unknown_path_are_errors_of_the_policy(place):
 
 
 def test_the_forms_on_the_page_are_these(place):
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "recorded-answers.md"
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "own-system.md"
     blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     named = [YAML(typ="safe").load(block)["system"] for block in blocks]
     forms = [system for system in named if "columns" in system]

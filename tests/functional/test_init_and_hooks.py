@@ -35,7 +35,7 @@ def test_init_writes_a_policy_that_is_valid(workspace):
     workflow = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
     assert workflow["permissions"] == {}
     assert "${{ github.ref" not in str(workflow["jobs"])
-    page = (ROOT / "docs" / "how-to" / "forks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
     assert named == workflow["name"], "the workflow of comments waits for it"
 
@@ -132,8 +132,9 @@ def test_init_writes_through_no_link(workspace, tmp_path_factory):
 
 
 def test_the_page_about_hooks_names_those_that_there_are():
-    page = (ROOT / "docs" / "how-to" / "pre-commit.md").read_text(encoding="utf-8")
-    shown = YAML(typ="safe").load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])
+    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(# \.pre-commit-config\.yaml\n.*?)```", page, re.DOTALL)
+    shown = YAML(typ="safe").load(block)
     hooks = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert shown["repos"][0]["hooks"] == [{"id": hook["id"]} for hook in hooks]
 

@@ -55,7 +55,7 @@ def labelled():
 
 
 def test_precision_and_recall_on_labelled_pairs():
-    """The figures of docs/how-to/written-pairs.md."""
+    """The figures of docs/how-to/generate-cases.md."""
     pairs = list(labelled())
     rejected = [each for each in pairs if pair_fault(*each[:3]) is not None]
     broken = [each for each in pairs if each[3]]
