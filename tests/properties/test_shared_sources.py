@@ -22,7 +22,7 @@ from fairgate.features.mutation.mutants import Kind, Mutant, PairVariants, Reach
 from fairgate.gate.attribution import attribute, crossed_cases, documents_of_pairs
 from fairgate.gate.decide import constant_answers, readable_answers
 from fairgate.gate.measure import tabulate
-from fairgate.gate.waves import Asked
+from fairgate.gate.waves import Answers
 from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
@@ -254,7 +254,7 @@ def answered_twice(task, relations, again):
     plan = suite.plan()
     executions = executed(plan.cases, task, lambda case, task: said(case, task, FIRST))
     readings = readings_of(suite, plan.cases, executions)
-    found = Asked(plan=plan, suites={"s": suite}, readings={"s": readings}, executions=executions)
+    found = Answers(plan=plan, suites={"s": suite}, readings={"s": readings}, executions=executions)
     assessed = suite.assess(plan.units, readings, executions, lambda _: None)
     documents = list(documents_of_pairs(assessed, found))
     for case in crossed_cases(found, assessed, documents, 1):

@@ -112,7 +112,7 @@ def test_an_adapter_an_encoder_with_decoder_and_empty_folders_are_refused(folder
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelError, match="merge_and_unload"):
         checked_source(source(folder), decoder=False)
-    with pytest.raises(ModelError, match=r"without a config\.json"):
+    with pytest.raises(ModelError, match=r"no folder with a config\.json and no GGUF file"):
         checked_source(source(tmp_path_factory.mktemp("empty")), decoder=True)
 
 
