@@ -23,7 +23,12 @@ def repository(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     shown = dict(shown_workflows())
-    assert {"init.yml", "readme-1.yml", "pull-requests-1.yml", "forks-2.yml"} <= shown.keys()
+    assert {
+        "init.yml",
+        "readme-1.yml",
+        "pull-requests-1.yml",
+        "pull-requests-5.yml",
+    } <= shown.keys()
     for name, text in shown.items():
         assert not (folder / name).exists()
         (folder / name).write_text(text, encoding="utf-8")
