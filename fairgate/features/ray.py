@@ -314,7 +314,8 @@ class SpreadGenerator:
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request."""
         scored = self._asked("score", requests, lambda one, of: scores_from(one, len(of.options)))
-        return [scores for _, scores in sorted(scored)]
+        found = dict(scored)  # by position: one that is missing is an error, not the next one's
+        return [found[position] for position in range(len(requests))]
 
     def _asked(
         self,

@@ -242,15 +242,15 @@ def gate_policy(
     from fairgate.github.event import base_commit, objection_to_introduce
 
     event = subject.event
-    judge = ChangeGate(policy, inputs.runtime, evaluate, inputs.scratch)
+    gate = ChangeGate(policy, inputs.runtime, evaluate, inputs.scratch)
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
-        return judge.checkout(), [], None
+        return gate.checkout(), [], None
     allow, remarks = inputs.allows_change, []
     if allow and (objection := objection_to_allow(event, base, subject.environment)):
         allow, remarks = False, [f"`baseline-change: allow` does not count: {objection}"]
     no_introduction = objection_to_introduce(event)
-    judged = judge.change(base, base.commit, allow=allow, no_introduction=no_introduction)
+    judged = gate.change(base, base.commit, allow=allow, no_introduction=no_introduction)
     return judged, remarks, base
 
 

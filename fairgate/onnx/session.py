@@ -37,9 +37,17 @@ _POSITION_PRODUCTS = 2
 """As many products may turn positions into angles: one for global, one for local attention."""
 _BROKEN = "Fetch the model again, or export it again with `fairgate export MODEL`."
 _BATCH_SCALED = frozenset(
-    {"ConvInteger", "ConvIntegerToFloat", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"}
-    | {"DynamicQuantizeMatMul", "MatMulInteger", "MatMulInteger16", "MatMulIntegerToFloat"}
-    | {"QAttention"}
+    {
+        "ConvInteger",
+        "ConvIntegerToFloat",
+        "DynamicQuantizeLSTM",
+        "DynamicQuantizeLinear",
+        "DynamicQuantizeMatMul",
+        "MatMulInteger",
+        "MatMulInteger16",
+        "MatMulIntegerToFloat",
+        "QAttention",
+    }
 )
 """`DynamicQuantizeLinear`, what is fused from it, and what computes with its results."""
 _TURNS = frozenset({"Cos", "Sin"})

@@ -89,9 +89,10 @@ class Stage(Generic[Key, Value]):
         found: dict[Key, Value] = {}
         stored = store.get_many(self.kind, list(keys.values()))
         for key, name in keys.items():
-            with contextlib.suppress(KeyError, ValueError):
-                if (value := self.decode(key, read_json(stored[name]))) is not None:
-                    found[key] = value
+            if name in stored:
+                with contextlib.suppress(ValueError):
+                    if (value := self.decode(key, read_json(stored[name]))) is not None:
+                        found[key] = value
         missing = [key for key in keys if key not in found]
         progress.start(self.name, len(keys), len(found))
         # Closed also where storing fails or is interrupted: what is under way ends with it.

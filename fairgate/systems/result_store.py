@@ -303,11 +303,12 @@ def _readable_rows(damaged: Path) -> Iterator[list[tuple[str, str, bytes, int]]]
 
 def _is_sound_value(kind: str, value: object) -> bool:
     """Return whether bytes can be what this kind of result is stored as."""
+    if not isinstance(value, bytes):
+        return False
     try:
-        if not isinstance(value, bytes):
-            return False
-        if kind != _EMBEDDING:
-            return value.decode() is not None
-        return bool(np.isfinite(np.frombuffer(value, dtype="<f4")).all())
+        if kind == _EMBEDDING:
+            return bool(np.isfinite(np.frombuffer(value, dtype="<f4")).all())
+        value.decode()
     except ValueError:  # no Unicode, or no whole number of float32
         return False
+    return True

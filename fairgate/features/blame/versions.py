@@ -259,7 +259,9 @@ def blaming(
     """
     inner = PurePosixPath(policy)
     if inner.is_absolute() or ".." in inner.parts:
-        raise UsageError(f"--policy {quoted(policy)} leads out of BASE and HEAD; name one in both")
+        raise UsageError(
+            f"--policy {quoted(policy)} leads out of BASE and HEAD; name its path in both"
+        )
     with ExitStack() as stack:
         sides = []
         for named, role in ((base, "BASE"), (head, "HEAD")):

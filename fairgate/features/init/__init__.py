@@ -203,6 +203,8 @@ def _write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, 
         is_new = not (path.exists() or path.is_symlink())
         if is_new:
             if not path.parent.resolve().is_relative_to(root.resolve()):
-                raise UsageError(f"{path.parent} is a link out of this folder; remove it")
+                raise UsageError(
+                    f"{path.parent} is a link out of this folder; nothing is written there"
+                )
             write_text(path, text, option=_OTHER_FOLDER)
         yield name, is_new

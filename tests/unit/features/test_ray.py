@@ -12,6 +12,7 @@ from fakes.workers import (
     ScriptedWorker,
     answer_to,
     questions,
+    scores_of,
     spread,
     without_processes,
 )
@@ -51,6 +52,8 @@ def test_every_question_is_answered_once_whatever_the_order_and_the_losses(sizes
         generator, team = spread(most)
         requests = questions(sizes)
         found = list(generator.generate(requests))
+        optional = questions(sizes, options=("a", "bcd"))
+        assert generator.score_options(optional) == [scores_of(one) for one in optional]
         team.close()
     assert sorted(position for position, _ in found) == list(range(len(requests)))
     assert all(answer == answer_to(requests[position]) for position, answer in found)
