@@ -38,6 +38,7 @@ from fairgate.io.http_messages import (
 )
 
 if TYPE_CHECKING:
+    import anyio
     import httpx2
 
 
@@ -116,6 +117,7 @@ class HttpClient:
         self._jitter = jitter
         self._next_start = 0.0
         self._group = Group()
+        self._scopes: set[anyio.CancelScope] = set()
         self._connections = Connections(limits)
         # Left to itself it is closed too, without waiting for that: this may be the loop's thread.
         weakref.finalize(self, self._connections.end).atexit = False
@@ -159,7 +161,20 @@ class HttpClient:
                 yield position, found
         finally:
             if pending:
-                self._group.end()
+                self._end()
+
+    def _end(self) -> None:
+        """Cancel what is under way, and return when it has ended, with no connection left open.
+
+        While it closes connections httpx2 shields itself from scopes, but not from `Task.cancel`.
+        """
+
+        async def cancel() -> None:
+            for scope in self._scopes:
+                scope.cancel()
+
+        submitted(cancel()).result()
+        self._group.finish()
 
     def _fill(
         self,
@@ -175,10 +190,21 @@ class HttpClient:
             start = max(time.monotonic(), self._next_start)
             if self._limits.per_second is not None:
                 self._next_start = start + 1 / self._limits.per_second
-            future = self._group.submit(self._answer(request, start))
+            future = self._group.submit(self._scoped(request, start))
             pending[future] = position
             future.add_done_callback(done.put)
         return bool(pending)
+
+    async def _scoped(self, request: Request, start: float) -> HttpAnswer | HttpError:
+        import anyio
+
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                return await self._answer(request, start)
+            finally:
+                self._scopes.discard(scope)
+        return HttpError("cancelled", attempts=0, is_lost=True)
 
     async def _answer(self, request: Request, start: float) -> HttpAnswer | HttpError:
         """Return the last attempt's answer, or why there is none; `start` as the loop's clock."""
@@ -199,13 +225,14 @@ class HttpClient:
         raise AssertionError  # pragma: no cover  (the loop returns)
 
     async def _attempt(self, request: Request, attempt: int) -> HttpAnswer | HttpError:
+        import anyio
         import httpx2
 
         unsendable = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
         is_lost = True
         try:
             self._check(request)
-            async with asyncio.timeout(self._limits.seconds):
+            with anyio.fail_after(self._limits.seconds):
                 return await self._once(request)
         except TimeoutError:
             text = f"no complete answer within {self._limits.seconds:g} s"

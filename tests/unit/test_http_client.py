@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from unittest import mock
 
 import httpx2
@@ -277,6 +278,31 @@ def test_an_interrupt_leaves_nothing_under_way(server):
         answers.throw(KeyboardInterrupt)
     assert not client._group._tasks
     client.close()
+
+
+def test_an_interrupt_at_any_step_leaves_no_connection_open():
+    async def steps(number):
+        for _ in range(number):
+            await asyncio.sleep(0)
+
+    def interrupted(after):
+        yield get(f"{server.url}/")
+        submitted(steps(after)).result()
+        raise KeyboardInterrupt
+
+    closing = raw_server(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", keep_open=0.02)
+    with closing as server, warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", ResourceWarning)
+        for after in range(30):
+            client = HttpClient(Limits(concurrency=4))
+            # Four connections that the server has closed: the next request closes them here.
+            assert len(list(client.ask_all([get(f"{server.url}/")] * 4))) == 4
+            time.sleep(0.03)
+            with pytest.raises(KeyboardInterrupt):
+                list(client.ask_all(interrupted(after)))
+            client.close()
+        gc.collect()
+    assert not [str(one.message) for one in found]
 
 
 def test_a_client_that_is_left_alone_is_closed(server):
