@@ -17,11 +17,11 @@ DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n
 
 .PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
 
-demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
+demo: $(VENV)/demo.stamp  ## three gates on embedded data, then a change that the gate finds
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-people.yaml --out .fairgate/demo-people
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
-	@echo "Next: make demo-slm, the gate on a real model of 135 million parameters"
+	$(BIN)/python tools/demo_change.py
 
 demo-slm: $(VENV)/demo.stamp $(EXPORT)/export.stamp  ## the same on SmolLM2, then on two changes of it
 	$(BIN)/python tools/demo_slm.py
