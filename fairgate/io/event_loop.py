@@ -22,7 +22,6 @@ class Closable(Protocol):
 
     async def close(self) -> None:
         """Close it."""
-        ...
 
 
 _lock = threading.Lock()

@@ -14,7 +14,7 @@ import random
 import ssl
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from queue import SimpleQueue
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     import anyio
     import httpx2
 
-
 _SHOWN = 200
+_sleep = asyncio.sleep
 _KEPT_SECONDS = 5.0
 """Without a request, until a connection is closed."""
 _HEADERS = {"User-Agent": f"fairgate/{__version__}", "Accept-Encoding": "identity"}
@@ -89,9 +89,8 @@ class Connections:
 
     async def close(self) -> None:
         """Close all of them; the next request opens new ones."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.aclose()
+        while self._clients:
+            await self._clients.popitem()[1].aclose()
 
 
 class HttpClient:
@@ -113,11 +112,11 @@ class HttpClient:
         self._limits = limits
         self._secrets = [*secrets, *_proxy_passwords()]
         self._pause = pause
-        self._sleep = _waiting(sleep)
+        self._sleep = sleep
         self._jitter = jitter
         self._next_start = 0.0
         self._group = Group()
-        self._scopes: set[anyio.CancelScope] = set()
+        self._scopes: weakref.WeakSet[anyio.CancelScope] = weakref.WeakSet()
         self._connections = Connections(limits)
         # Left to itself it is closed too, without waiting for that: this may be the loop's thread.
         weakref.finalize(self, self._connections.end).atexit = False
@@ -161,20 +160,14 @@ class HttpClient:
                 yield position, found
         finally:
             if pending:
-                self._end()
+                # While it closes connections httpx2 is safe from scopes, not from `Task.cancel`.
+                submitted(self._cancel()).result()
+                self._group.finish()
 
-    def _end(self) -> None:
-        """Cancel what is under way, and return when it has ended, with no connection left open.
-
-        While it closes connections httpx2 shields itself from scopes, but not from `Task.cancel`.
-        """
-
-        async def cancel() -> None:
-            for scope in self._scopes:
-                scope.cancel()
-
-        submitted(cancel()).result()
-        self._group.finish()
+    async def _cancel(self) -> None:
+        """Cancel what is under way."""
+        for scope in self._scopes:
+            scope.cancel()
 
     def _fill(
         self,
@@ -190,39 +183,34 @@ class HttpClient:
             start = max(time.monotonic(), self._next_start)
             if self._limits.per_second is not None:
                 self._next_start = start + 1 / self._limits.per_second
-            future = self._group.submit(self._scoped(request, start))
+            future = self._group.submit(self._answer(request, start))
             pending[future] = position
             future.add_done_callback(done.put)
         return bool(pending)
 
-    async def _scoped(self, request: Request, start: float) -> HttpAnswer | HttpError:
+    async def _answer(self, request: Request, start: float) -> HttpAnswer | HttpError:
+        """Return the last attempt's answer, or why there is none; `start` as the loop's clock."""
         import anyio
 
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
-            try:
-                return await self._answer(request, start)
-            finally:
-                self._scopes.discard(scope)
-        return HttpError("cancelled", attempts=0, is_lost=True)
-
-    async def _answer(self, request: Request, start: float) -> HttpAnswer | HttpError:
-        """Return the last attempt's answer, or why there is none; `start` as the loop's clock."""
-        if (early := start - time.monotonic()) > 0:
-            await asyncio.sleep(early)
-        for attempt in range(1, self._limits.attempts + 1):
-            found = await self._attempt(request, attempt)
-            if isinstance(found, HttpError) and not found.is_lost:
-                return found
-            answer = found if isinstance(found, HttpAnswer) else None
-            pause = self._pause(request, answer, attempt)
-            is_last = attempt == self._limits.attempts
-            if pause is None or pause > self._limits.longest_pause or is_last:
-                return found
-            if answer is None or retry_after(answer) is None:
-                pause *= 1 - self._jitter() / 4
-            await self._sleep(pause)
-        raise AssertionError  # pragma: no cover  (the loop returns)
+            await asyncio.sleep(max(0.0, start - time.monotonic()))
+            for attempt in range(1, self._limits.attempts + 1):
+                found = await self._attempt(request, attempt)
+                if isinstance(found, HttpError) and not found.is_lost:
+                    return found
+                answer = found if isinstance(found, HttpAnswer) else None
+                pause = self._pause(request, answer, attempt)
+                longest = self._limits.longest_pause if attempt < self._limits.attempts else -1
+                if pause is None or pause > longest:
+                    return found
+                if answer is None or retry_after(answer) is None:
+                    pause *= 1 - self._jitter() / 4
+                if self._sleep is None:
+                    await _sleep(pause)
+                else:
+                    self._sleep(pause)
+        raise asyncio.CancelledError
 
     async def _attempt(self, request: Request, attempt: int) -> HttpAnswer | HttpError:
         import anyio
@@ -282,16 +270,6 @@ class HttpClient:
                 text = os.strerror(at.errno) if at.errno > 0 else str(at.strerror)
             at = at.__cause__ or at.__context__
         return harmless(concealed(text or type(error).__name__, self._secrets)[:_SHOWN])
-
-
-def _waiting(sleep: Callable[[float], None] | None) -> Callable[[float], Awaitable[None]]:
-    if sleep is None:
-        return asyncio.sleep
-
-    async def wait(seconds: float) -> None:
-        sleep(seconds)
-
-    return wait
 
 
 def _proxy_passwords() -> list[str]:

@@ -129,7 +129,7 @@ def job(tmp_path, history, hub, monkeypatch):
     async def at_once(_seconds):
         pass
 
-    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: at_once)
+    monkeypatch.setattr("fairgate.io.http_client._sleep", at_once)
     patient = replace(api.LIMITS, seconds=3600.0, idle_seconds=3600.0)
     monkeypatch.setattr(api, "LIMITS", patient)
     return Job(tmp_path / "runner", history.root, hub)

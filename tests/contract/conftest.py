@@ -61,7 +61,7 @@ def at_once(monkeypatch):
     async def waited(seconds):
         pass
 
-    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: waited)
+    monkeypatch.setattr("fairgate.io.http_client._sleep", waited)
 
 
 def lives(number):
