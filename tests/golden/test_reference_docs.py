@@ -1,11 +1,11 @@
 """What is documented is what the code says: reference pages are generated and compared."""
 
-import json
 import re
-from importlib import resources
 from pathlib import Path
 
 import click
+from command_page import command_page, leaves, line, options
+from policy_page import PolicyPage, keys_of_the_schema
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
@@ -19,21 +19,16 @@ REFERENCE = ROOT / "docs" / "reference"
 MADE = "<!-- generated: `make docs`; a test compares it with the code -->\n\n"
 
 
-def commands(command, name, parent=None):
-    """Yield (name, context) of a command and everything below it, as a real call has them."""
-    width = {"max_content_width": 88, "terminal_width": 88, **command.context_settings}
-    context = click.Context(command, parent=parent, info_name=name.split()[-1], **width)
-    yield name, context
-    if isinstance(command, click.Group):
-        for child in command.list_commands(context):
-            yield from commands(command.get_command(context, child), f"{name} {child}", context)
-
-
 def test_command_line_page(check_golden):
-    parts = [MADE, "# Command line\n"]
-    for name, context in commands(cli, "fairgate"):
-        parts.append(f"\n## `{name}`\n\n```text\n{context.get_help()}\n```\n")
-    check_golden(REFERENCE / "command-line.md", "".join(parts))
+    page = command_page()
+    check_golden(REFERENCE / "command-line.md", MADE + page)
+    stated = {
+        option
+        for name, context in leaves(cli, click.Context(cli))
+        for option in options(name, context)
+    }
+    assert all(page.count(line(option)) == 1 for option in stated)
+    assert page.count("- `--") == len(stated) + 3, "with those of `fairgate` itself"
 
 
 def test_metrics_page(check_golden):
@@ -151,38 +146,11 @@ def test_relations_page(check_golden):
     check_golden(REFERENCE / "relations.md", "".join(lines))
 
 
-def described(schema, definitions, path, depth=0):
-    """Yield a row for every field of a policy, nested ones indented by their path."""
-    for name, field in schema.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        shown = json.dumps(field["default"]) if "default" in field else "required"
-        if name not in schema.get("required", []) and "default" not in field:
-            shown = "–"
-        text = field.get("description", "").replace("|", "\\|")
-        yield f"| `{here}` | `{shown}` | {text} |\n"
-        for target, many in references(field):
-            if depth < 5:
-                inner = f"{here}[]" if many else here
-                yield from described(definitions[target], definitions, inner, depth + 1)
-
-
-def references(field, *, many=False):
-    """Yield (definition, whether it is the item of a list) that a field refers to."""
-    if "$ref" in field:
-        yield field["$ref"].rpartition("/")[2], many
-    for branch in (*field.get("anyOf", ()), *field.get("oneOf", ())):
-        yield from references(branch, many=many)
-    if isinstance(field.get("items"), dict):
-        yield from references(field["items"], many=True)
-
-
 def test_policy_page(check_golden):
-    text = resources.files("fairgate").joinpath("data", "policy.schema.json").read_text("utf-8")
-    schema = json.loads(text)
-    lines = [MADE, "# Policy\n\n", "Every field of a policy file. Unknown keys are errors.\n\n"]
-    lines.append("| field | default | meaning |\n|---|---|---|\n")
-    lines += described(schema, schema.get("$defs", {}), "")
-    check_golden(REFERENCE / "policy.md", "".join(lines))
+    page = PolicyPage()
+    check_golden(REFERENCE / "policy.md", MADE + page.text)
+    assert len(page.named) == len(set(page.named)), "a key is named twice"
+    assert {*page.named, *page.same} == keys_of_the_schema()
 
 
 def test_readme_and_pages_name_no_file_that_is_missing():
