@@ -15,6 +15,8 @@ from pathlib import Path
 from fairgate.features.mutation.mutants import Kind, Mutant, Reach, noun_of
 
 DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
+_MOST = 2
+"""Targets of one category that are named one by one."""
 _KEPT = ("policy", "sources", "strengths", "stated", "seeds", "score", "false_kills", "not_seen")
 _HEAD = """\
 # What the shipped policies catch
@@ -88,7 +90,7 @@ def _section(one: Mapping) -> Iterator[str]:
     ranked = sorted(groups, key=lambda name: (nouns.index(name[0]), name[1] or 2.0))
     for noun, share in ranked:
         rows = groups[noun, share]
-        targets = ", ".join("/".join(row["where"].values()) or "all" for row in rows)
+        targets = _targets(["/".join(row["where"].values()) or "all" for row in rows])
         by = [row["by"] for row in rows if row["by"]]
         most = max(dict.fromkeys(by), key=by.count, default="")
         caught = "never" if share is None else f"{100 * share:g} %"
@@ -99,6 +101,18 @@ def _section(one: Mapping) -> Iterator[str]:
         yield from (*one["suggestions"], "```", "")
     if one["policy"] in _NOTES:
         yield from (_NOTES[one["policy"]], "")
+
+
+def _targets(names: Sequence[str]) -> str:
+    """Return the targets; many of one category as their number."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.partition("/")[0], []).append(name)
+    shown = (
+        f"{len(group)} of {category}" if len(group) > _MOST else ", ".join(group)
+        for category, group in groups.items()
+    )
+    return ", ".join(shown)
 
 
 def _noun(row: Mapping) -> str:

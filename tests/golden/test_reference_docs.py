@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from fairgate.cli import cli
 from fairgate.domain.cases import Source
+from fairgate.domain.wording import listed
 from fairgate.features.listings.precision import default_of, precision_of
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
@@ -36,18 +37,21 @@ def test_metrics_page(check_golden):
     lines = [MADE, "# Metrics\n\n"]
     lines.append(
         "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
-        "least or greatest value that a metric can have is an error: no run could break it.\n\n"
+        "least or greatest value that a metric can have is an error: no run could break it. Headings\n"
+        "name the dimensions for `where` and `for_each`. Papers are listed in [words in\n"
+        "reports](../explanation/glossary.md#papers).\n"
     )
-    lines.append(
-        "| metric | meaning | better | from | to | `where` / `for_each` | source |\n"
-        "|---|---|---|---|---|---|---|\n"
-    )
-    lines += [
-        f"| `{m.id}` | {m.title} | {m.better} | {m.least:g} | {m.greatest:g} | "
-        f"{', '.join(m.dimensions) or '–'} | {m.reference} |\n"
-        for m in METRICS
-    ]
-    check_golden(REFERENCE / "metrics.md", "".join(lines))
+    for dimensions in dict.fromkeys(one.dimensions for one in METRICS):
+        lines.append(f"\n## {f'By {listed(dimensions)}' if dimensions else 'Of whole suites'}\n\n")
+        lines.append("| metric | meaning | better | range | source |\n|---|---|---|---|---|\n")
+        lines += [
+            f"| `{m.id}` | {m.title} | {m.better} | {m.least:g}…{m.greatest:g} | {m.reference} |\n"
+            for m in METRICS
+            if m.dimensions == dimensions
+        ]
+    page = "".join(lines)
+    check_golden(REFERENCE / "metrics.md", page)
+    assert sorted(re.findall(r"^\| `(.*?)`", page, re.MULTILINE)) == sorted(m.id for m in METRICS)
 
 
 WORDS_OF_PAPERS = {
@@ -155,8 +159,27 @@ def test_readme_and_pages_name_no_file_that_is_missing():
                 assert (page.parent / target).exists(), f"{page}: {target}"
 
 
+def rows(of, known):
+    """Yield a row for each input or output; those that an action above has alike in one sentence."""
+    alike = [f"`{name}`" for name, one in of.items() if known.get(name) == one]
+    if alike:
+        kind = "Outputs" if "value" in next(iter(of.values())) else "Inputs"
+        yield f"{kind} as above: {', '.join(alike)}.\n"
+    new = {name: one for name, one in of.items() if known.get(name) != one}
+    if new and alike:
+        yield "\n"
+    for number, (name, one) in enumerate(new.items()):
+        heads = ("| output | |\n|:--|:--|\n", "| input | default | |\n|:--|:--|:--|\n")
+        is_input = "value" not in one
+        yield heads[is_input] if number == 0 else ""
+        default = one.get("default")
+        shown = "required" if default is None else f"`{default}`" if default else "empty"
+        yield f"| `{name}` | {f'{shown} | ' if is_input else ''}{' '.join(one['description'].split())} |\n"
+
+
 def test_action_page(check_golden):
     parts = [MADE, "# The GitHub Action\n"]
+    known = {"inputs": {}, "outputs": {}}
     for title, folder in (
         ("org/fairgate", ROOT),
         ("org/fairgate/merge", ROOT / "merge"),
@@ -164,14 +187,9 @@ def test_action_page(check_golden):
     ):
         action = YAML(typ="safe").load((folder / "action.yml").read_text(encoding="utf-8"))
         parts.append(f"\n## `{title}`\n\n{action['description']}.\n")
-        parts.append("\n| input | default | |\n|:--|:--|:--|\n")
-        for name, given in action["inputs"].items():
-            default = given.get("default")
-            shown = "required" if default is None else f"`{default}`" if default else "empty"
-            parts.append(f"| `{name}` | {shown} | {' '.join(given['description'].split())} |\n")
-        parts.append("\n| output | |\n|:--|:--|\n")
-        for name, given in action["outputs"].items():
-            parts.append(f"| `{name}` | {' '.join(given['description'].split())} |\n")
+        for kind, above in known.items():
+            parts += ["\n", *rows(action[kind], above)]
+            above.update(action[kind])
     check_golden(REFERENCE / "action.md", "".join(parts))
 
 
