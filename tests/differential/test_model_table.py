@@ -206,10 +206,10 @@ def with_table(text, rows):
         lines.append(
             f"| {name} | " + " | ".join(cell(found.get(kind), notes) for kind in SHOWN) + " |"
         )
-    told = [f"- [{letter}] {message}" for message, letter in notes.items()]
+    told = [f"- [{letter}] {message.partition('. ')[0]}" for message, letter in notes.items()]
     return (
         f"{head}{BEGIN}\n"
-        + "\n".join([*lines, "", "Refusals, word for word:", "", *told])
+        + "\n".join([*lines, "", "Refusals, each by its first sentence:", "", *told])
         + f"\n{END}{tail}"
     )
 
