@@ -36,10 +36,12 @@ HEAD = """\
 Before every command:
 
 """
-SHARED = """
-## Options of several commands
-
-"""
+TOGETHER = {
+    "Files": ("--root", "--cache"),
+    "Models": ("--batch-size", "--threads", "--device"),
+    "Others": (),
+}
+"""Options that come together, by the heading below which they stand; the last are all further ones."""
 OF_THE_ACTION = "github"
 """Options of these commands are the action's inputs, which have a page of their own."""
 
@@ -56,7 +58,16 @@ def command_page() -> str:
         for name, context in found.items():
             if name.split()[0] in commands:
                 parts += _command(name, context, shared)
-    return "".join([*parts, SHARED, *map(line, shared)])
+    parts.append("\n## Options of several commands\n")
+    known = {name for names in TOGETHER.values() for name in names}
+    for title, names in TOGETHER.items():
+        parts.append(f"\n### {title}\n\n")
+        parts += [
+            line(each)
+            for each in shared
+            if (long(each) in names if names else long(each) not in known)
+        ]
+    return "".join(parts)
 
 
 def _command(name: str, context: click.Context, shared: list[Option]) -> Iterator[str]:
@@ -66,7 +77,13 @@ def _command(name: str, context: click.Context, shared: list[Option]) -> Iterato
     if name.startswith(OF_THE_ACTION):
         yield " Its options are [inputs of the action](action.md)."
     found = options(name, context)
-    also = [f"`{option[0].split()[0]}`" for option in found if option in shared]
+    common = [long(option) for option in found if option in shared]
+    also = []
+    for title, names in TOGETHER.items():
+        if names and {*names} <= {*common}:
+            common = [name for name in common if name not in names]
+            also.append(f"[{title.lower()}](#{title.lower()})")
+    also = [*(f"`{name}`" for name in common), *also]
     yield f" Also: {', '.join(also)}.\n" if also else "\n"
     own = [line(option) for option in found if option not in shared]
     yield from ["\n", *own] if own else []
@@ -93,6 +110,11 @@ def options(name: str, context: click.Context) -> list[Option]:
     found = (each for each in context.command.params if isinstance(each, click.Option))
     records = (option.get_help_record(context) for option in found)
     return [record for record in records if record is not None]
+
+
+def long(option: Option) -> str:
+    """Return the name of an option."""
+    return option[0].split()[0]
 
 
 def line(option: Option) -> str:

@@ -24,7 +24,7 @@ def cell(text):
     return f"{fence}{pad}{shown}{pad}{fence}".replace("|", "\\|") if shown else "(empty)"
 
 
-SHOWN = 8
+SHOWN = 6
 """Phrasings of a group on the page."""
 
 
