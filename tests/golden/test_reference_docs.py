@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import click
+import pytest
 from command_page import command_page, leaves, line, options
 from policy_page import PolicyPage, keys_of_the_schema
 from ruamel.yaml import YAML
@@ -151,12 +152,31 @@ def test_policy_page(check_golden):
     assert {*page.named, *page.same} == keys_of_the_schema()
 
 
-def test_readme_and_pages_name_no_file_that_is_missing():
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not target.startswith("mailto:"):
-                assert (page.parent / target).exists(), f"{page}: {target}"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
+MOST_WORDS = 35_000
+
+
+def anchors(text):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", TEXTS[page]):
+        if "://" not in target and not target.startswith("mailto:"):
+            path = (page.parent / target).resolve() if target else page
+            assert path.exists(), target
+            assert not anchor or anchor in anchors(TEXTS[path]), f"{target}#{anchor}"
+
+
+def test_the_documentation_stays_short():
+    counted = [text for page, text in TEXTS.items() if "examples" not in page.parts]
+    assert sum(len(text.split()) for text in counted) <= MOST_WORDS
+    assert len(list((ROOT / "docs" / "how-to").glob("*.md"))) <= 12
 
 
 def rows(of, known):
