@@ -40,7 +40,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Lead links to where they lead on the site, and from the first page to the reports."""
     del files
-    text = linked(markdown, page.file.src_uri, config.repo_url)
+    text = linked(markdown, page.file.src_uri, config.extra["repository"])
     reports = [f"- [{title}]({name})\n" for name, _, title in _reports()]
     if page.file.src_uri == INDEX and reports:
         text += f"\n## Reports of the demos\n\n{''.join(reports)}"
