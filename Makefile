@@ -6,6 +6,7 @@ EXPORT := .venv-export
 GENAI := .venv-genai
 SYSTEMS := .venv-systems
 RAY := .venv-ray
+SITE := .venv-site
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
@@ -15,7 +16,7 @@ TESTS := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
 # More threads than cores wait for each other: with one of torch's in each process it is several times as fast.
 DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
+.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench docs site kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## three gates on embedded data, then a change that the gate finds
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
@@ -69,6 +70,9 @@ docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference page
 	$(BIN)/python -m fairgate.systems.catalogue
 	$(BIN)/python -m pytest -q tests/golden --update-golden
 
+site: $(SITE)/site.stamp  ## the pages as a site, with the reports of demos that were run; every link and anchor is checked
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build
+
 kill-tables: $(VENV)/test.stamp  ## what each shipped policy catches of biased variants of its run; many minutes
 	mkdir -p .fairgate/kill
 	for policy in policies/rag-*.yaml; do name=$$(basename $$policy .yaml); \
@@ -119,9 +123,15 @@ $(RAY)/ray.stamp: pyproject.toml
 	$(RAY)/bin/python $(PIP_INSTALL) --editable '.[cpu,ray]' pytest hypothesis
 	touch $@
 
+# Apart: of FairGate the site needs the pages alone.
+$(SITE)/site.stamp: pyproject.toml
+	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python $(PIP_INSTALL) --editable '.[site]'
+	touch $@
+
 $(NODE)/stamp: tests/node/package-lock.json
 	cd tests/node && npm ci
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(RAY) $(NODE) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(RAY) $(SITE) $(NODE) site .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis

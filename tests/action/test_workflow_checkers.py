@@ -25,7 +25,6 @@ def repository(tmp_path):
     shown = dict(shown_workflows())
     assert {
         "init.yml",
-        "readme-1.yml",
         "pull-requests-1.yml",
         "pull-requests-5.yml",
     } <= shown.keys()

@@ -43,12 +43,12 @@ class Outcome:
         return (
             "wrong"
             if bound is None
-            else f"≤ {bound:.1%}".replace(".0%", " %").replace("%", " %").replace("  ", " ")
+            else f"{bound:.1%}".replace(".0%", " %").replace("%", " %").replace("  ", " ")
         )
 
     def agrees(self, cell: str) -> bool:
         """Return whether a cell of the documented table still holds."""
-        bound = re.match(r"≤ ([\d.]+) %", cell)
+        bound = re.match(r"([\d.]+) %", cell)
         if bound is None:
             return cell == self.cell
         return (

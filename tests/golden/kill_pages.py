@@ -15,6 +15,8 @@ from pathlib import Path
 from fairgate.features.mutation.mutants import Kind, Mutant, Reach, noun_of
 
 DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
+_MOST = 2
+"""Targets of one category that are named one by one."""
 _KEPT = ("policy", "sources", "strengths", "stated", "seeds", "score", "false_kills", "not_seen")
 _HEAD = """\
 # What the shipped policies catch
@@ -22,11 +24,11 @@ _HEAD = """\
 <!-- generated: `make kill-tables` for the figures, `make docs` for the page -->
 
 Biased variants of a run of each shipped policy, with the embedded models, put through its whole gate
-with its baseline ([how](../how-to/test-the-policy.md)). *Caught from* is the smallest share of the
-target's cases whose change stops the build with every one of {seeds} seeds, of
-{strengths}. Few seeds say little of rare misses: where the gate
-catches 80 %, three of three are caught in half of all such tests. These are figures of these policies,
-models and data, not of yours: mutate a run of your own.
+with its baseline ([how](../how-to/test-the-policy.md)). A table has the number of targets (identities,
+attributes, or all) by the smallest share of their cases whose change stops the build with every one of
+{seeds} seeds, and names those that never did. Few seeds say little of rare misses: where the gate catches
+80 %, three of three are caught in half of all such tests. These are figures of these policies, models and
+data, not of yours: mutate a run of your own. [Every target](kill-tables.json).
 
 ```bash
 make kill-tables   # many minutes: runs each policy, then `fairgate mutate POLICY RUN --at 0.2 --seeds 3`
@@ -62,8 +64,7 @@ def kept(result: Mapping) -> dict:
 
 def page(data: Sequence[Mapping]) -> str:
     """Return the page; equal data, equal bytes."""
-    strengths = ", ".join(f"{100 * share:g} %" for share in data[0]["strengths"])
-    head = _HEAD.format(seeds=data[0]["seeds"], strengths=strengths)
+    head = _HEAD.format(seeds=data[0]["seeds"])
     return "\n".join([head, *(line for one in data for line in _section(one))]) + "\n"
 
 
@@ -79,26 +80,36 @@ def _section(one: Mapping) -> Iterator[str]:
         + (f" ({false['worse_for_everybody']} more are worse for everybody)." if worse else ".")
     )
     yield ""
-    yield "| variants | caught from | targets | mostly by |"
-    yield "|:--|--:|:--|:--|"
-    groups: dict[tuple[str, float | None], list[Mapping]] = {}
+    yield f"| variants | {' | '.join(f'{100 * share:g} %' for share in one['strengths'])} | never | mostly by |"
+    yield "|:--" + "|--:" * len(one["strengths"]) + "|:--|:--|"
+    groups: dict[str, list[Mapping]] = {}
     for row in one["rows"]:
-        groups.setdefault((_noun(row), row["from"]), []).append(row)
-    nouns = list(dict.fromkeys(noun for noun, _ in groups))
-    ranked = sorted(groups, key=lambda name: (nouns.index(name[0]), name[1] or 2.0))
-    for noun, share in ranked:
-        rows = groups[noun, share]
-        targets = ", ".join("/".join(row["where"].values()) or "all" for row in rows)
+        groups.setdefault(_noun(row), []).append(row)
+    for noun, rows in groups.items():
         by = [row["by"] for row in rows if row["by"]]
         most = max(dict.fromkeys(by), key=by.count, default="")
-        caught = "never" if share is None else f"{100 * share:g} %"
-        yield f"| {noun} | {caught} | {targets} | {f'`{most}`' if most else ''} |"
+        numbers = [sum(row["from"] == share for row in rows) for share in one["strengths"]]
+        cells = " | ".join(str(number or "") for number in numbers)
+        missed = ["/".join(row["where"].values()) or "all" for row in rows if row["from"] is None]
+        yield f"| {noun} | {cells} | {_targets(missed)} | {f'`{most}`' if most else ''} |"
     yield ""
     if one["suggestions"]:
         yield from ("Lines that would catch more of it, in this run:", "", "```yaml")
         yield from (*one["suggestions"], "```", "")
     if one["policy"] in _NOTES:
         yield from (_NOTES[one["policy"]], "")
+
+
+def _targets(names: Sequence[str]) -> str:
+    """Return the targets; many of one category as their number."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.partition("/")[0], []).append(name)
+    shown = (
+        f"{len(group)} of {category}" if len(group) > _MOST else ", ".join(group)
+        for category, group in groups.items()
+    )
+    return ", ".join(shown)
 
 
 def _noun(row: Mapping) -> str:

@@ -1,57 +1,58 @@
 """What is documented is what the code says: reference pages are generated and compared."""
 
-import json
 import re
-from importlib import resources
 from pathlib import Path
 
 import click
+import pytest
+from command_page import command_page, leaves, line, options
+from policy_page import PolicyPage, keys_of_the_schema
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
 from fairgate.domain.cases import Source
-from fairgate.features.listings.precision import default_of, oracle_of, precision_of
+from fairgate.domain.wording import listed
+from fairgate.features.listings.precision import default_of, precision_of
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.oracles.label import LABEL_RULE, TONE_RULE
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 MADE = "<!-- generated: `make docs`; a test compares it with the code -->\n\n"
 
 
-def commands(command, name, parent=None):
-    """Yield (name, context) of a command and everything below it, as a real call has them."""
-    width = {"max_content_width": 88, "terminal_width": 88, **command.context_settings}
-    context = click.Context(command, parent=parent, info_name=name.split()[-1], **width)
-    yield name, context
-    if isinstance(command, click.Group):
-        for child in command.list_commands(context):
-            yield from commands(command.get_command(context, child), f"{name} {child}", context)
-
-
 def test_command_line_page(check_golden):
-    parts = [MADE, "# Command line\n"]
-    for name, context in commands(cli, "fairgate"):
-        parts.append(f"\n## `{name}`\n\n```text\n{context.get_help()}\n```\n")
-    check_golden(REFERENCE / "command-line.md", "".join(parts))
+    page = command_page()
+    check_golden(REFERENCE / "command-line.md", MADE + page)
+    stated = {
+        option
+        for name, context in leaves(cli, click.Context(cli))
+        for option in options(name, context)
+    }
+    assert all(page.count(line(option)) == 1 for option in stated)
+    assert page.count("- `--") == len(stated) + 3, "with those of `fairgate` itself"
 
 
 def test_metrics_page(check_golden):
     lines = [MADE, "# Metrics\n\n"]
     lines.append(
         "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
-        "least or greatest value that a metric can have is an error: no run could break it.\n\n"
+        "least or greatest value that a metric can have is an error: no run could break it. Headings\n"
+        "name the dimensions for `where` and `for_each`. Papers are listed in [words in\n"
+        "reports](../explanation/glossary.md#papers).\n"
     )
-    lines.append(
-        "| metric | meaning | better | from | to | `where` / `for_each` | source |\n"
-        "|---|---|---|---|---|---|---|\n"
-    )
-    lines += [
-        f"| `{m.id}` | {m.title} | {m.better} | {m.least:g} | {m.greatest:g} | "
-        f"{', '.join(m.dimensions) or '–'} | {m.reference} |\n"
-        for m in METRICS
-    ]
-    check_golden(REFERENCE / "metrics.md", "".join(lines))
+    for dimensions in dict.fromkeys(one.dimensions for one in METRICS):
+        lines.append(f"\n## {f'By {listed(dimensions)}' if dimensions else 'Of whole suites'}\n\n")
+        lines.append("| metric | meaning | better | range | source |\n|---|---|---|---|---|\n")
+        lines += [
+            f"| `{m.id}` | {m.title} | {m.better} | {m.least:g}…{m.greatest:g} | {m.reference} |\n"
+            for m in METRICS
+            if m.dimensions == dimensions
+        ]
+    page = "".join(lines)
+    check_golden(REFERENCE / "metrics.md", page)
+    assert sorted(re.findall(r"^\| `(.*?)`", page, re.MULTILINE)) == sorted(m.id for m in METRICS)
 
 
 WORDS_OF_PAPERS = {
@@ -96,105 +97,109 @@ def sent(relation):
     return relation.source_text(source), [each.text for each in found if not each.inapplicable]
 
 
-def cell(text):
-    return text.replace("|", "\\|").replace("\n", " / ")
+def changed(relation):
+    """Return what a relation changes: its description up to the sentence about the follow-up."""
+    sentences = re.findall(r".+?[.:;](?= |$)", relation.description)
+    (last, *_) = [n for n, each in enumerate(sentences) if "follow-up" in each]
+    return "".join(sentences[: last + 1]).rstrip(":;.")
 
 
-def sample_rows():
-    for relation in RELATIONS:
-        (words,) = (
-            said for name, said in WORDS_OF_PAPERS.items()
-            if relation.id == name or relation.id.startswith(f"{name}-")
-        )  # fmt: skip
-        source, follow_ups = sent(relation)
-        shown = "<br>".join(map(cell, follow_ups[:3]))
-        more = f"<br>and {len(follow_ups) - 3} more" if len(follow_ups) > 3 else ""
-        yield f"| `{relation.id}` | {words} | {cell(source)} | {shown}{more} |\n"
+def relation_lines(relation):
+    (words,) = (
+        said for name, said in WORDS_OF_PAPERS.items()
+        if relation.id == name or relation.id.startswith(f"{name}-")
+    )  # fmt: skip
+    source, follow_ups = sent(relation)
+    yield f"\n## `{relation.id}`\n\n{changed(relation)}.\n\n"
+    yield f"```text\n{source}\n"
+    yield from (f"→ {text}\n" for text in dict.fromkeys((follow_ups[0], follow_ups[-1])))
+    yield "```\n\n"
+    oracle = "task" if relation.reads_task else relation.oracle(None).id
+    precision = f"precision {precision_of(relation.id)}"
+    yield f'{relation.paper}: "{words}". Oracle `{oracle}`, {default_of(relation)}, {precision}.\n'
+
+
+RELATIONS_HEAD = """\
+# Metamorphic relations
+
+What each changes, with an example of what is sent, the source's words, and how answers are compared.
+Relations of attributes share one source here; of the follow-ups the first and the last are shown.
+`{response}` is the response to the source. Papers are listed in [words in
+reports](../explanation/glossary.md#papers). `fairgate relations explain ID` adds where a relation does not
+hold, and examples of answers.
+
+*Oracle*: the rule that reads an answer; `task` is that of the suite's task, TASK. *Gating*: a violation
+counts in every rule that names its metric. *Precision*: the share of the violations reported on labelled
+answers that are real differences, with its 95 % interval. The answers were written and labelled for
+FairGate, many of them hard to read, and less than half of them differ. So the figure says how answers are
+read and compared, not whether a difference in your system is unfair. `fairgate relations measure` prints
+it, and takes answers of your own. Relations that only a judge reads have the judge's record instead.
+"""
 
 
 def test_relations_page(check_golden):
-    lines = [MADE, "# Metamorphic relations\n\n"]
-    lines.append("| relation | paper | oracle | default | precision |\n|---|---|---|---|---|\n")
-    lines += [
-        f"| [`{r.id}`](#{r.id.replace('/', '')}) | {r.paper} | {oracle_of(r)} | {default_of(r)} | "
-        f"{precision_of(r.id)} |\n"
-        for r in RELATIONS
-    ]
-    lines.append(
-        "\n*Gating*: a violation counts in every rule that names its metric. *Precision*: the share of "
-        "the\nviolations reported on labelled answers that are real differences, with its 95 % interval; "
-        "`fairgate\nrelations measure` prints it, and takes answers of your own. The shipped ones "
-        "were written and labelled\nfor FairGate, many of them in wordings that are hard to read, and "
-        "less than half of them differ: the\nfigure says how answers are read and compared. Whether a "
-        "difference in your system is unfair, or a\npair a good one, it does not say. Relations that "
-        "only a judge reads have the judge's record instead\n(`fairgate judge evaluate`).\n"
-    )
-    lines.append(
-        "\n## What is sent, beside the papers' words\n\nRelations of attributes share one source; of "
-        "more than three follow-ups three are shown.\n`{response}` is the response to the source.\n\n"
-        "| relation | the paper | source | follow-ups |\n|---|---|---|---|\n"
-    )
-    lines += sample_rows()
-    for relation in RELATIONS:
-        lines.append(f"\n## `{relation.id}`\n\n{relation.title}: {relation.paper}.\n\n")
-        lines.append(f"{relation.description}\n\n**Must hold:** {relation.expects}\n\n")
-        lines.append(f"**Not owed where:** {relation.not_owed}\n\n")
-        for example in relation.EXAMPLES:
-            lines.append(f"```text\nsource        {example.source!r}\n")
-            lines += [f"follow-up     {text!r}\n" for text in example.follow_ups]
-            lines += [
-                f"{said.verdict:<13} {said.source!r} / {said.follow_up!r}\n"
-                for said in example.answers
-            ]
-            lines.append("```\n\n")
-        lines += [f"- not for `{c.text!r}`: {c.reason}\n" for c in relation.NOT_APPLICABLE]
-    check_golden(REFERENCE / "relations.md", "".join(lines))
-
-
-def described(schema, definitions, path, depth=0):
-    """Yield a row for every field of a policy, nested ones indented by their path."""
-    for name, field in schema.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        shown = json.dumps(field["default"]) if "default" in field else "required"
-        if name not in schema.get("required", []) and "default" not in field:
-            shown = "–"
-        text = field.get("description", "").replace("|", "\\|")
-        yield f"| `{here}` | `{shown}` | {text} |\n"
-        for target, many in references(field):
-            if depth < 5:
-                inner = f"{here}[]" if many else here
-                yield from described(definitions[target], definitions, inner, depth + 1)
-
-
-def references(field, *, many=False):
-    """Yield (definition, whether it is the item of a list) that a field refers to."""
-    if "$ref" in field:
-        yield field["$ref"].rpartition("/")[2], many
-    for branch in (*field.get("anyOf", ()), *field.get("oneOf", ())):
-        yield from references(branch, many=many)
-    if isinstance(field.get("items"), dict):
-        yield from references(field["items"], many=True)
+    lines = [MADE, RELATIONS_HEAD.replace("TASK", f"`{LABEL_RULE}` or `{TONE_RULE}`")]
+    lines += [line for relation in RELATIONS for line in relation_lines(relation)]
+    page = "".join(lines)
+    check_golden(REFERENCE / "relations.md", page)
+    assert re.findall(r"^## `(.*)`$", page, re.MULTILINE) == [one.id for one in RELATIONS]
 
 
 def test_policy_page(check_golden):
-    text = resources.files("fairgate").joinpath("data", "policy.schema.json").read_text("utf-8")
-    schema = json.loads(text)
-    lines = [MADE, "# Policy\n\n", "Every field of a policy file. Unknown keys are errors.\n\n"]
-    lines.append("| field | default | meaning |\n|---|---|---|\n")
-    lines += described(schema, schema.get("$defs", {}), "")
-    check_golden(REFERENCE / "policy.md", "".join(lines))
+    page = PolicyPage()
+    check_golden(REFERENCE / "policy.md", MADE + page.text)
+    assert len(page.named) == len(set(page.named)), "a key is named twice"
+    assert {*page.named, *page.same} == keys_of_the_schema()
 
 
-def test_readme_and_pages_name_no_file_that_is_missing():
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not target.startswith("mailto:"):
-                assert (page.parent / target).exists(), f"{page}: {target}"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
+MOST_WORDS = 35_000
+
+
+def anchors(text):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", TEXTS[page]):
+        if "://" not in target and not target.startswith("mailto:"):
+            path = (page.parent / target).resolve() if target else page
+            assert path.exists(), target
+            assert not anchor or anchor in anchors(TEXTS[path]), f"{target}#{anchor}"
+
+
+def test_the_documentation_stays_short():
+    counted = [text for page, text in TEXTS.items() if "examples" not in page.parts]
+    assert sum(len(text.split()) for text in counted) <= MOST_WORDS
+    assert len(list((ROOT / "docs" / "how-to").glob("*.md"))) <= 12
+
+
+def rows(of, known):
+    """Yield a row for each input or output; those that an action above has alike in one sentence."""
+    alike = [f"`{name}`" for name, one in of.items() if known.get(name) == one]
+    if alike:
+        kind = "Outputs" if "value" in next(iter(of.values())) else "Inputs"
+        yield f"{kind} as above: {', '.join(alike)}.\n"
+    new = {name: one for name, one in of.items() if known.get(name) != one}
+    if new and alike:
+        yield "\n"
+    for number, (name, one) in enumerate(new.items()):
+        heads = ("| output | |\n|:--|:--|\n", "| input | default | |\n|:--|:--|:--|\n")
+        is_input = "value" not in one
+        yield heads[is_input] if number == 0 else ""
+        default = one.get("default")
+        shown = "required" if default is None else f"`{default}`" if default else "empty"
+        yield f"| `{name}` | {f'{shown} | ' if is_input else ''}{' '.join(one['description'].split())} |\n"
 
 
 def test_action_page(check_golden):
     parts = [MADE, "# The GitHub Action\n"]
+    known = {"inputs": {}, "outputs": {}}
     for title, folder in (
         ("org/fairgate", ROOT),
         ("org/fairgate/merge", ROOT / "merge"),
@@ -202,14 +207,9 @@ def test_action_page(check_golden):
     ):
         action = YAML(typ="safe").load((folder / "action.yml").read_text(encoding="utf-8"))
         parts.append(f"\n## `{title}`\n\n{action['description']}.\n")
-        parts.append("\n| input | default | |\n|:--|:--|:--|\n")
-        for name, given in action["inputs"].items():
-            default = given.get("default")
-            shown = "required" if default is None else f"`{default}`" if default else "empty"
-            parts.append(f"| `{name}` | {shown} | {' '.join(given['description'].split())} |\n")
-        parts.append("\n| output | |\n|:--|:--|\n")
-        for name, given in action["outputs"].items():
-            parts.append(f"| `{name}` | {' '.join(given['description'].split())} |\n")
+        for kind, above in known.items():
+            parts += ["\n", *rows(action[kind], above)]
+            above.update(action[kind])
     check_golden(REFERENCE / "action.md", "".join(parts))
 
 

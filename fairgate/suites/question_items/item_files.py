@@ -292,7 +292,7 @@ def read_cbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawI
 
 
 def read_neutral(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
-    """Read FairGate's own format, see docs/reference/item-format.md."""
+    """Read FairGate's own format, see docs/how-to/social-bias.md."""
     del wordings
     answers = row.get("options")
     if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):

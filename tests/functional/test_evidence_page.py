@@ -1,0 +1,62 @@
+"""The page for auditors: its ratios, and the clauses that it says the control map has."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "evidence.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+ROWS = [
+    ("gender", "woman", ["positive", "negative"]),
+    ("gender", "man", ["positive", "positive", "negative", "positive", None]),
+    ("race", "asian", ["negative", "negative"]),
+]
+
+
+def test_impact_ratios_are_those_of_a_computation_by_hand(tmp_path):
+    (script,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    lines = [
+        {"category": category, "term": term, "control": False, "follow_up_label": label}
+        for category, term, labels in ROWS
+        for label in labels
+    ]
+    lines.append(
+        {"category": "neutral", "term": "reader", "control": True, "follow_up_label": "positive"}
+    )
+    folder = tmp_path / "runs" / "hiring"
+    folder.mkdir(parents=True)
+    (folder / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "gender woman 0.667",
+        "gender man 1.0",
+        "race asian nobody is selected",
+    ]
+
+
+def test_a_run_has_what_the_ratios_need(workspace):
+    assert workspace.gate("positive") == 0, workspace.err
+    for row in workspace.rows():
+        assert {"control", "category", "term", "follow_up_label"} <= row.keys()
+
+
+def test_the_control_map_has_the_clauses_of_the_page():
+    data = resources.files("fairgate").joinpath("data", "controls", "controls.json")
+    clauses = {
+        f"{one['framework']} {one['clause']}"
+        for one in json.loads(data.read_text("utf-8"))["clauses"]
+    }
+    for clause in ("AI Act Article 10(2)(f)", "AI Act Article 15", "NIST AI RMF MEASURE 2.11"):
+        assert any(known.startswith(clause) for known in clauses), clause
+    assert "Article 10(2)(f)" in TEXT
+    assert "MEASURE 2.11" in TEXT
+
+
+def test_the_page_claims_no_compliance():
+    sentences = [each for each in re.split(r"(?<=\.)\s", TEXT) if "complian" in each.lower()]
+    assert [" ".join(each.split()) for each in sentences] == ["FairGate claims no compliance."]
