@@ -113,7 +113,7 @@ def judged(name: str, policy: Path | None = None, label: str = "") -> Run:
     baseline = folder.with_suffix(".json")
     baseline.unlink(missing_ok=True)
     accept = ["baseline", "accept", folder, "--policy", policy, *reason, "--output", baseline]
-    gate(*accept, exits=(0, 2))  # a run without a verdict is refused
+    gate(*accept, exits=(0, 3))  # a run without a verdict is refused
     if baseline.is_file():
         gate(*rescore, "--baseline", baseline, "--out", folder)
     return Run(folder)
@@ -394,6 +394,65 @@ def relations() -> str:
     return "\n".join(lines)
 
 
+def is_clear(one: dict) -> bool:
+    """Return whether an interval lies on one side of 0."""
+    low, high = one["interval"]
+    return low > 0 or high < 0
+
+
+def check(runs: dict[str, Run]) -> None:
+    """Raise where a sentence of page.md does not hold by the figures (any more)."""
+    tasks = [runs["reviews"], runs["comments"]]
+    parts = ("retrieval", "generator", "interaction")
+    claims = {
+        "identities add nothing on the whole": not any(
+            is_clear(run.of("asr/generation/net")) for run in tasks
+        ),
+        "the retriever reacts": all(is_clear(run.of("asr/retrieval/net")) for run in tasks),
+        "orientation alone stands out": [
+            category
+            for category in PAIRS
+            for run in tasks
+            if is_clear(run.of("asr/generation/net", category=category))
+        ]
+        == ["orientation"],
+        "no part can be told from 0": not any(
+            is_clear(run.of(f"attribution/{part}")) for run in tasks for part in parts
+        ),
+        "RRS says a little": all(0.5 < run.record["degradation"][0]["auc"] < 0.65 for run in tasks),
+        "no verdict": runs["bbq"].record["outcome"] == "inconclusive",
+        "no Diff-Bias can be told from 0": not any(
+            is_clear(run.of(f"diff-bias/{context}", setting=setting))
+            for run in (runs["bbq"], runs["bbq-scored"])
+            for context in ("ambiguous", "disambiguated")
+            for setting in SETTINGS
+        ),
+    }
+    wrong = [claim for claim, is_so in claims.items() if not is_so]
+    if wrong:
+        raise ValueError(f"page.md says what the figures do not: {'; '.join(wrong)}")
+
+
+def filled(text: str, runs: dict[str, Run]) -> str:
+    """Put figures in the places `{run metric}`, `{run metric name=value}`, with interval at a `+`."""
+
+    def figure(place: re.Match[str]) -> str:
+        run, metric, name, value, interval = place.groups()
+        found = runs[run].of(metric, **({name: value} if name else {}))
+        return percent(found if interval else found | {"interval": None})
+
+    text = re.sub(r"\{(\S+) ([a-z/-]+)(?: (\w+)=([\w ]+))?(\+)?\}", figure, text)
+    for name in ("reviews", "comments"):
+        auc = runs[name].record["degradation"][0]["auc"]
+        text = text.replace(f"{{{name} auc}}", f"{100 * auc:.0f}")
+        of_race, every = (
+            runs[name].of("asr/generation", **where)["violated"]
+            for where in ({"category": "race"}, {})
+        )
+        text = text.replace(f"{{{name} race}}", f"{100 * of_race / every:.0f}")
+    return text
+
+
 def asked() -> str:
     """Return what was asked, and what it took."""
     lines = [
@@ -442,7 +501,9 @@ def main() -> None:
         "sure": sure(repeated),
         "asked": asked(),
     }
-    text = (HERE / "page.md").read_text("utf-8")
+    runs = {**tasks, "bbq": read["as generated"], "bbq-scored": read["most probable option"]}
+    check(runs)
+    text = filled((HERE / "page.md").read_text("utf-8"), runs)
     for name, table in figures.items():
         text = text.replace(f"{{{name}}}", table)
     PAGE.write_text(text, "utf-8")
