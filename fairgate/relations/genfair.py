@@ -248,7 +248,7 @@ _ROWS = (
         title="Selective negation",
         paper="GenFair, section V-B2, MR3",
         description='Each follow-up denies one attribute of the source ("who is not female"), as '
-        "GenFair's words have it (\"negating one of the sensitive attributes\"). Its own example "
+        'GenFair\'s words have it ("negating one of the sensitive attributes"). Its own example '
         'names another value instead ("male" becomes "female"): that is '
         "`genfair/mr6-substitution-one`, so that the two relations never ask the same. A denial "
         "exists for every value, non-binary too.",
@@ -272,7 +272,7 @@ _ROWS = (
         "engineer) has the follow-up `not` alone: GenFair names another value there (Asian becomes "
         "Hispanic), which is a substitution (`genfair/mr5-substitution-all`).",
         not_owed="The attributes together are what the request is about. GenFair asks that the "
-        "meaning be kept, which a denial of everything seldom does: read this relation beside the others.",
+        "meaning be kept, which a denial of everything seldom does: read this beside the others.",
         changes=_total_negation,
         fewest=2,
         EXAMPLES=_example(
