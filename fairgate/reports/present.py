@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,9 @@ from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows, slice_in_words
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
-from fairgate.reports.sections import affected, cases, measured, verdict
+from fairgate.reports.sections import affected, better, cases, measured, verdict
+from fairgate.reports.sections.affected import Subject
+from fairgate.reports.sections.better import News
 
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
@@ -72,7 +74,7 @@ _NAMING = "Naming an identity"
 def present(run: GateRun, options: ReportOptions) -> View:
     """Return the view of a run."""
     material = Material(run=run, options=options)
-    result = run.result
+    result, news = run.result, better.news(material)
     provenance, path = result.given.provenance, result.given.references.baseline_path
     of_features = (at(place) for one in FEATURES for place in one.sections.values())
     return View(
@@ -82,11 +84,12 @@ def present(run: GateRun, options: ReportOptions) -> View:
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         exit_meaning=_EXIT_MEANINGS[result.exit_code],
-        title=title(material),
-        lead=lead(material),
-        choices=[_shown_beside(material, choice) for choice in material.choices],
+        title=title(material, news),
+        lead=lead(material, news),
+        is_better=bool(news.better),
+        choices=[_shown_beside(material, choice, news) for choice in material.choices],
         reasons=list(_reasons(material)),
-        next_step=next_step(material, cases.explain_command(material)),
+        next_step=next_step(material, cases.explain_command(material), news),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
         standing=standing(material),
@@ -130,7 +133,7 @@ def since_then(material: Material) -> Inline:
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
-def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
+def _shown_beside(material: Material, choice: Beside, news: News) -> ShownBeside:
     """Return what is said first of the run beside something."""
     shown, usual = material.shown_beside(choice), material.beside.word
     # What a reader who chose something else should know: the verdict is not about it.
@@ -143,7 +146,7 @@ def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
         id=choice.id,
         label=choice.label,
         note=[] if choice is material.beside else note,
-        lead=lead(shown),
+        lead=lead(shown, news if choice is material.beside else News()),
         since=list(_paragraphs(since_then(shown))),
         affected=list(affected.affected_table(shown)),
     )
@@ -203,11 +206,11 @@ def _remarks(material: Material) -> Iterator[Block]:
         yield Text(lines=[*differences[:_DIFFERENCES], *last], form=Form.LIST)
 
 
-def title(material: Material) -> Inline:
+def title(material: Material, news: News) -> Inline:
     """Return what follows "FairGate: " and precedes "in <policy>"."""
     result = material.result
     if result.outcome is Outcome.PASS:
-        return _pass(result)
+        return _pass(result, news)
     if result.outcome is Outcome.FAIL:
         return _failure(material)
     if result.exit_code is ExitCode.BASELINE:
@@ -225,13 +228,17 @@ def unfit(result: GateResult) -> str:
     return "anchor" if fits else "baseline"
 
 
-def _pass(result: GateResult) -> Inline:
+def _pass(result: GateResult, news: News) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
     found = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
     open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     is_first = result.overlap is None
     if all(rule.advisory or rule.is_reported for rule in result.rules):
         shown = "nothing can fail this gate,"
+    elif news.is_unchanged:
+        shown = "nothing changed,"
+    elif news.better:
+        shown = "fairness improved,"
     elif open_rules:
         rules = f"{figures.count(open_rules, 'rule')} inconclusive"
         shown = f"{'no limit broken' if is_first or found else 'no regression shown'}, {rules},"
@@ -285,13 +292,23 @@ def _failure(material: Material) -> Inline:
         words = "a fairness limit is broken"
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
+    named = affected.failed_identities(material)
+    if named:
+        return [words, " for ", *joined([_named(*one, named) for one in named.items()], "; "), ","]
     worst = affected.affected(material)[:1]
     if first is None or not worst or not affected.differs_from_others(material, first, worst[0]):
         return words
     return [words, ", most for ", affected.name_of(material, worst[0]), ","]
 
 
-def lead(material: Material) -> Inline:
+def _named(about: Subject, who: Sequence[str], named: Mapping[Subject, Sequence[str]]) -> Inline:
+    more = [f"{len(who) - _FAILED} more"] if len(who) > _FAILED else []
+    words = joined([*map(name, who[:_FAILED]), *more])
+    is_plain = about is Subject.ANSWERS and len(named) == 1
+    return words if is_plain else [*words, f" ({about.value})"]
+
+
+def lead(material: Material, news: News) -> Inline:
     """Return the first sentence: what happens how often, beside neutral wording."""
     result = material.result
     if result.outcome is Outcome.INCONCLUSIVE:
@@ -315,7 +332,19 @@ def lead(material: Material) -> Inline:
         words += ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
     if rule.outcome is Outcome.INCONCLUSIVE:
         words += ["; this is ", strong("inconclusive")]
-    return [*words, ".", *_failed_too(material)]
+    words += [".", *_failed_too(material)]
+    if news.is_unchanged:
+        cases_ = figures.count(result.evidence.planned, "case")
+        words += [f" Each of {cases_} has the result that it has in the baseline."]
+    if news.better:
+        more = len(news.better) - _FAILED
+        also = [f"{more} more"] if more > 0 else []
+        words += [
+            " Better than the baseline: ",
+            *joined([*news.better[:_FAILED], *also], "; "),
+            ".",
+        ]
+    return words
 
 
 def _failed_too(material: Material) -> Words:
@@ -329,7 +358,7 @@ def _failed_too(material: Material) -> Words:
             for term, amount in affected.failed_terms(material, rule)
         ]
         inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
-        if "term" in rule.where or "identity" in rule.failed:
+        if affected.names_identities(rule):
             who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
         else:
             who[", ".join(inside), value, terms[0][0] if terms else ""] = None
@@ -443,7 +472,7 @@ def standing(material: Material) -> Inline:
     return words
 
 
-def next_step(material: Material, explain: str) -> Inline:
+def next_step(material: Material, explain: str, news: News) -> Inline:
     """Return what a reader can do now; `explain` is the command for the clearest case, if any."""
     result, accept = material.result, verdict.accept_command(material)
     if result.outcome is Outcome.FAIL:
@@ -452,6 +481,8 @@ def next_step(material: Material, explain: str) -> Inline:
         return ["Next:", look, with_, ", fix the cause", *_on_purpose(material, accept), "."]
     if material.options.limit is not None:
         return ["Next: run all of it with ", command(verdict.run_command(material)), "."]
+    if news.better and accept:
+        return ["Next: hold later runs to the better values with ", command(accept), "."]
     if result.overlap is None and accept:
         first: Words = ["make this run the first baseline with ", command(accept), "."]
         if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules):

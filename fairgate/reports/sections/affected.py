@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +41,7 @@ from fairgate.stats.interval import NoInterval, wilson
 
 _MOST = 4
 """Identities that are named."""
+_IN_TABLE = 6
 _FEW = 3
 """Identities that fail by themselves, up to which one of them leads."""
 _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
@@ -59,6 +61,7 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
+_RECORDED = re.compile(r"the documents found are those without a speaker (\S+ points \w+) often")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,8 @@ class Alert:
     """What to do about it, under a first sentence that says the difference."""
     rule: RuleResult
     """The alert as files for machines show it: a rule that warns."""
+    recorded: str
+    """What stands in the record."""
 
 
 def alerts(result: GateResult) -> list[Alert]:
@@ -101,12 +106,18 @@ def alerts(result: GateResult) -> list[Alert]:
         where = f", where: {{{where}}}" if where else ""
         gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
         reason = f"for {who}{than}That{chance}{advice}{gate}"
+        recorded = reason
+        if finding.metric == RETRIEVAL.id:
+            recorded = _RECORDED.sub(
+                r"\1 of the documents found are those found without a speaker", reason
+            )
         found.append(
             Alert(
                 who=who,
                 words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
                 advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
+                recorded=recorded,
             )
         )
     return found
@@ -163,7 +174,7 @@ def differs(metric: str, difference: float) -> str:
     points = figures.unsigned(abs(difference), metric)
     more = "more" if difference > 0 else "less"
     if metric == RETRIEVAL.id:
-        return f"{points} points {more} of the documents found are those found without a speaker"
+        return f"the documents found are those without a speaker {points} points {more} often"
     what = "are unreadable" if metric == UNREADABLE.id else "change"
     return f"answers {what} {points} points {more} often"
 
@@ -254,6 +265,22 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
     worst = max(terms, key=_badness, default=None)
     return [] if worst is None else [(worst.where["term"], figures.value(worst.value, metric))]
+
+
+def names_identities(rule: RuleResult) -> bool:
+    """Return whether a rule failed for identities by themselves."""
+    return "term" in rule.where or "identity" in rule.failed
+
+
+def failed_identities(material: Material) -> dict[Subject, list[str]]:
+    """Return whom any rule failed for, by what it is about, the rule that leads first."""
+    found: dict[Subject, dict[str, None]] = {}
+    for rule in filter(names_identities, failed_rules(material.result)):
+        names = found.setdefault(subject_of(rule), {})
+        names |= {
+            material.identity(rule.suite, term): None for term, _ in failed_terms(material, rule)
+        }
+    return {about: list(names) for about, names in found.items()}
 
 
 def differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
@@ -351,7 +378,7 @@ def affected_table(material: Material) -> Iterator[Block]:
         for term, _ in failed_terms(material, each)
     ]
     known = {id(m): m for m in more if m is not None and m not in shown}
-    shown += list(known.values())[:_MOST]
+    shown += list(known.values())[: _IN_TABLE - len(shown)]
     if not shown:
         return
     shown_by = BY_ID[shown[0].metric]
@@ -413,7 +440,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
         if any(choice.values.by(metric, suite, by) for by in ("category", "term"))
     ]
     has_documents = now.value(OVERLAP.id, suite) is not None
-    sources = _sources(material, suite)
+    sources = sources_of(material, suite)
 
     def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
         where, is_neutral = m.where, kind is RowKind.REFERENCE
@@ -422,7 +449,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
         shown += [same_documents(material, m)] if has_documents else []
         return Range(
             name=words,
-            now=figures.figure(m) if is_neutral else _ranged(material, m, sources),
+            now=figures.figure(m) if is_neutral else ranged(material, m, sources),
             base=figures.figure(material.beside.values.get(m.metric, suite, where)),
             facts=[figure(one) for one in shown],
             kind=kind,
@@ -461,7 +488,7 @@ def _ranked(measured: list[Measurement]) -> list[Measurement]:
     return sorted(measured, key=lambda m: -1.0 if m.value is None else m.value, reverse=True)
 
 
-def _sources(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
+def sources_of(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
     """Return the sources with a decided pair of a suite's test arm, by dimension and level."""
     found: dict[tuple[str, str], set[str]] = {}
     for row in material.named_pairs:
@@ -471,7 +498,7 @@ def _sources(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _ranged(
+def ranged(
     material: Material, measured: Measurement, sources: Mapping[tuple[str, str], set[str]]
 ) -> Figure:
     """Return a rate with an interval, of the score method where the bootstrap has too few clusters.
