@@ -237,6 +237,8 @@ def _pass(result: GateResult, news: News) -> Inline:
         shown = "nothing can fail this gate,"
     elif news.is_unchanged:
         shown = "nothing changed,"
+    elif news.better and not found:
+        return ["fairness improved: ", *spans(news.better[0]), ","]
     elif news.better:
         shown = "fairness improved,"
     elif open_rules:
@@ -260,7 +262,7 @@ def why(material: Material) -> Inline:
     rule = affected.leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
-    reasons = f"Why it fails: {'; '.join(rule.reasons)}."
+    reasons = f"Why it fails: {'; '.join(figures.told(rule.reasons))}."
     if is_for_everybody(material, rule):
         return f"{reasons} Neutral wording fares no better: the change is for everybody."
     return reasons

@@ -51,6 +51,8 @@ def is_unchanged(material: Material) -> bool:
     baseline, overlap = material.baseline, material.result.overlap
     if baseline is None or overlap is None or overlap.new or overlap.removed:
         return False
+    if any(rule.change and rule.change.discordant for rule in material.result.rules):
+        return False
     for suite, now in material.run.tables.items():
         then = baseline.suites[suite].table
         places = {key: row for row, key in enumerate(then.keys)}

@@ -94,7 +94,7 @@ def _facts(material: Material, suite: str) -> Iterator[Fact]:
             yield _named(metric.id), [figure(value.shown), *interval]
     for one in material.now:
         if one.suite == suite and not one.where and one.value is None:
-            yield _named(one.metric), one.note.removeprefix("not evaluated: ")
+            yield _named(one.metric), figures.told([one.note])[0]
 
 
 def _named(metric: str) -> Inline:
@@ -220,9 +220,7 @@ def question_size(rows: Sequence[QuestionRow]) -> str:
 def social_bias(material: Material) -> Iterator[Section]:
     """Yield what every suite of question items measured."""
     chapter = Chapter.SOCIAL_BIAS
-    kind = Section(
-        id="bias", title="Social bias", blocks=(), in_console=True, chapter=chapter, worth=70
-    )
+    kind = Section(id="bias", title="Social bias", blocks=(), chapter=chapter, worth=70)
     yield from of_suites(kind, question_suites(material.result), partial(_bias, material))
 
 

@@ -42,9 +42,11 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.figures import RuleRow
 from fairgate.reports.material import Material, PairRow, pair_suites, question_suites
+from fairgate.reports.sections import affected
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
+_NOT_COMPARED = "not evaluated"
 _URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
 _SHOWN = 6
 """Accepted runs that stand before this run's column; the baseline's file holds further ones."""
@@ -70,29 +72,31 @@ def rules(material: Material) -> Iterator[Section]:
         return
     compared = any(row.rule.change is not None for row in rows)
     heads = columns("outcome", "rule", numbers=["now"])
+    heads.append(Column(head=material.likely_range, is_number=True, is_wide=True))
     if compared:
         heads.append(Column(head="base", is_number=True, is_wide=True))
         heads += columns(numbers=["change"])
+        heads.append(Column(head="range of the change", is_number=True, is_wide=True))
     named = zip(rows, rule_names(rows), strict=True)
     table = Table(
         label="Table of rules",
-        columns=[*heads, Column(head=material.likely_range, is_number=True, is_wide=True)],
-        rows=[_row(row, words, compared=compared) for row, words in named],
+        columns=heads,
+        rows=[_row(material, row, words, compared=compared) for row, words in named],
         most=_SHORT,
     )
     yield Section(
         id="rules",
         title="Rules",
         blocks=[table],
-        # What failed stands in the first sentences, with the reason of what leads.
-        in_console=material.result.outcome is not Outcome.FAIL,
+        # Without a verdict each rule says what it lacks; else the first sentences say enough.
+        in_console=material.result.outcome is Outcome.INCONCLUSIVE,
         chapter=Chapter.SUMMARY,
         count=len(rows),
         worth=90,
     )
 
 
-def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
+def _row(material: Material, row: RuleRow, words: Inline, *, compared: bool) -> Row:
     group, tone = group_of(row), TONES[row.rule.outcome]
     changed = figure(row.change, Tone.NORMAL if group or not row.rule.change else Tone.STRONG)
     outcome = [Span(row.rule.outcome.value, Kind.MARK), Span(" "), Span(row.word, tone=tone)]
@@ -101,13 +105,25 @@ def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
             [*outcome, *([" (advisory)"] if row.rule.advisory else [])],
             words,
             figure(row.now),
-            *([figure(row.base), changed] if compared else []),
-            figure(row.interval),
+            figure(row.interval if row.rule.interval else _possible(material, row.rule)),
+            *([figure(row.base), changed, figure(row.change_interval)] if compared else []),
         ],
-        note="; ".join(row.reasons),
+        note="" if group.startswith(_NOT_COMPARED) else "; ".join(row.reasons),
         tone=Tone.NORMAL if group else tone,
         group=group,
     )
+
+
+def _possible(material: Material, rule: RuleResult) -> str:
+    """Return an identity's range by the number of its texts, where too few differ for the usual."""
+    found = material.now.get(rule.metric, rule.suite, rule.where)
+    if (
+        found is None
+        or rule.where.keys() != {"term"}
+        or rule.metric != affected.main_metric(material, rule.suite)
+    ):
+        return figures.NONE
+    return affected.ranged(material, found, affected.sources_of(material, rule.suite)).interval
 
 
 def group_of(row: RuleRow) -> str:
@@ -115,7 +131,7 @@ def group_of(row: RuleRow) -> str:
     if row.rule.is_reported:
         return "only reported"
     if row.rule.is_first_run and row.rule.outcome is Outcome.NOT_EVALUATED:
-        return "not evaluated: nothing to compare with"
+        return f"{_NOT_COMPARED}: nothing to compare with"
     return "passed" if row.rule.outcome is Outcome.PASS else ""
 
 
