@@ -37,10 +37,10 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
     word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[blocks.TONES[view.mark]])
     parts = [
         [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
-        *map(drawn, view.warnings),
+        drawn(*view.warnings),
         *(drawn(*part) for part in (usual.since, usual.affected, view.reasons)),
-        list(_wrapped(view.next_step)),
-        *map(drawn, (*view.remarks, *shown)),
+        [*_wrapped(view.next_step), *drawn(*view.remarks)],
+        *map(drawn, shown),
         [*_wrapped(view.standing), *_wrapped(blocks.joined(files))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
