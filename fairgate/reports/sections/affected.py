@@ -14,27 +14,8 @@ from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
-from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    Block,
-    Chapter,
-    Column,
-    Inline,
-    Range,
-    RangeChart,
-    Row,
-    RowKind,
-    Section,
-    Span,
-    Table,
-    Text,
-    Tone,
-    code,
-    columns,
-    figure,
-    name,
-    of_suites,
-)
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Column, Inline, RowKind, code, columns, figure, name, of_suites
 from fairgate.reports.figures import Figure
 from fairgate.reports.material import Material, identities, pair_suites
 from fairgate.stats.interval import NoInterval, wilson
@@ -357,7 +338,9 @@ def main_metric(material: Material, suite: str) -> str:
     return PLAIN if material.now.value(CONTROLLED, suite) is None else CONTROLLED
 
 
-def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL) -> Span:
+def name_of(
+    material: Material, measured: Measurement, tone: blocks.Tone = blocks.Tone.NORMAL
+) -> blocks.Span:
     """Return what a slice is called: its identity, else its category."""
     term = measured.where.get("term")
     if term is None:
@@ -365,7 +348,7 @@ def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL)
     return name(material.identity(measured.suite, term), tone)
 
 
-def affected_table(material: Material) -> Iterator[Block]:
+def affected_table(material: Material) -> Iterator[blocks.Block]:
     """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
     shown = affected(material)[:_MOST]
     rule = leading(material.result)
@@ -384,9 +367,9 @@ def affected_table(material: Material) -> Iterator[Block]:
     shown_by = BY_ID[shown[0].metric]
     stands_out = differs_from_others(material, rule, shown[0])
     neutral = material.now.get(shown_by.neutral, shown[0].suite)
-    rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
+    rows = [(name_of(material, m, blocks.Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
-        rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
+        rows.append((blocks.Span("neutral wording"), neutral, RowKind.REFERENCE))
     cells = []
     for _, one, _ in rows:
         counted = BY_ID[one.metric].violations and one.violated is not None
@@ -401,11 +384,11 @@ def affected_table(material: Material) -> Iterator[Block]:
         )
     order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
     heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
-    yield Table(
+    yield blocks.Table(
         label="Most affected",
         columns=columns("most affected" if stands_out else "who", numbers=heads),
         rows=[
-            Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
+            blocks.Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
             for (words, _, kind), row in zip(rows, cells, strict=True)
         ],
     )
@@ -417,9 +400,11 @@ def same_documents(material: Material, measured: Measurement) -> str:
     return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
 
 
-def terms(material: Material) -> Iterator[Section]:
+def terms(material: Material) -> Iterator[blocks.Section]:
     """Yield a chart of every suite with categories, their terms, and neutral wording."""
-    kind = Section(id="terms", title="Who is affected", blocks=(), chapter=Chapter.WHO, worth=80)
+    kind = blocks.Section(
+        id="terms", title="Who is affected", blocks=(), chapter=blocks.Chapter.WHO, worth=80
+    )
 
     def named(suite: str) -> int:
         return sum(not identity.is_control for identity in material.identities(suite).values())
@@ -428,12 +413,12 @@ def terms(material: Material) -> Iterator[Section]:
     yield from of_suites(kind, suites, partial(_terms, material), count=named)
 
 
-def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
+def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
     metric, now = main_metric(material, suite), material.now
     of_terms = now.by(metric, suite, "term")
     if not of_terms:
         return
-    yield Text(lines=[f"Share of {_CLAIMS[metric]}."])
+    yield blocks.Text(lines=[f"Share of {_CLAIMS[metric]}."])
     others = [
         choice
         for choice in material.choices[1:]
@@ -442,12 +427,12 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
     has_documents = now.value(OVERLAP.id, suite) is not None
     sources = sources_of(material, suite)
 
-    def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
+    def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> blocks.Range:
         where, is_neutral = m.where, kind is RowKind.REFERENCE
         plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
         shown = [f"{m.violated or 0:,} of {m.decided:,}", figures.value(plain, PLAIN)]
         shown += [same_documents(material, m)] if has_documents else []
-        return Range(
+        return blocks.Range(
             name=words,
             now=figures.figure(m) if is_neutral else ranged(material, m, sources),
             base=figures.figure(material.beside.values.get(m.metric, suite, where)),
@@ -456,7 +441,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
             others=[figures.figure(one.values.get(m.metric, suite, where)) for one in others],
         )
 
-    rows: list[Range] = []
+    rows: list[blocks.Range] = []
     ranked = _ranked(of_terms)
     for group in _ranked(now.by(metric, suite, "category")):
         category = group.where["category"]
@@ -471,7 +456,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
     heads = [Column(head="changed", is_number=True)]
     heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
     heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []
-    yield RangeChart(
+    yield blocks.RangeChart(
         label=f"Rates by category and term{f' {place}' if place > 1 else ''}",
         rows=rows,
         usual=material.beside.id if len(material.choices) > 1 else "",
