@@ -228,7 +228,7 @@ def rule_rows(
     return [_row(rule, partial(identity, rule.suite), several=several) for rule in rules]
 
 
-def told(reasons: Iterable[str]) -> list[str]:
+def readable(reasons: Iterable[str]) -> list[str]:
     """Return a rule's reasons without what is for those who know its test, or said elsewhere."""
     found = [
         _STATISTICS.sub("", reason.removeprefix("not evaluated: ")).replace(*_ARM)
@@ -246,7 +246,7 @@ def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> st
 def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:
     metric, moved, since = rule.metric, rule.change, rule.since_anchor
     limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
-    reasons = told(rule.reasons)
+    reasons = readable(rule.reasons)
     shown = now = value(rule.value, metric)
     figures = {}
     if since is not None:

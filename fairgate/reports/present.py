@@ -243,7 +243,7 @@ def why(material: Material) -> Inline:
     rule = affected.leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
-    reasons = f"Why it fails: {'; '.join(figures.told(rule.reasons))}."
+    reasons = f"Why it fails: {'; '.join(figures.readable(rule.reasons))}."
     if is_for_everybody(material, rule):
         return f"{reasons} Neutral wording fares no better: the change is for everybody."
     return reasons

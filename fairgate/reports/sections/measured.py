@@ -73,7 +73,7 @@ def _facts(material: Material, suite: str) -> Iterator[blocks.Fact]:
             yield _named(metric.id), [figure(value.shown), *interval]
     for one in material.now:
         if one.suite == suite and not one.where and one.value is None:
-            yield _named(one.metric), figures.told([one.note])[0]
+            yield _named(one.metric), figures.readable([one.note])[0]
 
 
 def _named(metric: str) -> blocks.Inline:
