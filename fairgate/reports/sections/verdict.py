@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.units import Reason, counted
@@ -53,11 +54,15 @@ def rules(material: Material) -> Iterator[Section]:
         heads.append(blocks.Column(head="base", is_number=True, is_wide=True))
         heads += columns(numbers=["change"])
         heads.append(blocks.Column(head="range of the change", is_number=True, is_wide=True))
-    named = zip(rows, rule_names(rows), strict=True)
+    leads = affected.leading(material.result)
+    # The reasons of what leads stand above.
+    said = [] if leads is None else figures.readable(leads.reasons)
+    told = [said if row.rule is leads and leads.failed else [] for row in rows]
+    known = zip(rows, rule_names(rows), _intervals(material, rows), told, strict=True)
     table = blocks.Table(
         label="Table of rules",
         columns=heads,
-        rows=[_row(material, row, words, compared=compared) for row, words in named],
+        rows=[_row(*each, compared=compared) for each in known],
         most=_SHORT,
     )
     yield Section(
@@ -72,36 +77,38 @@ def rules(material: Material) -> Iterator[Section]:
     )
 
 
-def _row(material: Material, row: RuleRow, words: blocks.Inline, *, compared: bool) -> blocks.Row:
+def _row(
+    row: RuleRow, words: blocks.Inline, interval: str, said: Sequence[str], *, compared: bool
+) -> blocks.Row:
     group, tone = group_of(row), blocks.TONES[row.rule.outcome]
-    changed = figure(
-        row.change, blocks.Tone.NORMAL if group or not row.rule.change else blocks.Tone.STRONG
-    )
+    stands_out = row.rule.change and not group
+    changed = figure(row.change, blocks.Tone.STRONG if stands_out else blocks.Tone.NORMAL)
     outcome = [Span(row.rule.outcome.value, blocks.Kind.MARK), Span(" "), Span(row.word, tone=tone)]
+    note = [] if group.startswith(_NOT_COMPARED) else [r for r in row.reasons if r not in said]
     return blocks.Row(
         cells=[
             [*outcome, *([" (advisory)"] if row.rule.advisory else [])],
             words,
             figure(row.now),
-            figure(row.interval if row.rule.interval else _possible(material, row.rule)),
+            figure(interval),
             *([figure(row.base), changed, figure(row.change_interval)] if compared else []),
         ],
-        note="" if group.startswith(_NOT_COMPARED) else "; ".join(row.reasons),
+        note="; ".join(note),
         tone=blocks.Tone.NORMAL if group else tone,
         group=group,
     )
 
 
-def _possible(material: Material, rule: RuleResult) -> str:
-    """Return an identity's range by the number of its texts, where too few differ for the usual."""
-    found = material.now.get(rule.metric, rule.suite, rule.where)
-    if (
-        found is None
-        or rule.where.keys() != {"term"}
-        or rule.metric != affected.main_metric(material, rule.suite)
-    ):
-        return figures.NONE
-    return affected.ranged(material, found, affected.sources_of(material, rule.suite)).interval
+def _intervals(material: Material, rows: Sequence[RuleRow]) -> Iterator[str]:
+    """Yield the range of each rule's value; an identity's by its texts where too few differ."""
+    sources = cache(partial(affected.sources_of, material))
+    for row in rows:
+        rule, main = row.rule, affected.main_metric(material, row.rule.suite)
+        found = material.now.get(rule.metric, rule.suite, rule.where)
+        if rule.interval or not found or (rule.metric, {*rule.where}) != (main, {"term"}):
+            yield row.interval
+        else:
+            yield affected.ranged(material, found, sources(rule.suite)).interval
 
 
 def group_of(row: RuleRow) -> str:
