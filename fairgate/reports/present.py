@@ -42,6 +42,7 @@ _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
 _FAILED = 6
 """Identities or slices that are named of each further metric that failed."""
+_BETTER = 4
 _COUNTED = {
     Outcome.FAIL: "failed",
     Outcome.INCONCLUSIVE: "inconclusive",
@@ -320,13 +321,9 @@ def lead(material: Material, news: News) -> Inline:
         cases_ = figures.count(result.evidence.planned, "case")
         words += [f" Each of {cases_} has the result that it has in the baseline."]
     if news.better:
-        more = len(news.better) - _FAILED
+        named, more = news.better[:_BETTER], len(news.better) - _BETTER
         also = [f"{more} more"] if more > 0 else []
-        words += [
-            " Better than the baseline: ",
-            *joined([*news.better[:_FAILED], *also], "; "),
-            ".",
-        ]
+        words += [" Better than the baseline: ", *joined([*named, *also], "; "), "."]
     return words
 
 

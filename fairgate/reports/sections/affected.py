@@ -42,7 +42,9 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
-_RECORDED = re.compile(r"the documents found are those without a speaker (\S+ points \w+) often")
+_SAID = re.compile(r"the documents found are the same as without a speaker (\S+ points \w+) often")
+_RECORDED = r"\1 of the documents found are those found without a speaker"
+"""How records have said it since they began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,18 +89,13 @@ def alerts(result: GateResult) -> list[Alert]:
         where = f", where: {{{where}}}" if where else ""
         gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
         reason = f"for {who}{than}That{chance}{advice}{gate}"
-        recorded = reason
-        if finding.metric == RETRIEVAL.id:
-            recorded = _RECORDED.sub(
-                r"\1 of the documents found are those found without a speaker", reason
-            )
         found.append(
             Alert(
                 who=who,
                 words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
                 advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
-                recorded=recorded,
+                recorded=_SAID.sub(_RECORDED, reason),
             )
         )
     return found
@@ -155,7 +152,7 @@ def differs(metric: str, difference: float) -> str:
     points = figures.unsigned(abs(difference), metric)
     more = "more" if difference > 0 else "less"
     if metric == RETRIEVAL.id:
-        return f"the documents found are those without a speaker {points} points {more} often"
+        return f"the documents found are the same as without a speaker {points} points {more} often"
     what = "are unreadable" if metric == UNREADABLE.id else "change"
     return f"answers {what} {points} points {more} often"
 
@@ -254,9 +251,11 @@ def names_identities(rule: RuleResult) -> bool:
 
 
 def failed_identities(material: Material) -> dict[Subject, list[str]]:
-    """Return whom any rule failed for, by what it is about, the rule that leads first."""
+    """Return whom any rule failed for, by what it is about; who leads comes first, then the worst."""
     found: dict[Subject, dict[str, None]] = {}
-    for rule in filter(names_identities, failed_rules(material.result)):
+    first, *others = failed_rules(material.result)
+    others.sort(key=lambda rule: -_far(rule.metric, rule.value or 0.0))
+    for rule in filter(names_identities, (first, *others)):
         names = found.setdefault(subject_of(rule), {})
         names |= {
             material.identity(rule.suite, term): None for term, _ in failed_terms(material, rule)
