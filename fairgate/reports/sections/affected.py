@@ -42,7 +42,9 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
-_SAID = re.compile(r"the documents found are the same as without a speaker (\S+ points \w+) often")
+_AS_SHOWN = re.compile(
+    r"the documents found are the same as without a speaker (\S+ points \w+) often"
+)
 _RECORDED = r"\1 of the documents found are those found without a speaker"
 """How records have said it since they began."""
 
@@ -95,7 +97,7 @@ def alerts(result: GateResult) -> list[Alert]:
                 words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
                 advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
-                recorded=_SAID.sub(_RECORDED, reason),
+                recorded=_AS_SHOWN.sub(_RECORDED, reason),
             )
         )
     return found
@@ -251,7 +253,7 @@ def names_identities(rule: RuleResult) -> bool:
 
 
 def failed_identities(material: Material) -> dict[Subject, list[str]]:
-    """Return whom any rule failed for, by what it is about; who leads comes first, then the worst."""
+    """Return whom any rule failed for, by what it is about; who leads first, then the worst."""
     found: dict[Subject, dict[str, None]] = {}
     first, *others = failed_rules(material.result)
     others.sort(key=lambda rule: -_far(rule.metric, rule.value or 0.0))

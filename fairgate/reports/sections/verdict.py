@@ -56,9 +56,9 @@ def rules(material: Material) -> Iterator[Section]:
         heads.append(blocks.Column(head="range of the change", is_number=True, is_wide=True))
     leads = affected.leading(material.result)
     # The reasons of what leads stand above.
-    said = [] if leads is None else figures.readable(leads.reasons)
-    told = [said if row.rule is leads and leads.failed else [] for row in rows]
-    known = zip(rows, rule_names(rows), _intervals(material, rows), told, strict=True)
+    above = [] if leads is None else figures.readable(leads.reasons)
+    repeated = [above if row.rule is leads and leads.failed else [] for row in rows]
+    known = zip(rows, rule_names(rows), _intervals(material, rows), repeated, strict=True)
     table = blocks.Table(
         label="Table of rules",
         columns=heads,
@@ -78,13 +78,13 @@ def rules(material: Material) -> Iterator[Section]:
 
 
 def _row(
-    row: RuleRow, words: blocks.Inline, interval: str, said: Sequence[str], *, compared: bool
+    row: RuleRow, words: blocks.Inline, interval: str, above: Sequence[str], *, compared: bool
 ) -> blocks.Row:
     group, tone = group_of(row), blocks.TONES[row.rule.outcome]
     stands_out = row.rule.change and not group
     changed = figure(row.change, blocks.Tone.STRONG if stands_out else blocks.Tone.NORMAL)
     outcome = [Span(row.rule.outcome.value, blocks.Kind.MARK), Span(" "), Span(row.word, tone=tone)]
-    note = [] if group.startswith(_NOT_COMPARED) else [r for r in row.reasons if r not in said]
+    note = [] if group.startswith(_NOT_COMPARED) else [r for r in row.reasons if r not in above]
     return blocks.Row(
         cells=[
             [*outcome, *([" (advisory)"] if row.rule.advisory else [])],
