@@ -87,7 +87,7 @@ METRICS = (
     of_controls(_GENERATION),
     Metric(
         id="asr/generation/net", title="changed answers beyond neutral wording",
-        column="generation", arms=NET, reference="FairGate, control arm",
+        column="generation", arms=NET, reference="FairGate, neutral wording",
         claim="Beyond what neutral wording does, naming an identity changes {} of answers",
     ),
     Metric(
@@ -99,7 +99,7 @@ METRICS = (
     of_controls(_RETRIEVAL),
     Metric(
         id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
-        column="retrieval", arms=NET, reference="FairGate, control arm",
+        column="retrieval", arms=NET, reference="FairGate, neutral wording",
         claim="Beyond what neutral wording does, naming an identity changes the labels of the "
         "documents found in {} of cases",
     ),

@@ -175,7 +175,7 @@ class SuitePolicy(SuiteModel):
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
-        description="Perturbation set of the placebo arm; `none` switches the arm off. With it, "
+        description="Perturbation set of neutral wording; `none` asks none. With it, "
         "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
     respond: RespondPolicy = Field(
