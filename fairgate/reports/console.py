@@ -29,7 +29,9 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
     def drawn(*several: blocks.Block) -> list[str]:
         return [line for block in several for line in _block(block, whole=whole)]
 
-    shown = (block for one in view.sections if whole or one.in_console for block in one.blocks)
+    sections = [one for one in view.sections if whole or one.in_console]
+    heads = {one.id: [blocks.Text(lines=[one.title])] if whole else [] for one in sections}
+    shown = (block for one in sections for block in (*heads[one.id], *one.blocks))
     usual = view.choices[0]
     files: list[blocks.Inline] = [
         [f"{name} ", blocks.command(path)] for name, path in view.options.files.items()

@@ -21,7 +21,7 @@ from fairgate.gate.measure import identity_finding
 from fairgate.metrics.identity import RETRIEVAL
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
-from fairgate.reports.blocks import Inline, Tone, Words, figure, name
+from fairgate.reports.blocks import Inline, Tone, Words, figure, joined, name
 from fairgate.reports.figures import slice_in_words
 from fairgate.reports.material import Material, pair_suites
 from fairgate.reports.sections.affected import CERTAIN, main_metric, ranged, sources_of
@@ -103,8 +103,8 @@ def _words(material: Material, one: RuleResult | Measurement, base: float, now: 
     where = slice_in_words(one.where, partial(material.identity, one.suite))
     is_plain = one.where.keys() == {"term"} and one.metric == main_metric(material, one.suite)
     head = [] if is_plain else [figures.title(one.metric), ", " if where else ""]
-    shown = (figures.value(each, one.metric) for each in (base, now))
-    return [*head, name(where, Tone.STRONG), " ", figure(" → ".join(shown))]
+    shown = [figure(figures.value(each, one.metric)) for each in (base, now)]
+    return [*head, name(where, Tone.STRONG), " ", *joined(shown, " → ")]
 
 
 def _alike_again(material: Material, suite: str) -> Iterator[str]:
