@@ -42,7 +42,7 @@ _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
 _FAILED = 6
 """Identities or slices that are named of each further metric that failed."""
-_BETTER = 4
+_BETTER = 3
 _COUNTED = {
     Outcome.FAIL: "failed",
     Outcome.INCONCLUSIVE: "inconclusive",
