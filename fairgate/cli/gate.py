@@ -33,6 +33,7 @@ from fairgate.terminal.output import progress_for, report_run
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@click.option("--verbose", is_flag=True, help="Print every rule, identity and figure, too.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option("--profile", is_flag=True, help="Show on stderr where the time went.")
 @click.option(

@@ -299,7 +299,7 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield ""
     controls, majority = record["controls"], record["majority"]
     if not controls:
-        yield "Neutral speakers: the suite has no control arm"
+        yield "Neutral speakers: the suite asks none"
         return
     read = [answer["label"] for answer in controls if answer["label"] is not None]
     most = f"{read.count(majority)} of {len(read)} say {plain(majority)}" if majority else ""

@@ -178,7 +178,7 @@ def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]
             "now": row.now,
             "base": row.base,
             "change": row.change,
-            "bounds of the change" if row.rule.change else "interval": row.interval,
+            "bounds of the change" if row.rule.change else "interval": row.reach,
             **({} if row.since_anchor == NONE else {"change since the anchor": row.since_anchor}),
             "corrected p": row.p_value,
             "sources": row.sources,

@@ -289,7 +289,7 @@ def _slice_problems(
     for suite in asked:
         if suite not in has_control:
             sentence = (
-                f"{gate.metric} needs a control arm, and suite {quoted(suite)} asks no neutral "
+                f"{gate.metric} needs neutral wording, and suite {quoted(suite)} asks no neutral "
                 "wording: set its `control`, or take another metric; written pairs have none"
             )
             yield (*path, "metric"), sentence

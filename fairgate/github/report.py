@@ -88,8 +88,8 @@ class ChangeReport:
     def needs_attention(self) -> bool:
         """Return whether a reviewer should be informed even if there is no comment yet."""
         is_open = any(row.needs_attention and not row.rule.advisory for row in self.view.rules)
-        warns = bool(self.view.alerts)
-        return self.exit_code != 0 or is_open or warns or self.edits_rules
+        is_news = bool(self.view.alerts) or self.view.is_better
+        return self.exit_code != 0 or is_open or is_news or self.edits_rules
 
     @property
     def key(self) -> str:

@@ -52,7 +52,7 @@ def label_profile(labels: Sequence[str], criterion: str) -> object:
     return frozenset(Counter(labels).items())
 
 
-_PAPER = "P1 section 4.3, ASR"
+_PAPER = "Oliveira et al. 2025, section 4.3, ASR"
 _CONTROLLED = Metric(
     id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
     arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
@@ -87,19 +87,19 @@ METRICS = (
     of_controls(_GENERATION),
     Metric(
         id="asr/generation/net", title="changed answers beyond neutral wording",
-        column="generation", arms=NET, reference="FairGate, control arm",
+        column="generation", arms=NET, reference="FairGate, neutral wording",
         claim="Beyond what neutral wording does, naming an identity changes {} of answers",
     ),
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
-        arms=(Arm(weight=1.0, select=_of_genfair),), reference="P3 section V, FDR", trend=(),
+        arms=(Arm(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
         of_planned=True, relation="genfair/*",
     ),
     _RETRIEVAL,
     of_controls(_RETRIEVAL),
     Metric(
         id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
-        column="retrieval", arms=NET, reference="FairGate, control arm",
+        column="retrieval", arms=NET, reference="FairGate, neutral wording",
         claim="Beyond what neutral wording does, naming an identity changes the labels of the "
         "documents found in {} of cases",
     ),
@@ -114,11 +114,11 @@ COLUMNS = ("stability", "entropy")
 OF_REPEATS = (
     Metric(
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
-        arms=DEMOGRAPHIC, reference="P4 section 5", better=Better.HIGHER, violations=False,
+        arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
         claim="All repeats give one verdict for {} of pairs", counted="pairs",
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
-        arms=DEMOGRAPHIC, reference="P4 section 5", is_rate=False, violations=False,
+        arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", is_rate=False, violations=False,
     ),
 )  # fmt: skip

@@ -311,7 +311,7 @@ CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROL
 NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))
 
 
-def of_controls(metric: Metric, reference: str = "FairGate, control arm") -> Metric:
+def of_controls(metric: Metric, reference: str = "FairGate, neutral wording") -> Metric:
     """Return the number that is to the control arm what a metric is to the demographic rows."""
     return replace(
         metric, id=f"{metric.id}/control", title=f"{metric.title}, neutral wording", arms=CONTROL,

@@ -109,7 +109,7 @@ def _in_band(table: Table, where: Mapping[str, str]) -> Floats:
     return np.where(np.isnan(scores), np.nan, inside.astype(np.float64))
 
 
-_PAPER = "P1 section 4.3, RRS"
+_PAPER = "Oliveira et al. 2025, section 4.3, RRS"
 _MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
     row_limits=(0.0, 3.0), violations=False, reference=_PAPER, trend=(), is_key_figure=True,
@@ -137,6 +137,6 @@ METRICS = (
         id="retrieval/mean-distance", title="distance between retrieved documents",
         column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
         row_limits=(0.0, 2.0),  # unit vectors are at most 2 apart, by either distance
-        reference="P1 section 4.3, MeanDist",
+        reference="Oliveira et al. 2025, section 4.3, MeanDist",
     ),
 )  # fmt: skip

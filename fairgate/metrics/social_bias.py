@@ -83,7 +83,7 @@ def _amplified(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
 def _metric(name: str, title: str, column: str, arms: tuple[Arm, ...], **more: Any) -> Metric:
     """Return a metric of question items; `more` are further fields of it."""
     common: dict[str, Any] = {
-        "reference": "P2 appendix A",
+        "reference": "Zhang et al., appendix A",
         "better": Better.TOWARD_ZERO,
         "row_limits": (-1.0 if column in _SIGNED else 0.0, 1.0),
         "comparable": not name.startswith("letter/"),
@@ -123,7 +123,7 @@ _BASIC = (
 _STEREOTYPE_SHARE = _metric(
     "stereotype-share", "stereotypical documents among those retrieved", "stereotypes",
     (Arm(weight=1.0, select=_documents(_everything, shown=True)),), better=Better.LOWER,
-    reference="P2 table 5",
+    reference="Zhang et al., table 5",
 )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ METRICS: tuple[Metric, ...] = (
     *(
         _metric(
             f"amplification/{metric.id}", f"amplification of {metric.title}", metric.column,
-            _amplified(metric.arms), better=metric.better, reference="P2 section 4.2",
+            _amplified(metric.arms), better=metric.better, reference="Zhang et al., section 4.2",
         )
         for metric in _BASIC
     ),

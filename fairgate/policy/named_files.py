@@ -323,7 +323,7 @@ class SetFile(Strict):
     """A perturbation set as its file says it; the linter checks whether phrases are English."""
 
     id: Name = Field(description="The name of the set in results, such as `race`.")
-    control: bool = Field(default=False, description="Whether its terms are the control arm.")
+    control: bool = Field(default=False, description="Whether its terms are neutral wording.")
     description: str | None = Field(default=None, description="For readers.")
     source: str | None = Field(default=None, description="Where the terms come from.")
     licence: str | None = Field(default=None, description="Licence of the terms.")

@@ -159,7 +159,7 @@ class Policy(Strict):
     )
     gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
         description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02, "
-        "which suites with a control arm have by default."
+        "which suites with neutral wording have by default."
     )
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
         default=0.95, description="Confidence of intervals and tests."

@@ -31,7 +31,7 @@ class SetEquivalence(SameLabel):
 
     id: ClassVar[str] = "set-equivalence"
     title: ClassVar[str] = "Set Equivalence"
-    paper: ClassVar[str] = "P1 section 4.3; the prefix follows METAL"
+    paper: ClassVar[str] = "Oliveira et al. 2025, section 4.3; the prefix follows METAL"
     description: ClassVar[str] = (
         "The source is the text in double quotes. Each follow-up names a speaker before it: "
         'a noun phrase and "says the following text:". The text itself is not touched.'

@@ -441,6 +441,8 @@ class View:
     """Follows "FairGate: " and precedes "in <policy>"."""
     lead: Inline
     """The first sentence: what happens how often, or why there is no verdict."""
+    is_better: bool
+    """Whether a run that passes is better than its baseline by more than chance."""
     choices: Sequence[ShownBeside]
     """What the page can show the run beside, the usual one first."""
     reasons: Sequence[Block]

@@ -1,4 +1,4 @@
-"""Blocks for a terminal: what happened, to whom, and what to do next, in about 25 lines."""
+"""Blocks for a terminal: what happened, to whom, and what to do next, in one screen."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fairgate.reports.markdown import MARKS
 
 _WIDTH = 100
 _LEAST = 20
+_NOTES = 2
 _INDENT = "  "
 _COLOURS = {blocks.Tone.GOOD: "32", blocks.Tone.BAD: "31", blocks.Tone.UNSURE: "33"}
 _BOLD = "1"
@@ -19,17 +20,30 @@ _KEPT = "\N{NO-BREAK SPACE}"
 _MARKUP = re.compile(r"\x00([0-9]+)\x01(.*?)\x02", re.DOTALL)
 
 
-def render_console(view: blocks.View, *, colour: bool = False) -> str:
-    """Return the result as plain text; `colour` adds ANSI colours, never from hostile text."""
-    shown = (block for one in view.sections if one.in_console for block in one.blocks)
+def render_console(view: blocks.View, *, colour: bool = False, whole: bool = False) -> str:
+    """Return the result as plain text, in one screen unless the `whole` of it is asked for.
+
+    `colour` adds ANSI colours, never from hostile text.
+    """
+
+    def drawn(*several: blocks.Block) -> list[str]:
+        return [line for block in several for line in _block(block, whole=whole)]
+
+    sections = [one for one in view.sections if whole or one.in_console]
+    heads = {one.id: [blocks.Text(lines=[one.title])] if whole else [] for one in sections}
+    shown = (block for one in sections for block in (*heads[one.id], *one.blocks))
+    usual = view.choices[0]
+    files: list[blocks.Inline] = [
+        [f"{name} ", blocks.command(path)] for name, path in view.options.files.items()
+    ]
     word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[blocks.TONES[view.mark]])
     parts = [
         [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
-        *(list(_block(block)) for block in (*view.warnings, *view.summary)),
-        list(_wrapped(view.next_step)),
-        *(list(_block(block)) for block in (*view.remarks, *shown)),
-        list(_wrapped(view.standing)),
-        [f"{_INDENT}{plain(name):<10}  {plain(path)}" for name, path in view.options.files.items()],
+        drawn(*view.warnings),
+        *(drawn(*part) for part in (usual.since, usual.affected, view.reasons)),
+        [*_wrapped(view.next_step), *drawn(*view.remarks)],
+        *map(drawn, shown),
+        [*_wrapped(view.standing), *_wrapped(blocks.joined(files))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
     finished = []
@@ -58,14 +72,16 @@ def _span(span: blocks.Span) -> str:
     return text.replace(" ", _KEPT) if is_whole else figures.unbroken(text)
 
 
-def _block(block: blocks.Block) -> Iterator[str]:
-    if block.depth > blocks.Depth.SHORT:
+def _block(block: blocks.Block, *, whole: bool) -> Iterator[str]:
+    if block.depth > (blocks.Depth.FULL if whole else blocks.Depth.SHORT):
         return
     match block:
         case blocks.Text() if block.form is not blocks.Form.SMALL:
             head = {blocks.Form.NOTE: "note: ", blocks.Form.LIST: "- "}.get(block.form, "")
             colour = _COLOURS[blocks.Tone.BAD] if block.form is blocks.Form.WARNING else None
-            for words in block.lines:
+            is_cut = block.form is blocks.Form.NOTE and not whole and len(block.lines) > _NOTES
+            more = [f"{len(block.lines) - _NOTES:,} more in the report"] if is_cut else []
+            for words in [*block.lines[: _NOTES if is_cut else None], *more]:
                 yield from (
                     _painted(line, colour) for line in _wrapped([head, *blocks.spans(words)])
                 )
@@ -73,7 +89,7 @@ def _block(block: blocks.Block) -> Iterator[str]:
             for key, value in block.rows:
                 yield from _wrapped([*blocks.spans(key), ": ", *blocks.spans(value)])
         case blocks.Table():
-            yield from _table(block)
+            yield from _table(block, whole=whole)
         case blocks.RangeChart():
             yield from _captioned(block.caption, charts.ranges_as_text(block))
         case blocks.CaseList():
@@ -88,9 +104,9 @@ def _captioned(caption: blocks.Inline, chart: str) -> Iterator[str]:
     yield from (f"{_INDENT}{line}" for line in chart.splitlines())
 
 
-def _table(block: blocks.Table) -> Iterator[str]:
-    rows = block.open[: block.most]
-    left = len(block.open) - len(rows) + block.left_out
+def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
+    rows = block.rows if whole else block.open[: block.most]
+    left = block.left_out + max(0, len(block.open) - len(rows))
     if not rows:
         return
     yield from _captioned(block.caption, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,9 @@ NONE = "\N{EN DASH}"
 """Stands where there is no value."""
 Bounds = tuple[float, float]
 _UNITS = re.compile(r"(?<=\d) (?=%|points?\b)")
+_STATISTICS = re.compile(r", \d+ sources distinguish identities")
+_ARM = ("control arm", "neutral wording")
+_FIRST = "first run:"
 REPORTED = "reported"
 WORDS = {
     Outcome.PASS: "pass",
@@ -189,18 +192,24 @@ class RuleRow:
     now: str
     """On the cases that are compared, where there is a change; else on all of them."""
     interval: str
-    """The two bounds of the change where there is a baseline, else the interval of the value."""
+    """Of the value, on all decided cases."""
     value: str
     """On all decided cases."""
     since_anchor: str = NONE
     """The change since the anchor with its bounds: `+4.8 (+2.1 … +7.4)`."""
     base: str = NONE
     change: str = NONE
+    change_interval: str = NONE
     p_value: str = NONE
     sources: str = NONE
     """`100 (12 changed)`."""
     discordant: str = NONE
     detectable: str = NONE
+
+    @property
+    def reach(self) -> str:
+        """Return the range of the change where there is one, else that of the value."""
+        return self.change_interval if self.rule.change else self.interval
 
     @property
     def needs_attention(self) -> bool:
@@ -219,6 +228,15 @@ def rule_rows(
     return [_row(rule, partial(identity, rule.suite), several=several) for rule in rules]
 
 
+def readable(reasons: Iterable[str]) -> list[str]:
+    """Return a rule's reasons without what is for those who know its test, or said elsewhere."""
+    found = [
+        _STATISTICS.sub("", reason.removeprefix("not evaluated: ")).replace(*_ARM)
+        for reason in reasons
+    ]
+    return [reason for reason in found if not reason.startswith(_FIRST)] or found
+
+
 def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> str:
     """Return a slice as readers see it; an identity is called as the texts call it."""
     parts = where.items()
@@ -228,18 +246,18 @@ def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> st
 def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:
     metric, moved, since = rule.metric, rule.change, rule.since_anchor
     limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
-    reasons = [reason.removeprefix("not evaluated: ") for reason in rule.reasons]
+    reasons = readable(rule.reasons)
     shown = now = value(rule.value, metric)
-    reach = interval(rule.interval, metric)
     figures = {}
     if since is not None:
         figures["since_anchor"] = f"{change(since, metric)} ({change_interval(since, metric)})"
     if moved is not None:
-        now, reach = value(moved.now, metric), change_interval(moved, metric)
+        now = value(moved.now, metric)
         limits.append(f"margin {unsigned(moved.margin, metric)}")
         figures |= {
             "base": value(moved.base, metric),
             "change": change(moved, metric),
+            "change_interval": change_interval(moved, metric),
             "p_value": probability(moved.p_corrected),
             "sources": f"{moved.sources:,} ({moved.changed_sources:,} changed)",
             "discordant": f"{moved.discordant:,}",
@@ -263,7 +281,7 @@ def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> Ru
         limits=", ".join(limits),
         reasons=reasons,
         now=now,
-        interval=reach,
+        interval=interval(rule.interval, metric),
         value=shown,
         **figures,
     )

@@ -172,7 +172,8 @@ def render_report(view: blocks.View, *, limit: int = SUMMARY_LIMIT) -> str:
         *_FULL.written(view.remarks),
     ]
     sections = [(s, _section(s, _FULL, "##")) for s in view.sections]
-    return _within(top, sections, limit, lambda parts: parts)
+    is_pass = view.outcome is Outcome.PASS
+    return _within(top, sections, limit, _folded if is_pass else lambda parts: parts)
 
 
 def render_comment(view: blocks.View, *, limit: int = COMMENT_LIMIT, report_url: str = "") -> str:
@@ -187,12 +188,12 @@ def render_comment(view: blocks.View, *, limit: int = COMMENT_LIMIT, report_url:
     below = _SHORT.written((*view.warnings, *view.summary))
     sections = [(s, _section(s, _SHORT, "####")) for s in view.sections if s.in_comment]
     top = [title, line(view.lead), *below, line(view.next_step), standing]
+    return _within(top, sections, limit, lambda parts: _folded([*remarks, *parts]))
+
+
+def _folded(parts: list[str]) -> list[str]:
     fold = "<details><summary>All rules, identities, cases and figures</summary>"
-
-    def folded(parts: list[str]) -> list[str]:
-        return [fold, *remarks, *parts, "</details>"] if remarks or parts else []
-
-    return _within(top, sections, limit, folded)
+    return [fold, *parts, "</details>"] if parts else []
 
 
 def render_blocks(several: Sequence[blocks.Block]) -> str:

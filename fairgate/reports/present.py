@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,34 +19,15 @@ from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    WORDS,
-    Block,
-    Form,
-    Inline,
-    Kind,
-    ReportOptions,
-    Section,
-    ShownBeside,
-    Span,
-    Text,
-    Tone,
-    View,
-    Words,
-    code,
-    command,
-    figure,
-    joined,
-    name,
-    spans,
-    strong,
-)
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined, name, spans, strong
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows, slice_in_words
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
-from fairgate.reports.sections import affected, cases, measured, verdict
+from fairgate.reports.sections import affected, better, cases, measured, verdict
+from fairgate.reports.sections.affected import Subject
+from fairgate.reports.sections.better import News
 
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
@@ -61,6 +42,7 @@ _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
 _FAILED = 6
 """Identities or slices that are named of each further metric that failed."""
+_BETTER = 3
 _COUNTED = {
     Outcome.FAIL: "failed",
     Outcome.INCONCLUSIVE: "inconclusive",
@@ -69,24 +51,25 @@ _COUNTED = {
 _NAMING = "Naming an identity"
 
 
-def present(run: GateRun, options: ReportOptions) -> View:
+def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
     """Return the view of a run."""
     material = Material(run=run, options=options)
-    result = run.result
+    result, news = run.result, better.news(material)
     provenance, path = result.given.provenance, result.given.references.baseline_path
     of_features = (at(place) for one in FEATURES for place in one.sections.values())
-    return View(
+    return blocks.View(
         options=options,
         result=result,
         policy=result.given.policy.name,
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         exit_meaning=_EXIT_MEANINGS[result.exit_code],
-        title=title(material),
-        lead=lead(material),
-        choices=[_shown_beside(material, choice) for choice in material.choices],
+        title=title(material, news),
+        lead=lead(material, news),
+        is_better=bool(news.better),
+        choices=[_shown_beside(material, choice, news) for choice in material.choices],
         reasons=list(_reasons(material)),
-        next_step=next_step(material, cases.explain_command(material)),
+        next_step=next_step(material, cases.explain_command(material), news),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
         standing=standing(material),
@@ -130,7 +113,7 @@ def since_then(material: Material) -> Inline:
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
-def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
+def _shown_beside(material: Material, choice: Beside, news: News) -> blocks.ShownBeside:
     """Return what is said first of the run beside something."""
     shown, usual = material.shown_beside(choice), material.beside.word
     # What a reader who chose something else should know: the verdict is not about it.
@@ -139,51 +122,53 @@ def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
     unmarked = "" if choice.run else "; no case is marked as new or fixed"
     with_it = [" alone"] if choice.id == ALONE else [" beside the ", *spans(choice.label)]
     note = [f"The verdict stays{decided}. Its {what} show this run", *with_it, f"{unmarked}."]
-    return ShownBeside(
+    return blocks.ShownBeside(
         id=choice.id,
         label=choice.label,
         note=[] if choice is material.beside else note,
-        lead=lead(shown),
+        lead=lead(shown, news if choice is material.beside else News()),
         since=list(_paragraphs(since_then(shown))),
         affected=list(affected.affected_table(shown)),
     )
 
 
-def _reasons(material: Material) -> Iterator[Block]:
+def _reasons(material: Material) -> Iterator[blocks.Block]:
     """Yield why, an example and what to do, where there is anything to say."""
     yield from _paragraphs(why(material), example(material))
     yield from cases.unreadable_answers(material)
     yield from _paragraphs(cause_step(material))
 
 
-def _paragraphs(*lines: Inline) -> Iterator[Block]:
-    yield from (Text(lines=[words]) for words in lines if words)
+def _paragraphs(*lines: Inline) -> Iterator[blocks.Block]:
+    yield from (blocks.Text(lines=[words]) for words in lines if words)
 
 
-def _warnings(material: Material) -> Iterator[Block]:
+def _warnings(material: Material) -> Iterator[blocks.Block]:
     """Yield what must not be overlooked."""
     result = material.result
     if material.options.report_only and result.outcome is not Outcome.PASS:
         status = f"{int(result.exit_code)} ({_EXIT_MEANINGS[result.exit_code]})"
         ends = f" keeps the exit code at 0; without it this run ends with exit code {status}."
-        words: Words = [strong(f"This is a {WORDS[result.outcome]}."), " "]
-        yield Text(lines=[[*words, command("--report-only"), ends]], form=Form.WARNING)
+        words: blocks.Words = [strong(f"This is a {blocks.WORDS[result.outcome]}."), " "]
+        yield blocks.Text(
+            lines=[[*words, command("--report-only"), ends]], form=blocks.Form.WARNING
+        )
     for place, alert in enumerate(affected.alerts(result)):
         leads = not place and result.outcome is Outcome.PASS  # the first sentence says what it is
         words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
-        yield Text(lines=[words], form=Form.WARNING)
+        yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
     if material.options.limit is not None:
         many = f"{material.options.limit:,} sources or items of each suite"
         what = f" At most about {many} were asked about, and nothing was compared. Leave out "
         words = [strong("This is a first look."), what, command("--limit")]
-        yield Text(lines=[[*words, " for the gate's verdict."]], form=Form.WARNING)
+        yield blocks.Text(lines=[[*words, " for the gate's verdict."]], form=blocks.Form.WARNING)
     is_said = result.outcome is Outcome.INCONCLUSIVE and not result.incompatible
     problems = result.evidence.problems[1 if is_said else 0 :]  # the first sentence says one
     if problems:
-        yield Text(lines=problems, form=Form.LIST)
+        yield blocks.Text(lines=problems, form=blocks.Form.LIST)
 
 
-def _remarks(material: Material) -> Iterator[Block]:
+def _remarks(material: Material) -> Iterator[blocks.Block]:
     """Yield what a reader should know beside the verdict."""
     result, lines = material.result, list(material.result.remarks)
     # The warning of a first look says already that nothing is compared with.
@@ -194,20 +179,20 @@ def _remarks(material: Material) -> Iterator[Block]:
             why_not = f"There is no baseline yet at {path}"
         lines.insert(0, f"{why_not}: only bounds decide, regression rules are not evaluated.")
     if lines:
-        yield Text(lines=lines, form=Form.NOTE)
+        yield blocks.Text(lines=lines, form=blocks.Form.NOTE)
     differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES
         last = [f"and {more:,} more"] if more > 0 else []
-        yield Text(lines=[f"What must match but differs from the {unfit(result)}:"])
-        yield Text(lines=[*differences[:_DIFFERENCES], *last], form=Form.LIST)
+        yield blocks.Text(lines=[f"What must match but differs from the {unfit(result)}:"])
+        yield blocks.Text(lines=[*differences[:_DIFFERENCES], *last], form=blocks.Form.LIST)
 
 
-def title(material: Material) -> Inline:
+def title(material: Material, news: News) -> Inline:
     """Return what follows "FairGate: " and precedes "in <policy>"."""
     result = material.result
     if result.outcome is Outcome.PASS:
-        return _pass(result)
+        return _pass(result, news)
     if result.outcome is Outcome.FAIL:
         return _failure(material)
     if result.exit_code is ExitCode.BASELINE:
@@ -225,13 +210,19 @@ def unfit(result: GateResult) -> str:
     return "anchor" if fits else "baseline"
 
 
-def _pass(result: GateResult) -> Inline:
+def _pass(result: GateResult, news: News) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
     found = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
     open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     is_first = result.overlap is None
     if all(rule.advisory or rule.is_reported for rule in result.rules):
         shown = "nothing can fail this gate,"
+    elif news.is_unchanged:
+        shown = "nothing changed,"
+    elif news.better and not found:
+        return ["fairness improved: ", *spans(news.better[0]), ","]
+    elif news.better:
+        shown = "fairness improved,"
     elif open_rules:
         rules = f"{figures.count(open_rules, 'rule')} inconclusive"
         shown = f"{'no limit broken' if is_first or found else 'no regression shown'}, {rules},"
@@ -241,7 +232,7 @@ def _pass(result: GateResult) -> Inline:
         shown = "fairness limits hold, first run," if is_first else "no fairness regression"
     if not found:
         return shown
-    words: Words = [shown.removesuffix(","), ", but ", name(found[0])]
+    words: blocks.Words = [shown.removesuffix(","), ", but ", name(found[0])]
     if len(found) == 1:
         return [*words, " is not treated like the others,"]
     more = figures.count(len(found) - 1, "other identity", "other identities")
@@ -253,7 +244,7 @@ def why(material: Material) -> Inline:
     rule = affected.leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
-    reasons = f"Why it fails: {'; '.join(rule.reasons)}."
+    reasons = f"Why it fails: {'; '.join(figures.readable(rule.reasons))}."
     if is_for_everybody(material, rule):
         return f"{reasons} Neutral wording fares no better: the change is for everybody."
     return reasons
@@ -285,13 +276,23 @@ def _failure(material: Material) -> Inline:
         words = "a fairness limit is broken"
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
+    named = affected.failed_identities(material)
+    if named:
+        return [words, " for ", *joined([_named(*one, named) for one in named.items()], "; "), ","]
     worst = affected.affected(material)[:1]
     if first is None or not worst or not affected.differs_from_others(material, first, worst[0]):
         return words
     return [words, ", most for ", affected.name_of(material, worst[0]), ","]
 
 
-def lead(material: Material) -> Inline:
+def _named(about: Subject, who: Sequence[str], named: Mapping[Subject, Sequence[str]]) -> Inline:
+    more = [f"{len(who) - _FAILED} more"] if len(who) > _FAILED else []
+    words = joined([*map(name, who[:_FAILED]), *more])
+    is_plain = about is Subject.ANSWERS and len(named) == 1
+    return words if is_plain else [*words, f" ({about.value})"]
+
+
+def lead(material: Material, news: News) -> Inline:
     """Return the first sentence: what happens how often, beside neutral wording."""
     result = material.result
     if result.outcome is Outcome.INCONCLUSIVE:
@@ -309,16 +310,24 @@ def lead(material: Material) -> Inline:
     context = ", ".join(_context(material, rule, value))
     metric = BY_ID.get(rule.metric)
     rate = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
-    words: Words = [*spans(before), figure(value, Tone.STRONG), after]
+    words: blocks.Words = [*spans(before), figure(value, Tone.STRONG), after]
     words += [f" ({context})"] if context else []
     if rate is not None:
         words += ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
     if rule.outcome is Outcome.INCONCLUSIVE:
         words += ["; this is ", strong("inconclusive")]
-    return [*words, ".", *_failed_too(material)]
+    words += [".", *_failed_too(material)]
+    if news.is_unchanged:
+        cases_ = figures.count(result.evidence.planned, "case")
+        words += [f" Each of {cases_} has the result that it has in the baseline."]
+    if news.better:
+        named, more = news.better[:_BETTER], len(news.better) - _BETTER
+        also = [f"{more} more"] if more > 0 else []
+        words += [" Better than the baseline: ", *joined([*named, *also], "; "), "."]
+    return words
 
 
-def _failed_too(material: Material) -> Words:
+def _failed_too(material: Material) -> blocks.Words:
     """Return for whom every further rule failed, rules of one metric together."""
     found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
     for rule in affected.failed_rules(material.result)[1:]:
@@ -329,7 +338,7 @@ def _failed_too(material: Material) -> Words:
             for term, amount in affected.failed_terms(material, rule)
         ]
         inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
-        if "term" in rule.where or "identity" in rule.failed:
+        if affected.names_identities(rule):
             who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
         else:
             who[", ".join(inside), value, terms[0][0] if terms else ""] = None
@@ -338,8 +347,8 @@ def _failed_too(material: Material) -> Words:
         between = ": " if next(iter(rows), ("",))[0] else " "
         each: list[Inline] = []
         for part, value, most in list(rows)[:_FAILED]:
-            named: Words = [name(part, Tone.STRONG), " "] if part else []
-            worst: Words = [", most for ", name(most, Tone.STRONG)] if most else []
+            named: blocks.Words = [name(part, Tone.STRONG), " "] if part else []
+            worst: blocks.Words = [", most for ", name(most, Tone.STRONG)] if most else []
             each.append([*named, "(", figure(value), *worst, ")"])
         more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
         parts.append([figures.title(metric), between, *joined(each), *more])
@@ -353,7 +362,7 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     value = figures.value(rule.value, rule.metric)
     if metric is None or not metric.claim:
         called = figures.title(rule.metric)
-        inside: Words = [", ", name(where)] if where else []
+        inside: blocks.Words = [", ", name(where)] if where else []
         return [f"{called[:1].upper()}{called[1:]}", *inside, ": "], value, ""
     before, _, after = metric.claim.partition("{}")
     found = material.now.get(rule.metric, rule.suite, rule.where)
@@ -410,21 +419,24 @@ def example(material: Material) -> Inline:
     if not row.names_speaker:  # the relation changes the text itself
         follow_up = _quoted(material, material.case(row.suite, row.key).query)
         first, second = (cases.answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
-        words: Words = ["For example, ", source, " is answered ", first, " and ", follow_up]
+        words: blocks.Words = ["For example, ", source, " is answered ", first, " and ", follow_up]
         return [*words, " is answered ", second, "."]
-    before: Words = [cases.answer_of(row.source_answer, Tone.STRONG), " without a speaker and "]
+    before: blocks.Words = [
+        cases.answer_of(row.source_answer, Tone.STRONG),
+        " without a speaker and ",
+    ]
     answer = row.answer.value
     if answer is None or row.source_answer.value == answer:
         # Changed is then what neutral wording gets; where that is equal too, no answer is.
         if answer is None or not row.majority or row.majority == in_words(answer):
             return ""
         before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
-    after: Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
+    after: blocks.Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
     return ["For example, ", source, " is ", *before, *after, name(row.phrase, Tone.STRONG), "."]
 
 
-def _quoted(material: Material, text: str) -> Span:
-    return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE)
+def _quoted(material: Material, text: str) -> blocks.Span:
+    return blocks.Span(excerpt(redacted(text, material.options.redact)), blocks.Kind.QUOTE)
 
 
 def standing(material: Material) -> Inline:
@@ -435,15 +447,15 @@ def standing(material: Material) -> Inline:
         for row in rules
     )
     passed = known.pop("passed", 0)
-    words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
+    words: blocks.Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
     words += [f", {many:,} {group}" for group, many in known.items()]
     words.append(f" · {verdict.decided(material)}")
     if material.baseline is not None and material.baseline.date:
-        words += [" · baseline of ", Span(material.baseline.date, Kind.DATE)]
+        words += [" · baseline of ", blocks.Span(material.baseline.date, blocks.Kind.DATE)]
     return words
 
 
-def next_step(material: Material, explain: str) -> Inline:
+def next_step(material: Material, explain: str, news: News) -> Inline:
     """Return what a reader can do now; `explain` is the command for the clearest case, if any."""
     result, accept = material.result, verdict.accept_command(material)
     if result.outcome is Outcome.FAIL:
@@ -452,17 +464,19 @@ def next_step(material: Material, explain: str) -> Inline:
         return ["Next:", look, with_, ", fix the cause", *_on_purpose(material, accept), "."]
     if material.options.limit is not None:
         return ["Next: run all of it with ", command(verdict.run_command(material)), "."]
+    if news.better and accept:
+        return ["Next: hold later runs to the better values with ", command(accept), "."]
     if result.overlap is None and accept:
-        first: Words = ["make this run the first baseline with ", command(accept), "."]
+        first: blocks.Words = ["make this run the first baseline with ", command(accept), "."]
         if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules):
             power = command(f"fairgate power {shlex.quote(result.given.provenance.policy_path)}")
-            more: Words = ["ask about more sources, so that every rule is decided (", power]
+            more: blocks.Words = ["ask about more sources, so that every rule is decided (", power]
             return ["Next: ", *more, " says how many). If that is not possible, ", *first]
         return ["Next: ", *first]
     return ""
 
 
-def _on_purpose(material: Material, accept: str) -> Words:
+def _on_purpose(material: Material, accept: str) -> blocks.Words:
     """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if not rule.advisory]
     if material.result.overlap is not None and verdict.breaks_only_limits(material.result):
@@ -475,9 +489,11 @@ def _on_purpose(material: Material, accept: str) -> Words:
         also = " and change the limits that are broken" if broken else ""
         return [", or, if the change is wanted, accept it with ", command(accept), also]
     pin = command(accept.replace("baseline accept", "baseline anchor", 1))
-    words: Words = [", or, if all that has changed since the anchor is wanted, pin another with "]
+    words: blocks.Words = [
+        ", or, if all that has changed since the anchor is wanted, pin another with "
+    ]
     also_accept = any("regression" in rule.failed for rule in binding)
-    more: Words = [" and accept this change with ", command(accept)] if also_accept else []
+    more: blocks.Words = [" and accept this change with ", command(accept)] if also_accept else []
     return [*words, pin, *more]
 
 
@@ -495,11 +511,11 @@ def cause_step(material: Material) -> Inline:
     return [why, asked, " to your system, and add its answers to the recorded ones."]
 
 
-def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> View:
+def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
     """Return what reports show of a run; `more` are further fields of `ReportOptions`."""
     policy, parsed = run.given.policy, loaded.parsed
     gates = range(len(loaded.policy.gates))
-    options = ReportOptions(
+    options = blocks.ReportOptions(
         redact=policy.redact,
         confidence=policy.confidence,
         policy_text=parsed.document.text,
@@ -514,18 +530,20 @@ def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> View:
 
 def local_view(
     run: GateRun, loaded: LoadedPolicy, out: Path, formats: Iterable[Format], **more: Any
-) -> View:
+) -> blocks.View:
     """Return what reports show to whoever has the run's folder."""
     files = {one.shown_as: str(out / one.file) for one in formats if one.shown_as}
     return view_of(run, loaded, run_path=str(out), has_explain=True, files=files, **more)
 
 
-def texts_of(view: View, formats: Iterable[Format]) -> dict[str, Callable[[], str | Iterator[str]]]:
+def texts_of(
+    view: blocks.View, formats: Iterable[Format]
+) -> dict[str, Callable[[], str | Iterator[str]]]:
     """Return what each file of a run will hold, by the file's name."""
     return {one.file: partial(one.render, view) for one in formats}
 
 
-SECTIONS: Sequence[Callable[[Material], Iterable[Section]]] = (
+SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     verdict.rules,
     verdict.trend,
     affected.terms,

@@ -34,14 +34,14 @@ _MOST_READ = 100_000
 
 
 class PreparePolicy(Strict):
-    """How the corpus is cleaned before it is indexed (P1 section 4.1)."""
+    """How the corpus is cleaned before it is indexed (Oliveira et al. 2025, section 4.1)."""
 
     tokenizer: Annotated[str, Names(Role.TOKENIZER)] = Field(
         default="bundled",
         description="Counts tokens for the length fence: `bundled`, `gpt2`, a path or an id.",
     )
     sample: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=1.0, description="Fraction of the cleaned texts to keep (P1: 0.1)."
+        default=1.0, description="Fraction of the cleaned texts to keep (the paper: 0.1)."
     )
     seed: Seed = Field(default=42, description="Seed of the sample.")
 

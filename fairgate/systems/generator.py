@@ -113,7 +113,7 @@ class GeneratorModel(Strict):
         ByShape,
     ] = Field(
         default="greedy",
-        description="A preset (`greedy`; `paper-text` and `paper-code`, as P1) or own values.",
+        description="A preset (`greedy`; `paper-text`, `paper-code`: Oliveira et al.) or own.",
     )
     prompt: str | None = Field(
         default=None,

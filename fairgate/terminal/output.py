@@ -131,7 +131,8 @@ def report_run(
         write_run(folder, loaded, run, texts_of(view, formats), known_files())
     for notice in done.notices:
         say(f"fairgate: note: {harmless(notice)}")
-    click.echo(render_console(view, colour=has_colour()))
+    shown = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
+    click.echo(shown, nl=False)
     if options["open_page"]:
         _open(folder / "report.html")
     code = run.result.exit_code

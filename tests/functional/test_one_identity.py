@@ -79,7 +79,7 @@ def test_the_shipped_rules_see_it_on_the_first_run(sources, name, workspace):
     """By its own limit, and by the comparison of identities."""
     rules = re.sub(r"  - \{metric: (rrs|asr/retrieval|retrieval).*\n", "", gates_of(SHIPPED[name]))
     assert workspace.gate(against_one, gates=rules, sources=sources) == 1, workspace.err
-    assert "most for An Asian person" in workspace.out
+    assert "for An Asian person" in workspace.out
     failed = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     found = {(rule["metric"], *rule["where"].values()) for rule in failed}
     assert found == {("asr/generation/net", "asian"), ("identity/max-difference",)}
@@ -144,8 +144,8 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     assert workspace.gate("positive", worse_for_one, gates=gates) == 1
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
-    assert "most for An Asian person" in workspace.said
-    said = "For An Asian person, 60.0 points less of the documents found are those found"
+    assert "for An Asian person" in workspace.said
+    said = "For An Asian person, the documents found are the same as without a speaker 60.0 points less often"
     assert said in workspace.said
     assert "race/asian differs from the other identities by −60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
@@ -167,22 +167,25 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     assert workspace.gate(refused_for_one, sources=100, gates=rules) == 1
     failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
-    assert "most for An Asian person" in workspace.said
+    assert "for An Asian person" in workspace.said
     assert "For An Asian person, answers are unreadable 12.0 points more" in workspace.said
 
 
 @pytest.mark.walk(1)
-@pytest.mark.parametrize(("answer", "found", "said"), [
-    (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
-    ("positive", worse_for_one, "60.0 points less of the documents found are those"),
+@pytest.mark.parametrize(("answer", "found", "said", "recorded"), [
+    (refused_for_one, found_by_an_index, *["answers are unreadable 12.0 points more often"] * 2),
+    ("positive", worse_for_one, "the same as without a speaker 60.0 points less often",
+     "60.0 points less of the documents found are those found without a speaker"),
 ])  # fmt: skip
-def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found, said, workspace):
+def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(
+    answer, found, said, recorded, workspace
+):
     gates = MEANS + "  - {metric: unreadable/net, max: 0.02}\n"
     sources = 100 if answer is refused_for_one else 20
     assert workspace.gate(answer, found, gates=gates, sources=sources) == 0
     assert "An Asian person is not treated like the others" in workspace.out.splitlines()[0]
     (warning,) = workspace.record()["warnings"]
-    assert said in warning
+    assert recorded in warning
     assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
 
 

@@ -21,8 +21,8 @@ from fairgate.gate.baseline import Baseline, References
 from fairgate.gate.changes import check_change
 from fairgate.gate.gate import GateInput, GateResult, GateRun
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.reports.blocks import Inline, ReportOptions, spans
-from fairgate.reports.present import View, present
+from fairgate.reports.blocks import Inline, ReportOptions, View, spans
+from fairgate.reports.present import present
 
 SUITE = "sentiment"
 UNDER_TEST = {

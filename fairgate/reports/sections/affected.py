@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,33 +14,15 @@ from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
-from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    Block,
-    Chapter,
-    Column,
-    Inline,
-    Range,
-    RangeChart,
-    Row,
-    RowKind,
-    Section,
-    Span,
-    Table,
-    Text,
-    Tone,
-    code,
-    columns,
-    figure,
-    name,
-    of_suites,
-)
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Column, Inline, RowKind, code, columns, figure, name, of_suites
 from fairgate.reports.figures import Figure
 from fairgate.reports.material import Material, identities, pair_suites
 from fairgate.stats.interval import NoInterval, wilson
 
 _MOST = 4
 """Identities that are named."""
+_IN_TABLE = 6
 _FEW = 3
 """Identities that fail by themselves, up to which one of them leads."""
 _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
@@ -59,6 +42,11 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
+_AS_SHOWN = re.compile(
+    r"the documents found are the same as without a speaker (\S+ points \w+) often"
+)
+_RECORDED = r"\1 of the documents found are those found without a speaker"
+"""How records have said it since they began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +60,8 @@ class Alert:
     """What to do about it, under a first sentence that says the difference."""
     rule: RuleResult
     """The alert as files for machines show it: a rule that warns."""
+    recorded: str
+    """What stands in the record."""
 
 
 def alerts(result: GateResult) -> list[Alert]:
@@ -107,6 +97,7 @@ def alerts(result: GateResult) -> list[Alert]:
                 words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
                 advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
+                recorded=_AS_SHOWN.sub(_RECORDED, reason),
             )
         )
     return found
@@ -163,7 +154,7 @@ def differs(metric: str, difference: float) -> str:
     points = figures.unsigned(abs(difference), metric)
     more = "more" if difference > 0 else "less"
     if metric == RETRIEVAL.id:
-        return f"{points} points {more} of the documents found are those found without a speaker"
+        return f"the documents found are the same as without a speaker {points} points {more} often"
     what = "are unreadable" if metric == UNREADABLE.id else "change"
     return f"answers {what} {points} points {more} often"
 
@@ -256,6 +247,24 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     return [] if worst is None else [(worst.where["term"], figures.value(worst.value, metric))]
 
 
+def names_identities(rule: RuleResult) -> bool:
+    """Return whether a rule failed for identities by themselves."""
+    return "term" in rule.where or "identity" in rule.failed
+
+
+def failed_identities(material: Material) -> dict[Subject, list[str]]:
+    """Return whom any rule failed for, by what it is about; who leads first, then the worst."""
+    found: dict[Subject, dict[str, None]] = {}
+    first, *others = failed_rules(material.result)
+    others.sort(key=lambda rule: -_far(rule.metric, rule.value or 0.0))
+    for rule in filter(names_identities, (first, *others)):
+        names = found.setdefault(subject_of(rule), {})
+        names |= {
+            material.identity(rule.suite, term): None for term, _ in failed_terms(material, rule)
+        }
+    return {about: list(names) for about, names in found.items()}
+
+
 def differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
     """Return the identities that a rule compares, the one that differs most first."""
     found = material.result.identities
@@ -330,7 +339,9 @@ def main_metric(material: Material, suite: str) -> str:
     return PLAIN if material.now.value(CONTROLLED, suite) is None else CONTROLLED
 
 
-def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL) -> Span:
+def name_of(
+    material: Material, measured: Measurement, tone: blocks.Tone = blocks.Tone.NORMAL
+) -> blocks.Span:
     """Return what a slice is called: its identity, else its category."""
     term = measured.where.get("term")
     if term is None:
@@ -338,7 +349,7 @@ def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL)
     return name(material.identity(measured.suite, term), tone)
 
 
-def affected_table(material: Material) -> Iterator[Block]:
+def affected_table(material: Material) -> Iterator[blocks.Block]:
     """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
     shown = affected(material)[:_MOST]
     rule = leading(material.result)
@@ -351,15 +362,15 @@ def affected_table(material: Material) -> Iterator[Block]:
         for term, _ in failed_terms(material, each)
     ]
     known = {id(m): m for m in more if m is not None and m not in shown}
-    shown += list(known.values())[:_MOST]
+    shown += list(known.values())[: _IN_TABLE - len(shown)]
     if not shown:
         return
     shown_by = BY_ID[shown[0].metric]
     stands_out = differs_from_others(material, rule, shown[0])
     neutral = material.now.get(shown_by.neutral, shown[0].suite)
-    rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
+    rows = [(name_of(material, m, blocks.Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
-        rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
+        rows.append((blocks.Span("neutral wording"), neutral, RowKind.REFERENCE))
     cells = []
     for _, one, _ in rows:
         counted = BY_ID[one.metric].violations and one.violated is not None
@@ -374,11 +385,11 @@ def affected_table(material: Material) -> Iterator[Block]:
         )
     order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
     heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
-    yield Table(
+    yield blocks.Table(
         label="Most affected",
         columns=columns("most affected" if stands_out else "who", numbers=heads),
         rows=[
-            Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
+            blocks.Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
             for (words, _, kind), row in zip(rows, cells, strict=True)
         ],
     )
@@ -390,9 +401,11 @@ def same_documents(material: Material, measured: Measurement) -> str:
     return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
 
 
-def terms(material: Material) -> Iterator[Section]:
+def terms(material: Material) -> Iterator[blocks.Section]:
     """Yield a chart of every suite with categories, their terms, and neutral wording."""
-    kind = Section(id="terms", title="Who is affected", blocks=(), chapter=Chapter.WHO, worth=80)
+    kind = blocks.Section(
+        id="terms", title="Who is affected", blocks=(), chapter=blocks.Chapter.WHO, worth=80
+    )
 
     def named(suite: str) -> int:
         return sum(not identity.is_control for identity in material.identities(suite).values())
@@ -401,35 +414,35 @@ def terms(material: Material) -> Iterator[Section]:
     yield from of_suites(kind, suites, partial(_terms, material), count=named)
 
 
-def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
+def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
     metric, now = main_metric(material, suite), material.now
     of_terms = now.by(metric, suite, "term")
     if not of_terms:
         return
-    yield Text(lines=[f"Share of {_CLAIMS[metric]}."])
+    yield blocks.Text(lines=[f"Share of {_CLAIMS[metric]}."])
     others = [
         choice
         for choice in material.choices[1:]
         if any(choice.values.by(metric, suite, by) for by in ("category", "term"))
     ]
     has_documents = now.value(OVERLAP.id, suite) is not None
-    sources = _sources(material, suite)
+    sources = sources_of(material, suite)
 
-    def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> Range:
+    def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> blocks.Range:
         where, is_neutral = m.where, kind is RowKind.REFERENCE
         plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
         shown = [f"{m.violated or 0:,} of {m.decided:,}", figures.value(plain, PLAIN)]
         shown += [same_documents(material, m)] if has_documents else []
-        return Range(
+        return blocks.Range(
             name=words,
-            now=figures.figure(m) if is_neutral else _ranged(material, m, sources),
+            now=figures.figure(m) if is_neutral else ranged(material, m, sources),
             base=figures.figure(material.beside.values.get(m.metric, suite, where)),
             facts=[figure(one) for one in shown],
             kind=kind,
             others=[figures.figure(one.values.get(m.metric, suite, where)) for one in others],
         )
 
-    rows: list[Range] = []
+    rows: list[blocks.Range] = []
     ranked = _ranked(of_terms)
     for group in _ranked(now.by(metric, suite, "category")):
         category = group.where["category"]
@@ -444,7 +457,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[Block]:
     heads = [Column(head="changed", is_number=True)]
     heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
     heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []
-    yield RangeChart(
+    yield blocks.RangeChart(
         label=f"Rates by category and term{f' {place}' if place > 1 else ''}",
         rows=rows,
         usual=material.beside.id if len(material.choices) > 1 else "",
@@ -461,7 +474,7 @@ def _ranked(measured: list[Measurement]) -> list[Measurement]:
     return sorted(measured, key=lambda m: -1.0 if m.value is None else m.value, reverse=True)
 
 
-def _sources(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
+def sources_of(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
     """Return the sources with a decided pair of a suite's test arm, by dimension and level."""
     found: dict[tuple[str, str], set[str]] = {}
     for row in material.named_pairs:
@@ -471,7 +484,7 @@ def _sources(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _ranged(
+def ranged(
     material: Material, measured: Measurement, sources: Mapping[tuple[str, str], set[str]]
 ) -> Figure:
     """Return a rate with an interval, of the score method where the bootstrap has too few clusters.

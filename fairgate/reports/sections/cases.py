@@ -14,26 +14,8 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.metrics.identity import UNREADABLE
-from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    Block,
-    CaseItem,
-    CaseList,
-    Chapter,
-    Depth,
-    Inline,
-    Kind,
-    ReportOptions,
-    Section,
-    Span,
-    Text,
-    Tone,
-    Words,
-    code,
-    command,
-    joined,
-    name,
-)
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, command, joined, name
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
 from fairgate.reports.sections import affected
@@ -93,9 +75,9 @@ def cases(material: Material) -> Iterator[Section]:
         yield Section(
             id="cases",
             title=f"Clearest cases: {answers} of {many}" if answers else "Clearest case",
-            blocks=[CaseList(cases=items)],
+            blocks=[blocks.CaseList(cases=items)],
             in_page=False,
-            chapter=Chapter.CASES,
+            chapter=blocks.Chapter.CASES,
             worth=60,
         )
 
@@ -127,7 +109,7 @@ def _moved_most(material: Material) -> PairRow | None:
     return min(lost, key=lambda each: each[:3])[-1] if lost else None
 
 
-def unreadable_answers(material: Material) -> Iterator[Block]:
+def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
     """Yield a few answers that hold no label, with the labels that were expected."""
     rules = material.result.rules
     lost = any("unreadable" in one.failed or (one.metric in _LOST and one.failed) for one in rules)
@@ -143,11 +125,11 @@ def unreadable_answers(material: Material) -> Iterator[Block]:
     redact = material.options.redact
     quoted = (excerpt(redacted(text, redact)) if text else "(nothing)" for text in written)
     texts = list(dict.fromkeys(quoted))[:_UNREADABLE]
-    expected: Words = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
+    expected: blocks.Words = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
     if asked.labels:
         expected = ["Expected one of the labels ", *joined([name(one) for one in asked.labels])]
     wrote = joined([Span(text, Kind.QUOTE) for text in texts], " · ")
-    yield Text(lines=[[*expected, "; the system wrote, for example: ", *wrote]])
+    yield blocks.Text(lines=[[*expected, "; the system wrote, for example: ", *wrote]])
 
 
 def _response(material: Material, suite: str, key: str) -> str:
@@ -180,7 +162,7 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
     )
 
 
-def _explain(options: ReportOptions, row: PairRow) -> str:
+def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
     return f"fairgate explain {shlex.quote(options.run_path)} {shlex.quote(row.key)}"
 
 
@@ -220,7 +202,7 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
-    title: Words = [name(row.phrase, Tone.STRONG), ": "]
+    title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
     facts = list(_documents(left, right))
     if is_about_documents:
         title.append("other documents are found")
@@ -248,7 +230,7 @@ def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
     return name(in_words(reading.value), tone)
 
 
-def _difference(source: str, follow_up: str, options: ReportOptions) -> Inline:
+def _difference(source: str, follow_up: str, options: blocks.ReportOptions) -> blocks.Inline:
     """Return the follow-up, the part that the source lacks standing out."""
     if options.redact == "hash":
         return Span(redacted(follow_up, "hash"), Kind.QUOTE)
@@ -278,14 +260,14 @@ def common(left: str, right: str) -> int:
     return low
 
 
-def _documents(left: Execution | None, right: Execution | None) -> Iterator[Inline]:
+def _documents(left: Execution | None, right: Execution | None) -> Iterator[blocks.Inline]:
     """Yield which documents went and came."""
     if left is None or right is None or left.documents is None or right.documents is None:
         return
     then = {key: d.id for d in left.documents if (key := document_key(d)) is not None}
     now = {key: d.id for d in right.documents if (key := document_key(d)) is not None}
     replaced = len(now.keys() - then.keys())
-    words: Words = ["Same documents"]
+    words: blocks.Words = ["Same documents"]
     if replaced:
         words = [f"{replaced} of {len(right.documents)} documents replaced"]
         words += _ids(", out ", {key: i for key, i in then.items() if key not in now})
@@ -293,7 +275,7 @@ def _documents(left: Execution | None, right: Execution | None) -> Iterator[Inli
     yield words
 
 
-def _ids(head: str, documents: Mapping[str, str | None]) -> Words:
+def _ids(head: str, documents: Mapping[str, str | None]) -> blocks.Words:
     ids = [excerpt(one, _ID_CHARACTERS) for one in documents.values() if one]
     return [head, *joined([code(one) for one in ids[:_NAMED_DOCUMENTS]])] if ids else []
 
@@ -499,26 +481,26 @@ def changed_cases(material: Material) -> Iterator[Section]:
     rows = [*usual, *((NOT_LISTED, row) for row in more if (row.suite, row.key) in wanted)]
     shown, data = fitting(rows, lambda some: _Data(material, some).whole(others))
     browser = CaseBrowser(
-        depth=Depth.PAGE,
+        depth=blocks.Depth.PAGE,
         id="cases",
         label="Changed, undecided and fixed answers",
         kind="pairs",
         rows=len(usual),
         left_out=max(0, len(usual) - len(shown)),
         data=data,
-        clearest=CaseList(cases=case_items(material, CLEAREST)),
+        clearest=blocks.CaseList(cases=case_items(material, CLEAREST)),
     )
     yield _browsed(browser, browser)
 
 
-def _browsed(browser: CaseBrowser, *blocks: Block) -> Section:
+def _browsed(browser: CaseBrowser, *parts: blocks.Block) -> Section:
     """Return the section of a list of cases."""
     return Section(
         id=f"all-{browser.id}",
         title=browser.label,
-        blocks=blocks,
+        blocks=parts,
         in_comment=False,
-        chapter=Chapter.CASES,
+        chapter=blocks.Chapter.CASES,
         count=browser.rows,
     )
 
@@ -537,7 +519,7 @@ def _answered(row: QuestionRow) -> str:
 
 def _item(material: Material, row: QuestionRow) -> CaseItem:
     case = material.planned(row.suite, row.key)
-    title: Words = [
+    title: blocks.Words = [
         Span(_answered(row), tone=Tone.STRONG),
         f" instead of {_right(row)}: {row.condition} context, setting ",
         name(row.setting),
@@ -594,20 +576,20 @@ def answers(material: Material) -> Iterator[Section]:
         "stereotypical documents is of those shown."
     )
     browser = CaseBrowser(
-        depth=Depth.PAGE,
+        depth=blocks.Depth.PAGE,
         id="answers",
         label="Wrong and undecided answers to questions",
         kind="questions",
         rows=len(rows),
         left_out=len(rows) - len(shown),
         data=data,
-        clearest=CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
+        clearest=blocks.CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
     )
-    yield _browsed(browser, Text(lines=[words], depth=Depth.PAGE), browser)
+    yield _browsed(browser, blocks.Text(lines=[words], depth=blocks.Depth.PAGE), browser)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseBrowser(Block):
+class CaseBrowser(blocks.Block):
     """Cases that a reader searches and filters; without a script, the clearest of them."""
 
     id: str
@@ -619,7 +601,7 @@ class CaseBrowser(Block):
     left_out: int = 0
     """Further cases, which only rows.jsonl holds."""
     data: Mapping[str, Json]
-    clearest: CaseList
+    clearest: blocks.CaseList
 
     def as_json(self) -> str:
         """Return the data for a script element, which no text in it can end.

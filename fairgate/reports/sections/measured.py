@@ -11,29 +11,8 @@ from fairgate.domain.outcomes import AttributedPart, Attribution
 from fairgate.domain.wording import MINUS
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
-from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    Block,
-    Chapter,
-    Depth,
-    Fact,
-    Form,
-    Inline,
-    KeyValues,
-    Range,
-    RangeChart,
-    Row,
-    Section,
-    Table,
-    Text,
-    code,
-    columns,
-    figure,
-    joined,
-    muted,
-    name,
-    of_suites,
-)
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Section, code, columns, figure, joined, muted, name, of_suites
 from fairgate.reports.figures import Bounds, Figure
 from fairgate.reports.material import Material, QuestionRow, pair_suites, question_suites
 
@@ -55,12 +34,12 @@ _MANY = 0.1
 
 def retrieval(material: Material) -> Iterator[Section]:
     """Yield what is known of every suite's retrieval, and what cannot be known and why."""
-    chapter = Chapter.RETRIEVAL
+    chapter = blocks.Chapter.RETRIEVAL
     kind = Section(id="retrieval", title="Retrieval", blocks=(), chapter=chapter, worth=50)
     yield from of_suites(kind, pair_suites(material.result), partial(_retrieval, material))
 
 
-def _retrieval(material: Material, suite: str, place: int) -> Iterator[Block]:
+def _retrieval(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
     table = material.run.tables.get(suite)
     high, moderate = (f"{limit:g}" for limit in (table.bands if table else PAPER_BANDS))
     reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
@@ -70,21 +49,21 @@ def _retrieval(material: Material, suite: str, place: int) -> Iterator[Block]:
         value, base = (found.value(_BAND, suite, {"band": band}) for found in both)
         shown = (figure(figures.value(one, _BAND)) for one in (value, base))
         if value is not None:
-            rows.append(Row(cells=[band.replace("-", " "), limit, *shown]))
+            rows.append(blocks.Row(cells=[band.replace("-", " "), limit, *shown]))
     if len(rows) == len(BANDS):
-        yield Table(
+        yield blocks.Table(
             label=f"Bands of the retriever robustness score{f' {place}' if place > 1 else ''}",
             caption="Share of the pairs by retriever robustness (RRS; 0: the same documents)",
             columns=columns("band", "RRS", numbers=["now", "base"]),
             rows=rows,
-            depth=Depth.FULL,
+            depth=blocks.Depth.FULL,
         )
     facts = list(_facts(material, suite))
     if facts:
-        yield KeyValues(rows=facts)
+        yield blocks.KeyValues(rows=facts)
 
 
-def _facts(material: Material, suite: str) -> Iterator[Fact]:
+def _facts(material: Material, suite: str) -> Iterator[blocks.Fact]:
     """Yield the key figures, then what was not measured and why."""
     for metric in METRICS:
         measured = material.now.get(metric.id, suite) if metric.is_key_figure else None
@@ -94,20 +73,22 @@ def _facts(material: Material, suite: str) -> Iterator[Fact]:
             yield _named(metric.id), [figure(value.shown), *interval]
     for one in material.now:
         if one.suite == suite and not one.where and one.value is None:
-            yield _named(one.metric), one.note.removeprefix("not evaluated: ")
+            yield _named(one.metric), figures.readable([one.note])[0]
 
 
-def _named(metric: str) -> Inline:
+def _named(metric: str) -> blocks.Inline:
     return [figures.title(metric), *muted([" ", code(metric)])]
 
 
 def causes(material: Material) -> Iterator[Section]:
     """Yield for each suite what is known of its causes; nothing for suites without any."""
-    kind = Section(id="causes", title="Causes", blocks=(), chapter=Chapter.RETRIEVAL, worth=60)
+    kind = Section(
+        id="causes", title="Causes", blocks=(), chapter=blocks.Chapter.RETRIEVAL, worth=60
+    )
     yield from of_suites(kind, pair_suites(material.result), partial(_causes, material))
 
 
-def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
+def _causes(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
     result = material.result
     found = next((f for f in result.attribution if f.suite == suite), None)
     if found is not None and not found.crossed:
@@ -120,9 +101,9 @@ def _causes(material: Material, suite: str, place: int) -> Iterator[Block]:
         if item.suite == suite
     ]
     if sentences:
-        yield Text(lines=sentences, form=Form.LIST)
+        yield blocks.Text(lines=sentences, form=blocks.Form.LIST)
     if found:
-        yield RangeChart(
+        yield blocks.RangeChart(
             label=f"Changed answers by path{f' {place}' if place > 1 else ''}",
             caption="Changed answers beyond neutral wording, by path, in points",
             rows=[_part(material, suite, part) for part in found.parts],
@@ -155,13 +136,13 @@ def _attribution(found: Attribution) -> list[str]:
     return [f"Compared with the answer without a speaker, {what}", by_path]
 
 
-def _part(material: Material, suite: str, part: AttributedPart) -> Range:
+def _part(material: Material, suite: str, part: AttributedPart) -> blocks.Range:
     measured = material.now.get(f"attribution/{part.name}", suite)
     bounds: Bounds | None = measured.interval if measured else None
     share = figures.NONE
     if part.share is not None:
         share = f"{round(100 * part.share) + 0} %".replace("-", MINUS)
-    return Range(
+    return blocks.Range(
         name=_PARTS[part.name],
         now=Figure(
             shown=figures.signed(part.amount, _METRIC),
@@ -190,7 +171,7 @@ class Suite:
         """Return what was measured in a slice."""
         return figures.figure(self.material.now.get(metric, self.id, where), is_signless=True)
 
-    def pair(self, metrics: Sequence[str], **where: str) -> Inline:
+    def pair(self, metrics: Sequence[str], **where: str) -> blocks.Inline:
         """Return two metrics of a slice: `ambiguous / disambiguated`."""
         return joined([figure(self.figure(one, **where).shown) for one in metrics], " / ")
 
@@ -201,10 +182,10 @@ class Suite:
 
     def row(
         self, pair: tuple[str, str], cells: Sequence[tuple[str, Mapping[str, str]]], *first: str
-    ) -> Row:
+    ) -> blocks.Row:
         """Return a row of a setting and a retriever, with a figure for each metric and slice."""
         numbers = (figure(self.figure(metric, **where).shown) for metric, where in cells)
-        return Row(cells=[*first, *map(name, pair), *numbers])
+        return blocks.Row(cells=[*first, *map(name, pair), *numbers])
 
 
 def question_size(rows: Sequence[QuestionRow]) -> str:
@@ -219,14 +200,12 @@ def question_size(rows: Sequence[QuestionRow]) -> str:
 
 def social_bias(material: Material) -> Iterator[Section]:
     """Yield what every suite of question items measured."""
-    chapter = Chapter.SOCIAL_BIAS
-    kind = Section(
-        id="bias", title="Social bias", blocks=(), in_console=True, chapter=chapter, worth=70
-    )
+    chapter = blocks.Chapter.SOCIAL_BIAS
+    kind = Section(id="bias", title="Social bias", blocks=(), chapter=chapter, worth=70)
     yield from of_suites(kind, question_suites(material.result), partial(_bias, material))
 
 
-def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
+def _bias(material: Material, id_: str, place: int) -> Iterator[blocks.Block]:
     rows = [row for row in material.questions if row.suite == id_]
     suite = Suite(
         material=material,
@@ -239,17 +218,17 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
     )
     cautions = list(_cautions(suite))
     if cautions:
-        yield Text(lines=cautions, form=Form.NOTE)
+        yield blocks.Text(lines=cautions, form=blocks.Form.NOTE)
     scale = (
         "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
         "stereotype, −100 always against it."
     )
-    yield Text(lines=[scale])
-    yield Table(
+    yield blocks.Text(lines=[scale])
+    yield blocks.Table(
         label=f"Diff-Bias of settings and categories{suite.suffix}",
         columns=columns("setting", numbers=map(name, suite.categories)),
         rows=[
-            Row(
+            blocks.Row(
                 cells=[
                     name(setting),
                     *(
@@ -264,7 +243,7 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
     yield _totals(suite)
     pairs = [(s, r) for s in suite.settings if s != NO_RETRIEVAL for r in suite.retrievers]
     if len(suite.retrievers) > 1:
-        yield Table(
+        yield blocks.Table(
             label=f"Diff-Bias by retriever{suite.suffix}",
             caption="Diff-Bias × 100 by retriever",
             columns=columns("setting", "retriever", numbers=_SIDES),
@@ -272,11 +251,11 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
                 suite.row(pair, [(metric, suite.where(*pair)) for metric in CONDITIONS])
                 for pair in pairs
             ],
-            depth=Depth.FULL,
+            depth=blocks.Depth.FULL,
         )
     depths = sorted({row.top_k for row in rows if row.top_k})
     if len(depths) > 1:
-        yield Table(
+        yield blocks.Table(
             label=f"Diff-Bias by number of documents{suite.suffix}",
             caption="Diff-Bias × 100 by the number of documents (k)",
             columns=columns(
@@ -289,7 +268,7 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
                 for metric, side in zip(CONDITIONS, _SIDES, strict=True)
                 for pair in pairs
             ],
-            depth=Depth.FULL,
+            depth=blocks.Depth.FULL,
         )
     facts = list(_shares(suite))
     letters = [row.letter for row in suite.rows if row.letter is not None]
@@ -297,15 +276,15 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[Block]:
         shares = (f"{one} {100 * letters.count(one) / len(letters):.1f} %" for one in "ABC")
         head = "options chosen by letter (a third each without letter bias)"
         facts.append((head, joined([figure(share) for share in shares])))
-    scores: list[Inline] = []
+    scores: list[blocks.Inline] = []
     for setting in suite.settings:
         pair = (suite.figure(f"bbq/{score}", setting=setting) for score in ("s_amb", "s_dis"))
         scores.append([name(setting), " ", figure(" / ".join(found.shown for found in pair))])
     facts.append(("BBQ's own scores × 100, s_amb / s_dis", joined(scores)))
-    yield KeyValues(rows=facts, depth=Depth.FULL)
+    yield blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)
 
 
-def _totals(suite: Suite) -> Table:
+def _totals(suite: Suite) -> blocks.Table:
     heads = (
         "Diff-Bias, ambiguous", "Diff-Bias, disambiguated", "change to none", "accuracy",
         "no option named",
@@ -314,13 +293,13 @@ def _totals(suite: Suite) -> Table:
     for setting in suite.settings:
         biases = [suite.figure(metric, setting=setting) for metric in CONDITIONS]
         moves = [suite.figure(f"amplification/{metric}", setting=setting) for metric in CONDITIONS]
-        cells: list[Inline] = [name(setting)]
+        cells: list[blocks.Inline] = [name(setting)]
         cells += [[figure(one.shown), " ", figure(f"({one.interval})")] for one in biases]
         cells.append(joined([figure(figures.signed(m.value, AMBIGUOUS)) for m in moves], " / "))
         cells.append(suite.pair(_ACCURACIES, setting=setting))
         cells.append(figure(suite.figure(_LOST, setting=setting).shown))
-        rows.append(Row(cells=cells))
-    return Table(
+        rows.append(blocks.Row(cells=cells))
+    return blocks.Table(
         label=f"All categories together{suite.suffix}",
         caption=f"All categories together ({question_size(suite.rows)}); every value × 100",
         columns=columns("setting", numbers=heads),
@@ -328,7 +307,7 @@ def _totals(suite: Suite) -> Table:
     )
 
 
-def _shares(suite: Suite) -> Iterator[Fact]:
+def _shares(suite: Suite) -> Iterator[blocks.Fact]:
     for setting in suite.settings:
         for retriever in suite.retrievers:
             where = suite.where(setting, retriever)
@@ -340,7 +319,7 @@ def _shares(suite: Suite) -> Iterator[Fact]:
                 )
 
 
-def _cautions(suite: Suite) -> Iterator[Inline]:
+def _cautions(suite: Suite) -> Iterator[blocks.Inline]:
     """Say where a system answers little better than a guess, and what was left out."""
     first = NO_RETRIEVAL if NO_RETRIEVAL in suite.settings else suite.settings[0]
     clear = suite.figure(_ACCURACIES[1], setting=first)

@@ -8,43 +8,22 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import METRICS
-from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    TONES,
-    Chapter,
-    Column,
-    Depth,
-    Fact,
-    Form,
-    Inline,
-    KeyValues,
-    Kind,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    Tone,
-    Words,
-    code,
-    columns,
-    figure,
-    joined,
-    muted,
-    name,
-    spans,
-)
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Section, Span, code, columns, figure, joined, muted, name, spans
 from fairgate.reports.figures import RuleRow
 from fairgate.reports.material import Material, PairRow, pair_suites, question_suites
+from fairgate.reports.sections import affected
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
+_NOT_COMPARED = "not evaluated"
 _URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
 _SHOWN = 6
 """Accepted runs that stand before this run's column; the baseline's file holds further ones."""
@@ -70,44 +49,66 @@ def rules(material: Material) -> Iterator[Section]:
         return
     compared = any(row.rule.change is not None for row in rows)
     heads = columns("outcome", "rule", numbers=["now"])
+    heads.append(blocks.Column(head=material.likely_range, is_number=True, is_wide=True))
     if compared:
-        heads.append(Column(head="base", is_number=True, is_wide=True))
+        heads.append(blocks.Column(head="base", is_number=True, is_wide=True))
         heads += columns(numbers=["change"])
-    named = zip(rows, rule_names(rows), strict=True)
-    table = Table(
+        heads.append(blocks.Column(head="range of the change", is_number=True, is_wide=True))
+    leads = affected.leading(material.result)
+    # The reasons of what leads stand above.
+    above = [] if leads is None else figures.readable(leads.reasons)
+    repeated = [above if row.rule is leads and leads.failed else [] for row in rows]
+    known = zip(rows, rule_names(rows), _intervals(material, rows), repeated, strict=True)
+    table = blocks.Table(
         label="Table of rules",
-        columns=[*heads, Column(head=material.likely_range, is_number=True, is_wide=True)],
-        rows=[_row(row, words, compared=compared) for row, words in named],
+        columns=heads,
+        rows=[_row(*each, compared=compared) for each in known],
         most=_SHORT,
     )
     yield Section(
         id="rules",
         title="Rules",
         blocks=[table],
-        # What failed stands in the first sentences, with the reason of what leads.
-        in_console=material.result.outcome is not Outcome.FAIL,
-        chapter=Chapter.SUMMARY,
+        # Without a verdict each rule says what it lacks; else the first sentences say enough.
+        in_console=material.result.outcome is Outcome.INCONCLUSIVE,
+        chapter=blocks.Chapter.SUMMARY,
         count=len(rows),
         worth=90,
     )
 
 
-def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
-    group, tone = group_of(row), TONES[row.rule.outcome]
-    changed = figure(row.change, Tone.NORMAL if group or not row.rule.change else Tone.STRONG)
-    outcome = [Span(row.rule.outcome.value, Kind.MARK), Span(" "), Span(row.word, tone=tone)]
-    return Row(
+def _row(
+    row: RuleRow, words: blocks.Inline, interval: str, above: Sequence[str], *, compared: bool
+) -> blocks.Row:
+    group, tone = group_of(row), blocks.TONES[row.rule.outcome]
+    stands_out = row.rule.change and not group
+    changed = figure(row.change, blocks.Tone.STRONG if stands_out else blocks.Tone.NORMAL)
+    outcome = [Span(row.rule.outcome.value, blocks.Kind.MARK), Span(" "), Span(row.word, tone=tone)]
+    note = [] if group.startswith(_NOT_COMPARED) else [r for r in row.reasons if r not in above]
+    return blocks.Row(
         cells=[
             [*outcome, *([" (advisory)"] if row.rule.advisory else [])],
             words,
             figure(row.now),
-            *([figure(row.base), changed] if compared else []),
-            figure(row.interval),
+            figure(interval),
+            *([figure(row.base), changed, figure(row.change_interval)] if compared else []),
         ],
-        note="; ".join(row.reasons),
-        tone=Tone.NORMAL if group else tone,
+        note="; ".join(note),
+        tone=blocks.Tone.NORMAL if group else tone,
         group=group,
     )
+
+
+def _intervals(material: Material, rows: Sequence[RuleRow]) -> Iterator[str]:
+    """Yield the range of each rule's value; an identity's by its texts where too few differ."""
+    sources = cache(partial(affected.sources_of, material))
+    for row in rows:
+        rule, main = row.rule, affected.main_metric(material, row.rule.suite)
+        found = material.now.get(rule.metric, rule.suite, rule.where)
+        if rule.interval or not found or (rule.metric, {*rule.where}) != (main, {"term"}):
+            yield row.interval
+        else:
+            yield affected.ranged(material, found, sources(rule.suite)).interval
 
 
 def group_of(row: RuleRow) -> str:
@@ -115,7 +116,7 @@ def group_of(row: RuleRow) -> str:
     if row.rule.is_reported:
         return "only reported"
     if row.rule.is_first_run and row.rule.outcome is Outcome.NOT_EVALUATED:
-        return "not evaluated: nothing to compare with"
+        return f"{_NOT_COMPARED}: nothing to compare with"
     return "passed" if row.rule.outcome is Outcome.PASS else ""
 
 
@@ -126,11 +127,11 @@ def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
     for row in rows:
         # Groups are folded: an ellipsis may not stand for a name elsewhere.
         kind = (row.rule.metric, row.suite, group_of(row))
-        suite: Words = [" in ", name(row.suite)] if row.suite else []
+        suite: blocks.Words = [" in ", name(row.suite)] if row.suite else []
         if row.where and kind == previous:
-            words: Words = ["… ", name(row.brief)]
+            words: blocks.Words = ["… ", name(row.brief)]
         else:
-            inside: Words = [", ", name(row.slice)] if row.slice else []
+            inside: blocks.Words = [", ", name(row.slice)] if row.slice else []
             words = [row.title, *inside, *suite, *muted([" ", code(row.rule.metric)])]
         names.append(spans(words))
         previous = kind
@@ -145,10 +146,10 @@ def trend(material: Material) -> Iterator[Section]:
     baseline, anchor, overlap = material.baseline, material.anchor, material.result.overlap
     if baseline is None or overlap is None or overlap.incompatible:
         return
-    points: list[tuple[Inline, AcceptedRun | Baseline]] = []
+    points: list[tuple[blocks.Inline, AcceptedRun | Baseline]] = []
     for run in baseline.history:
         commit = code(run.commit[:12]) if run.commit else "accepted"
-        points.append((Span(run.date, Kind.DATE) if run.date else commit, run))
+        points.append((Span(run.date, blocks.Kind.DATE) if run.date else commit, run))
     points = [*points, (_dated("baseline", baseline), baseline)][-_SHOWN:]
     if anchor is not None:
         points.insert(0, (_dated("anchor", anchor), anchor))
@@ -157,11 +158,11 @@ def trend(material: Material) -> Iterator[Section]:
         return
     values = [*(Measurements(run.measurements) for _, run in points), material.now]
     several = len({suite for _, suite, _ in rows}) > 1
-    table = Table(
+    table = blocks.Table(
         label="Accepted runs",
         columns=columns("metric", numbers=[*(head for head, _ in points), "now"]),
         rows=[
-            Row(
+            blocks.Row(
                 cells=[
                     _named(metric, suite if several else "", where),
                     *(figure(figures.value(v.value(metric, suite, where), metric)) for v in values),
@@ -169,7 +170,7 @@ def trend(material: Material) -> Iterator[Section]:
             )
             for metric, suite, where in rows
         ],
-        depth=Depth.FULL,
+        depth=blocks.Depth.FULL,
     )
     yield Section(
         id="trend", title="Over the accepted runs", blocks=[table], in_comment=False, worth=30
@@ -190,14 +191,14 @@ def _measured(material: Material) -> list[tuple[str, str, Mapping[str, str]]]:
     return [(one.metric, one.suite, one.where) for one in found.values()]
 
 
-def _dated(word: str, run: Baseline) -> Words:
-    return [word, " ", Span(run.date, Kind.DATE)] if run.date else [word]
+def _dated(word: str, run: Baseline) -> blocks.Words:
+    return [word, " ", Span(run.date, blocks.Kind.DATE)] if run.date else [word]
 
 
-def _named(metric: str, suite: str, where: Mapping[str, str]) -> Inline:
-    parts: list[Inline] = [figures.title(metric)]
+def _named(metric: str, suite: str, where: Mapping[str, str]) -> blocks.Inline:
+    parts: list[blocks.Inline] = [figures.title(metric)]
     parts += [[f"{part} ", name(level)] for part, level in where.items()]
-    of_suite: Words = [" in ", name(suite)] if suite else []
+    of_suite: blocks.Words = [" in ", name(suite)] if suite else []
     return [*joined(parts), *of_suite, *muted([" ", code(metric)])]
 
 
@@ -207,8 +208,8 @@ def evidence(material: Material) -> Iterator[Section]:
         id="evidence",
         title="Evidence and provenance",
         blocks=[
-            KeyValues(rows=[*_decided(material), *_references(material)]),
-            KeyValues(rows=[*_suites(material), *_under_test(material)]),
+            blocks.KeyValues(rows=[*_decided(material), *_references(material)]),
+            blocks.KeyValues(rows=[*_suites(material), *_under_test(material)]),
         ],
         worth=20,
     )
@@ -225,7 +226,7 @@ def decided(material: Material) -> str:
     return f"{found.decided:,} of {figures.count(found.planned, unit)} decided{why}"
 
 
-def _decided(material: Material) -> Iterator[Fact]:
+def _decided(material: Material) -> Iterator[blocks.Fact]:
     found = material.result.evidence
     yield "decided", decided(material)
     if found.invalid:
@@ -237,7 +238,7 @@ def _decided(material: Material) -> Iterator[Fact]:
         yield "without an answer", [*keys, *([f" and {more:,} more"] if more > 0 else [])]
 
 
-def _references(material: Material) -> Iterator[Fact]:
+def _references(material: Material) -> Iterator[blocks.Fact]:
     result, references = material.result, material.result.given.references
     overlap, score, path = result.overlap, references.kill_score, references.anchor_path
     if overlap is None:
@@ -270,25 +271,25 @@ def _references(material: Material) -> Iterator[Fact]:
             yield "not seen by the policy", " ".join(score.not_seen[:_NOT_SEEN]) + rest
 
 
-def _accepted(material: Material, path: str, run: Baseline | None, verb: str) -> Words:
+def _accepted(material: Material, path: str, run: Baseline | None, verb: str) -> blocks.Words:
     """Return file, date, commit and reason of a baseline or an anchor."""
-    words: Words = [code(f"{material.options.place}{path}")]
+    words: blocks.Words = [code(f"{material.options.place}{path}")]
     if run is not None:
         commit = run.provenance.commit[:12]
-        words += [" of ", Span(run.date, Kind.DATE)] if run.date else []
+        words += [" of ", Span(run.date, blocks.Kind.DATE)] if run.date else []
         words += [", commit ", code(commit)] if commit else []
         words += [f", {verb} because: ", run.reason] if run.reason else []
     return words
 
 
-def _cases(keys: Sequence[str], word: str) -> Words:
+def _cases(keys: Sequence[str], word: str) -> blocks.Words:
     if not keys:
         return [f", 0 {word}"]
     named = joined([code(key) for key in keys[:_NAMED]])
     return [f", {len(keys):,} {word} (", *named, ", …)" if len(keys) > _NAMED else ")"]
 
 
-def _suites(material: Material) -> Iterator[Fact]:
+def _suites(material: Material) -> Iterator[blocks.Fact]:
     result = material.result
     for suite in pair_suites(result):
         units = result.given.plan.units_of(suite)
@@ -312,22 +313,28 @@ def changed_parts(material: Material) -> list[str]:
     return [part for part in dict.fromkeys((*now, *then)) if now.get(part) != then.get(part)]
 
 
-def _under_test(material: Material) -> Iterator[Fact]:
+def _under_test(material: Material) -> Iterator[blocks.Fact]:
     found = material.result.given.provenance
     now = found.under_test
     then = material.baseline.provenance.under_test if material.baseline else None
     for part in dict.fromkeys((*now, *(then or ()))):
         shown = code(now[part]) if part in now else Span("nothing")
-        since: Words = []
+        since: blocks.Words = []
         if then is not None and part not in then:
             since = [" (new)"]
         elif then is not None and now.get(part) == then[part]:
             since = [" (unchanged)"]
         elif then is not None:
-            since = [" (", Span("changed", tone=Tone.STRONG), ", was ", code(then[part]), ")"]
+            since = [
+                " (",
+                Span("changed", tone=blocks.Tone.STRONG),
+                ", was ",
+                code(then[part]),
+                ")",
+            ]
         yield name(part), [shown, *since]
 
-    commit: Words = [", commit ", code(found.commit[:12])] if found.commit else []
+    commit: blocks.Words = [", commit ", code(found.commit[:12])] if found.commit else []
     yield "FairGate", [code(found.fairgate), *commit]
     for part, where in found.environment.items():
         yield name(part), spans(code(where))
@@ -368,12 +375,12 @@ def accept_command(material: Material) -> str:
 
 def reproduce(material: Material) -> Iterator[Section]:
     """Yield the commands that make this run again, and that accept it."""
-    blocks = [Text(lines=[run_command(material)], form=Form.COMMAND)]
+    parts = [blocks.Text(lines=[run_command(material)], form=blocks.Form.COMMAND)]
     if accept := accept_command(material):
         first = material.result.overlap is None
         words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
-        blocks += [Text(lines=[words]), Text(lines=[accept], form=Form.COMMAND)]
-    yield Section(id="reproduce", title="Reproduce", blocks=blocks, in_comment=False, worth=100)
+        parts += [blocks.Text(lines=[words]), blocks.Text(lines=[accept], form=blocks.Form.COMMAND)]
+    yield Section(id="reproduce", title="Reproduce", blocks=parts, in_comment=False, worth=100)
 
 
 def relations(material: Material) -> Iterator[Section]:
@@ -401,19 +408,19 @@ def relations(material: Material) -> Iterator[Section]:
         why = [f"{many:,} left out: {reason}" for reason, many in reasons.most_common(_REASONS)]
         called = [code(relation), *([name(suite)] if several else [])]
         numbers = map(figure, (*counts, share, f"{reasons.total():,}"))
-        shown.append(Row(cells=[*called, *numbers], note=joined(why, "; ")))
-    table = Table(
+        shown.append(blocks.Row(cells=[*called, *numbers], note=joined(why, "; ")))
+    table = blocks.Table(
         label="Table of relations",
         columns=columns("relation", *(["suite"] if several else []), numbers=heads),
         rows=shown,
-        depth=Depth.FULL,
+        depth=blocks.Depth.FULL,
     )
     yield Section(
         id="relations",
         title="Relations",
         blocks=[table],
         in_comment=False,
-        chapter=Chapter.RELATIONS,
+        chapter=blocks.Chapter.RELATIONS,
         count=len(found),
         worth=15,
     )

@@ -118,7 +118,7 @@ def long_classifier(named: str | ClassifierPolicy) -> ClassifierPolicy:
 
 
 class RespondPolicy(Strict):
-    """What a system is told about the form of an open answer (P4 section 3.2.2)."""
+    """What a system is told about the form of an open answer (Meta-Fair, section 3.2.2)."""
 
     no_attributes: bool = Field(
         default=True, description="Do not repeat demographic attributes of the people asked about."
@@ -175,7 +175,7 @@ class SuitePolicy(SuiteModel):
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
-        description="Perturbation set of the placebo arm; `none` switches the arm off. With it, "
+        description="Perturbation set of neutral wording; `none` asks none. With it, "
         "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
     respond: RespondPolicy = Field(
@@ -187,7 +187,7 @@ class SuitePolicy(SuiteModel):
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."
     )
     matching: Literal["hungarian", "greedy"] = Field(
-        default="hungarian", description="Assignment in RRS; `greedy` reproduces P1's code."
+        default="hungarian", description="Assignment in RRS; `greedy` is as in the paper's code."
     )
     distance: Literal["euclidean", "cosine"] = Field(
         default="euclidean", description="Distance between document embeddings in RRS."
@@ -201,7 +201,7 @@ class SuitePolicy(SuiteModel):
         ByShape,
     ] = Field(
         default="paper",
-        description="Upper limits of the RRS bands high and moderate: P1's cut-offs, "
+        description="Upper limits of the RRS bands high and moderate: those of the paper, "
         "quartiles of the baseline, or two numbers.",
     )
     repeats: Annotated[int, Field(ge=1, le=20)] = Field(

@@ -77,7 +77,7 @@ DEFAULT_INSTRUCTIONS = (
 
 
 class BbqSuitePolicy(SuiteModel):
-    """Questions about two groups, asked with and without retrieved documents (P2)."""
+    """Questions about two groups, asked with and without retrieved documents (Zhang et al.)."""
 
     kind: Literal["bbq"] = Field(description="Kind of the suite.")
     items: Annotated[

@@ -1,0 +1,124 @@
+"""What is better than in the baseline, and whether anything changed at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from fairgate.domain.outcomes import (
+    IdentityFinding,
+    Measurement,
+    Outcome,
+    RuleResult,
+    Slice,
+    TermFinding,
+    slice_of,
+)
+from fairgate.gate.measure import identity_finding
+from fairgate.metrics.identity import RETRIEVAL
+from fairgate.metrics.retriever_robustness import OVERLAP
+from fairgate.reports import figures
+from fairgate.reports.blocks import Inline, Tone, Words, figure, joined, name
+from fairgate.reports.figures import slice_in_words
+from fairgate.reports.material import Material, pair_suites
+from fairgate.reports.sections.affected import CERTAIN, main_metric, ranged, sources_of
+
+_SAME = 2e-6
+"""Columns of baselines are rounded to millionths."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a run that passes says beside its verdict."""
+
+    better: Sequence[Inline] = ()
+    is_unchanged: bool = False
+
+
+def news(material: Material) -> News:
+    """Return what is better than in the baseline, or that nothing changed."""
+    if material.result.outcome is not Outcome.PASS:
+        return News()
+    unchanged = is_unchanged(material)
+    return News([] if unchanged else improvements(material), unchanged)
+
+
+def is_unchanged(material: Material) -> bool:
+    """Return whether all cases are the baseline's, and each has the result that it has there."""
+    baseline, overlap = material.baseline, material.result.overlap
+    if baseline is None or overlap is None or overlap.new or overlap.removed:
+        return False
+    if any(rule.change and rule.change.discordant for rule in material.result.rules):
+        return False
+    for suite, now in material.run.tables.items():
+        then = baseline.suites[suite].table
+        places = {key: row for row, key in enumerate(then.keys)}
+        rows = [places.get(key, -1) for key in now.keys]
+        if -1 in rows or len(rows) != len(places):
+            return False
+        for column in now.values.keys() & then.values.keys():
+            pair = now.values[column], then.values[column][rows]
+            if not np.allclose(*pair, rtol=0, atol=_SAME, equal_nan=True):
+                return False
+    return bool(material.run.tables)
+
+
+def improvements(material: Material) -> list[Words]:
+    """Return what is better by more than chance, identities first.
+
+    By the gate's own evidence: the range of a rule's change or, of identities that no rule
+    compares, likely ranges that lie apart on the same cases.
+    """
+    overlap, then = material.result.overlap, material.beside.values
+    if overlap is None or overlap.incompatible or not material.beside.is_baseline:
+        return []
+    moved: dict[Slice, tuple[RuleResult | Measurement, float, float]] = {
+        slice_of(rule.metric, rule.suite, rule.where): (rule, change.base, change.now)
+        for rule in material.result.rules
+        if (change := rule.change) and change.upper < 0 and rule.outcome is Outcome.PASS
+    }
+    again: list[Words] = []
+    for suite in pair_suites(material.result):
+        metric, sources = main_metric(material, suite), sources_of(material, suite)
+        terms = material.now.by(metric, suite, "term") if not overlap.new else ()
+        for now in () if overlap.removed else terms:
+            was, bounds = then.get(metric, suite, now.where), ranged(material, now, sources).bounds
+            if was and was.interval and bounds and bounds[1] < was.interval[0]:
+                ends = was.value or 0.0, now.value or 0.0
+                moved.setdefault(slice_of(metric, suite, now.where), (now, *ends))
+        for term in _alike_again(material, suite):
+            if moved.pop(slice_of(OVERLAP.id, suite, {"term": term}), None):
+                who = name(material.identity(suite, term), Tone.STRONG)
+                again.append(["retrieval no longer differs for ", who])
+    ranked = sorted(moved.values(), key=lambda one: ("term" not in one[0].where, one[2] - one[1]))
+    about = [_words(material, *one) for one in ranked]
+    many = sum("term" in one.where for one, *_ in ranked)
+    return [*about[:many], *again, *about[many:]]
+
+
+def _words(material: Material, one: RuleResult | Measurement, base: float, now: float) -> Words:
+    where = slice_in_words(one.where, partial(material.identity, one.suite))
+    is_plain = one.where.keys() == {"term"} and one.metric == main_metric(material, one.suite)
+    head = [] if is_plain else [figures.title(one.metric), ", " if where else ""]
+    shown = [figure(figures.value(each, one.metric)) for each in (base, now)]
+    return [*head, name(where, Tone.STRONG), " ", *joined(shown, " → ")]
+
+
+def _alike_again(material: Material, suite: str) -> Iterator[str]:
+    """Yield whose documents differed from the others' in the baseline by the same test, not now."""
+    policy = material.result.given.policy
+    known = material.baseline.suites.get(suite) if material.baseline else None
+    now = [one for one in material.result.identities if one.suite == suite and not one.where]
+    differ = {t.term for f in now if f.metric == RETRIEVAL.id for t in f.terms if _differs(f, t)}
+    if known is not None and RETRIEVAL.column in known.table.values and now:
+        alpha, seed = 1 - policy.confidence, policy.seed
+        was = identity_finding(RETRIEVAL, known.table, {}, alpha=alpha, seed=seed)
+        terms = was.terms if was else ()
+        yield from (t.term for t in terms if was and _differs(was, t) and t.term not in differ)
+
+
+def _differs(found: IdentityFinding, term: TermFinding) -> bool:
+    return max(found.p_value, term.p_corrected) <= CERTAIN
