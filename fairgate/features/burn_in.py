@@ -129,16 +129,12 @@ def compared_replicas(
         ]
         noise.append(
             {
-                "metric": rule.metric.id,
-                "suite": rule.suite,
-                "where": dict(rule.where),
-                "false_alarms": sum(row[number] for row in alarms),
-                "comparisons": len(alarms),
-                "lowest": min(values, default=None),
-                "highest": max(values, default=None),
+                "metric": rule.metric.id, "suite": rule.suite, "where": dict(rule.where),
+                "false_alarms": sum(row[number] for row in alarms), "comparisons": len(alarms),
+                "lowest": min(values, default=None), "highest": max(values, default=None),
                 "sd": round(math.sqrt(math.fsum(square) / len(square)), 6) if square else 0.0,
             }
-        )
+        )  # fmt: skip
     known = [field.name for field in fields(baseline.KnownSd)]
     return {
         "schema_version": baseline.BURN_IN_VERSION,

@@ -33,30 +33,16 @@ SHIPPED = (
         before="check",
     ),
     _single(DAILY, "Show everything about one pair of a run.", id="explain"),
-    _single(
-        DAILY, "Accept, compare and verify baselines.", id="baselines", name="baseline",
-        answers=True,
-    ),
+    _single(DAILY, "Accept or verify baselines.", id="baselines", name="baseline", answers=True),
     _single(
         WHY, "Say which change, and which documents, explain a red verdict.", id="blame",
         before="rescore", steps={"blame": ".blame.versions:BlamedChange"},
     ),
-    _single(
-        WHY, "Make findings of a run as short as they still fail.", id="shrink", before="rescore"
-    ),
-    _single(
-        WHY, "Ask the system three questions: show what a run would measure.", id="doctor",
-        answers=True,
-    ),
+    _single(WHY, "Make findings as short as they still fail.", id="shrink", before="rescore"),
+    _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
     _single(TRUST, "Show what the suite can detect, and how many sources would do.", id="power"),
-    _single(
-        TRUST, "Measure the noise of the unchanged system and of its gate.", id="burn_in",
-        name="burn-in",
-    ),
-    _single(
-        TRUST, "Say how much bias a policy would have caught in a run.", id="mutation",
-        name="mutate",
-    ),
+    _single(TRUST, "Measure the noise of an unchanged system.", id="burn_in", name="burn-in"),
+    _single(TRUST, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
     _single(
         TRUST, "Put a run into one file that carries its proof, or verify one.", id="bundles",
         name="bundle", answers=True,
@@ -67,10 +53,7 @@ SHIPPED = (
         name="generate", file="generation.command",
         extends={"check": ".generation.command:check_cases_too"},
     ),
-    _single(
-        DATA, "Judge pairs of texts: is the follow-up its source with one edit?", id="lint",
-        answers=True,
-    ),
+    _single(DATA, "Judge whether pairs of texts differ by one edit.", id="lint", answers=True),
     _single(DATA, "Measure language models as judges of bias.", id="judges", name="judge"),
     _single(
         DATA, "Turn a Hugging Face model into ONNX (needs the `export` extra).", id="onnx_export",
@@ -79,12 +62,8 @@ SHIPPED = (
     Feature(
         id="listings",
         commands={
-            "relations": Command(
-                ".listings:relations", "List and explain the metamorphic relations.", group=DATA
-            ),
-            "metrics": Command(
-                ".listings:metrics", "List and explain the metrics that rules can name.", group=DATA
-            ),
+            "relations": Command(".listings:relations", "List and explain metamorphic relations."),
+            "metrics": Command(".listings:metrics", "List and explain what rules can measure."),
         },
     ),
     _single(
@@ -105,11 +84,8 @@ SHIPPED = (
     Feature(
         id="exports",
         formats={
-            "sarif": ".exports:SARIF",
-            "junit": ".exports:JUNIT",
-            "badge": ".exports:BADGE",
-            "every-eval-ever": ".exports:EVERY_EVAL_EVER",
-            "controls": ".exports:CONTROLS",
+            "sarif": ".exports:SARIF", "junit": ".exports:JUNIT", "badge": ".exports:BADGE",
+            "every-eval-ever": ".exports:EVERY_EVAL_EVER", "controls": ".exports:CONTROLS",
         },
     ),
 )

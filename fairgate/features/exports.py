@@ -175,16 +175,12 @@ def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]
     if row.rule.outcome is Outcome.FAIL and not row.rule.advisory:
         kinds = " and ".join(row.rule.failed) or "rule"
         figures = {
-            "now": row.now,
-            "base": row.base,
-            "change": row.change,
+            "now": row.now, "base": row.base, "change": row.change,
             "bounds of the change" if row.rule.change else "interval": row.interval,
             **({} if row.since_anchor == NONE else {"change since the anchor": row.since_anchor}),
-            "corrected p": row.p_value,
-            "sources": row.sources,
-            "smallest detectable change": row.detectable,
-            "limits": row.limits,
-        }
+            "corrected p": row.p_value, "sources": row.sources,
+            "smallest detectable change": row.detectable, "limits": row.limits,
+        }  # fmt: skip
         text = "\n".join(f"{key}: {plain(value)}" for key, value in figures.items())
         yield "failure", {"type": kinds, "message": message}, text
     elif row.rule.outcome is Outcome.INCONCLUSIVE and not row.rule.advisory and not row.rule.warns:
@@ -229,29 +225,23 @@ def render_every_eval_ever(result: GateResult, confidence: float) -> str:
         "evaluation_id": f"fairgate/{harmless(result.given.policy.name)}/{digest[:16]}",
         "retrieved_timestamp": _UNKNOWN,
         "source_metadata": {
-            "source_name": "FairGate",
-            "source_type": "evaluation_run",
-            "source_organization_name": _UNKNOWN,
-            "evaluator_relationship": "other",
+            "source_name": "FairGate", "source_type": "evaluation_run",
+            "source_organization_name": _UNKNOWN, "evaluator_relationship": "other",
             "additional_details": {
-                "outcome": result.outcome.value,
-                "exit_code": str(int(result.exit_code)),
+                "outcome": result.outcome.value, "exit_code": str(int(result.exit_code)),
                 "not_evaluated": str(len(result.measurements) - len(values)),
             },
         },
         "eval_library": {"name": "fairgate", "version": harmless(result.given.provenance.fairgate)},
         "model_info": {
-            "name": _system_name(result),
-            "id": _system_name(result),
+            "name": _system_name(result), "id": _system_name(result),
             "additional_details": _texts(result.given.provenance.under_test),
         },
         "evaluation_results": results,
         "detailed_evaluation_results": {
-            "format": "jsonl",
-            "file_path": "rows.jsonl",
-            "total_rows": len(result.assessed),
+            "format": "jsonl", "file_path": "rows.jsonl", "total_rows": len(result.assessed),
         },
-    }
+    }  # fmt: skip
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
@@ -263,11 +253,9 @@ def _evaluation(result: GateResult, item: Measurement, confidence: float) -> dic
     }
     if item.interval is not None:
         interval = {
-            "lower": item.interval[0],
-            "upper": item.interval[1],
-            "confidence_level": confidence,
+            "lower": item.interval[0], "upper": item.interval[1], "confidence_level": confidence,
             "method": "bootstrap or Student's t, clustered by source",
-        }
+        }  # fmt: skip
         score["uncertainty"] = {"confidence_interval": interval, "num_samples": item.decided}
     dataset = harmless(f"{result.given.policy.name}/{item.suite}")
     return {
@@ -276,13 +264,11 @@ def _evaluation(result: GateResult, item: Measurement, confidence: float) -> dic
         "metric_config": {
             "evaluation_description": metric.title,
             "lower_is_better": metric.better is not Better.HIGHER,
-            "score_type": "continuous",
-            "min_score": metric.least,
-            "max_score": metric.greatest,
+            "score_type": "continuous", "min_score": metric.least, "max_score": metric.greatest,
             "additional_details": _texts({**item.where, "better": metric.better.value}),
         },
         "score_details": score,
-    }
+    }  # fmt: skip
 
 
 def _texts(found: Mapping[str, str]) -> dict[str, str]:

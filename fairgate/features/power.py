@@ -163,19 +163,11 @@ def rule_power(
                 for effect, margin in margins.items()
             }
             row = RulePower(
-                metric=rule.metric.id,
-                suite=rule.suite,
-                where=rule.where,
-                sources=sources,
-                margin=regression.margin,
-                detect=regression.detect,
-                sd=sd,
-                origin=origin,
-                level=design.level,
-                sees=sees if math.isfinite(sees) else None,
-                needed=needed,
+                metric=rule.metric.id, suite=rule.suite, where=rule.where, sources=sources,
+                margin=regression.margin, detect=regression.detect, sd=sd, origin=origin,
+                level=design.level, sees=sees if math.isfinite(sees) else None, needed=needed,
                 simulated=simulated,
-            )
+            )  # fmt: skip
             rows.append(row)
     return rows
 

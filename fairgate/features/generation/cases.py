@@ -127,15 +127,10 @@ def generate_cases(
     ]
     # No date, so that equal inputs give equal bytes.
     header = {
-        HEADER_KEY: FORMAT,
-        "generator": generator,
-        "seed": options["seed"],
-        "limit": limit,
-        "t": strength,
-        "templates": options["templates"],
-        "version": __version__,
+        HEADER_KEY: FORMAT, "generator": generator, "seed": options["seed"], "limit": limit,
+        "t": strength, "templates": options["templates"], "version": __version__,
         "words": hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
-    }
+    }  # fmt: skip
     if options["attributes"]:
         header["own-attributes"] = list(options["attributes"])
 

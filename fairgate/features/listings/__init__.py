@@ -27,15 +27,11 @@ def list_relations(shape: str) -> int:
     if shape == "json":
         rows = [
             {
-                "id": one.id,
-                "title": one.title,
-                "paper": one.paper,
-                "oracle": oracle_of(one),
-                "advisory": one.advisory,
-                "precision": precision_of(one.id),
+                "id": one.id, "title": one.title, "paper": one.paper, "oracle": oracle_of(one),
+                "advisory": one.advisory, "precision": precision_of(one.id),
             }
             for one in RELATIONS
-        ]
+        ]  # fmt: skip
         shared.echo_json(rows)
         return ExitCode.PASS
     for relation in RELATIONS:

@@ -160,15 +160,11 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
         for name in source.extras():
             _copy(source.file(name), folder / name)
         main_export(
-            source.name,
-            output=folder,
+            source.name, output=folder, library_name=_library(source, folder, task),
             task="text-generation-with-past" if task == "text-generation" else task,
-            library_name=_library(source, folder, task),
-            revision=source.revision or "main",
-            subfolder=source.subfolder,
-            trust_remote_code=False,
-            do_validation=False,
-        )
+            revision=source.revision or "main", subfolder=source.subfolder,
+            trust_remote_code=False, do_validation=False,
+        )  # fmt: skip
         if task == "text-generation" and source.file("tokenizer.json") is not None:
             for name in _TOKENIZER:  # transformers writes its own reading of them
                 _copy(source.file(name), folder / name)

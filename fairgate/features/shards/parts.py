@@ -49,13 +49,7 @@ from fairgate.gate.composition import Composition, on_its_machines
 from fairgate.gate.gate import run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
-from fairgate.gate.run_folder import (
-    PART_MANIFEST,
-    RECORD,
-    FinishedRun,
-    execution_lines,
-    is_shard,
-)
+from fairgate.gate.run_folder import PART_MANIFEST, RECORD, FinishedRun, execution_lines, is_shard
 from fairgate.gate.waves import ask, assess
 from fairgate.io.durable import PARTS, check_parts, write_parts
 from fairgate.io.git import keep_output_out_of_git
