@@ -16,41 +16,48 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from fairgate import __version__
-from fairgate.domain.catalogue import FEATURES, Command, at
+from fairgate.domain.catalogue import CI, DAILY, FEATURES, GROUPS, WHY, Command, at
 from fairgate.domain.errors import ExitCode, FairGateError, StoreError, UsageError
 from fairgate.domain.wording import harmless, listed, nearest, quoted
 from fairgate.features.catalogue import SHIPPED
 from fairgate.terminal.output import Output, say
 
 _OF_THE_CORE = {
-    "run": Command(
-        "fairgate.cli.gate:run",
-        "Run a policy's gate: build the index, ask the model, compare, decide.",
-        answers=True,
-    ),
     "check": Command(
         "fairgate.cli.gate:check",
         "Validate a policy, or a file of generated cases; loads no model.",
         answers=True,
+        group=DAILY,
     ),
-    "plan": Command(
-        "fairgate.cli.gate:plan", "Write one JSON line for each question that a run would ask."
+    "run": Command(
+        "fairgate.cli.gate:run",
+        "Run a policy's gate: ask the system, compare, decide.",
+        answers=True,
+        group=DAILY,
     ),
     "rescore": Command(
         "fairgate.cli.gate:rescore",
         "Judge the answers of an earlier run again, without a model.",
         answers=True,
+        group=WHY,
+    ),
+    "plan": Command(
+        "fairgate.cli.gate:plan",
+        "Write one JSON line for each question that a run would ask.",
+        group=CI,
     ),
     "github": Command(
         "fairgate.github:github",
         "The gate as a step of a GitHub workflow; the action calls it.",
         answers=True,
         takes_relations=False,
+        group=CI,
     ),
 }
 for _feature in SHIPPED:
@@ -74,7 +81,7 @@ def _commands() -> dict[str, Command]:
         for feature in FEATURES:
             found |= feature.commands if feature.before == name else {}
         found |= {name: _OF_THE_CORE[name]} if name else {}
-    return found
+    return dict(sorted(found.items(), key=lambda each: GROUPS.index(each[1].group)))
 
 
 class _LazyGroup(click.Group):
@@ -108,8 +115,11 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, one.summary) for name, one in _commands().items()])
+        found = _commands()
+        widest = max(map(len, found))
+        for group, rows in groupby(found.items(), lambda each: each[1].group):
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(widest), one.summary) for name, one in rows])
 
 
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

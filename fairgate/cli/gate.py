@@ -49,7 +49,7 @@ def run(policy: Path, **options: Any) -> int:
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
     """
     from fairgate.gate.accepted_runs import locate_references
-    from fairgate.gate.composition import Composition
+    from fairgate.gate.composition import Composition, all_at_once
     from fairgate.gate.run_folder import FinishedRun, output_folder
     from fairgate.reports.formats import chosen
     from fairgate.terminal.output import Profile
@@ -57,21 +57,22 @@ def run(policy: Path, **options: Any) -> int:
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     profile = Profile(progress_for(quiet=options["quiet"]))
     limit, named = options["limit"], options["baseline"]
-    with profile.part("read policy and plan"):
-        if limit is not None and named not in (None, NO_BASELINE):
-            reason = "--limit asks a part of the suite, which no baseline fits; leave one out"
-            raise UsageError(reason)
-        loaded = load_policy(policy, runtime)
-        if limit is not None:
-            loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
-    folder = output_folder(options["out"], runtime, loaded)
-    composition = Composition(loaded, runtime, profile)
-    with composition.until_it_ends():
-        run = composition.run(locate_references(loaded, policy, named))
-        done = FinishedRun(
-            loaded=loaded, run=run, system=composition.system, notices=composition.notices
-        )
-        code = report_run(done, folder, formats, options, profile.part)
+    if limit is not None and named not in (None, NO_BASELINE):
+        reason = "--limit asks a part of the suite, which no baseline fits; leave one out"
+        raise UsageError(reason)
+    with all_at_once(policy, runtime, NO_BASELINE if limit is not None else named):
+        with profile.part("read policy and plan"):
+            loaded = load_policy(policy, runtime)
+            if limit is not None:
+                loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
+        folder = output_folder(options["out"], runtime, loaded)
+        composition = Composition(loaded, runtime, profile)
+        with composition.until_it_ends():
+            run = composition.run(locate_references(loaded, policy, named))
+            done = FinishedRun(
+                loaded=loaded, run=run, system=composition.system, notices=composition.notices
+            )
+            code = report_run(done, folder, formats, options, profile.part)
     if options["profile"]:
         profile.say(composition.reported[0])
     return code

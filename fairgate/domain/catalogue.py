@@ -112,6 +112,11 @@ class Catalogue(Generic[Entry]):
             del self._by_id[entry.id]
 
 
+_TITLES = "Every day", "Asking why", "Trusting the gate", "Data and models", "In CI"
+GROUPS = DAILY, WHY, TRUST, DATA, CI = _TITLES
+"""Sections of `fairgate --help`, in its order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command of `fairgate`."""
@@ -124,6 +129,7 @@ class Command:
     it is. What others print is their result, which is then not there."""
     takes_relations: bool = True
     """It may import relations of the user's own."""
+    group: str = DATA  # of GROUPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +139,8 @@ class Feature:
     id: str
     """Name of the file or folder."""
     commands: Mapping[str, Command] = field(default_factory=dict)
-    before: str = "github"
-    """Command of the core that its own stand before in `--help`; empty: behind all."""
+    before: str = ""
+    """Command of the core that its own stand before in `--help`; empty: behind those of a group."""
     extends: Mapping[str, str] = field(default_factory=dict)
     """By command of `fairgate`, the place of a function that returns it with more options or
     subcommands. The last feature of the list sees a call first."""

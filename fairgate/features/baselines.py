@@ -25,27 +25,17 @@ def baseline() -> None:
 def _of_a_run(default: str) -> Callable[[Command], Command]:
     """Return the options of what makes a run a reference; `default` is the file it writes."""
     file = click.Path(dir_okay=False, path_type=Path)
-    options = [
+    of_run = "Policy of the run (default: the run's own)."
+    return shared.together(
         click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN"),
         click.option(
             "--reason", required=True, help="Why this run is the reference; kept in the file."
         ),
-        click.option(
-            "--policy",
-            type=shared.EXISTING_FILE,
-            help="Policy of the run (default: the run's own).",
-        ),
+        click.option("--policy", type=shared.EXISTING_FILE, help=of_run),
         click.option("--output", type=file, help=f"File to write (default: {default})."),
         click.option("--date", type=shared.DATE, help="Date to store (default: today)."),
         shared.runtime_options,
-    ]
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    )
 
 
 @baseline.command()

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairgate.domain.catalogue import Command, Feature
+from fairgate.domain.catalogue import CI, DAILY, DATA, TRUST, WHY, Command, Feature
 
 
 def _single(
+    group: str,
     summary: str,
     *,
     id: str,  # noqa: A002 - as a feature's field is called
@@ -22,96 +23,69 @@ def _single(
     """Return a feature of one command, called `name` or as the feature; `file` has its function."""
     name = name or id
     place = f".{file or id}:{name.replace('-', '_')}"
-    return Feature(id=id, commands={name: Command(place, summary, answers)}, **more)
+    return Feature(id=id, commands={name: Command(place, summary, answers, group=group)}, **more)
 
 
+# fmt: off
 SHIPPED = (
-    _single("Write a starter policy, a baselines folder and a workflow.", id="init", before="run"),
     _single(
-        "Judge the parts of a run, asked with `run --shard`, as one.",
-        id="shards",
-        name="merge",
-        answers=True,
+        DAILY, "Write a starter policy, a baselines folder and a workflow.", id="init",
         before="check",
-        extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
-        steps={"shard": ".shards.change:ask_part"},
     ),
-    Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
+    _single(DAILY, "Show everything about one pair of a run.", id="explain"),
+    _single(DAILY, "Accept or verify baselines.", id="baselines", name="baseline", answers=True),
     _single(
-        "Ask a policy's system three questions: what comes back, what a run would measure.",
-        id="doctor",
-        answers=True,
-        before="plan",
+        WHY, "Say which change, and which documents, explain a red verdict.", id="blame",
+        before="rescore", steps={"blame": ".blame.versions:BlamedChange"},
     ),
-    _single("Show everything about one pair of a run.", id="explain"),
-    _single("Make findings of a run as short as they still fail.", id="shrink"),
-    _single("Show what the suite can detect, and how many sources more would take.", id="power"),
+    _single(WHY, "Make findings as short as they still fail.", id="shrink", before="rescore"),
+    _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
+    _single(TRUST, "Show what the suite can detect, and how many sources would do.", id="power"),
+    _single(TRUST, "Measure the noise of an unchanged system.", id="burn_in", name="burn-in"),
+    _single(TRUST, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
     _single(
-        "Measure the noise of the unchanged system and of its gate.", id="burn_in", name="burn-in"
+        TRUST, "Put a run into one file that carries its proof, or verify one.", id="bundles",
+        name="bundle", answers=True,
     ),
-    _single("Say how much bias a policy would have caught in a run.", id="mutation", name="mutate"),
+    _single(DATA, "Prepare a corpus for the retriever.", id="corpus"),
     _single(
-        "Say which change, and which documents, explain a red verdict.",
-        id="blame",
-        steps={"blame": ".blame.versions:BlamedChange"},
-    ),
-    _single("Accept, compare and verify baselines.", id="baselines", name="baseline", answers=True),
-    _single(
-        "Put a run into one file that carries its proof, or verify one.",
-        id="bundles",
-        name="bundle",
-        answers=True,
-    ),
-    _single("Prepare a corpus for the retriever.", id="corpus"),
-    _single(
-        "Generate source test cases about people with known attributes.",
-        id="generation",
-        name="generate",
-        file="generation.command",
+        DATA, "Generate source test cases about people with known attributes.", id="generation",
+        name="generate", file="generation.command",
         extends={"check": ".generation.command:check_cases_too"},
     ),
+    _single(DATA, "Judge whether pairs of texts differ by one edit.", id="lint", answers=True),
+    _single(DATA, "Measure language models as judges of bias.", id="judges", name="judge"),
     _single(
-        "Judge pairs of texts: is the follow-up its source with one edit?", id="lint", answers=True
-    ),
-    _single("Measure language models as judges of bias.", id="judges", name="judge"),
-    _single(
-        "Turn a Hugging Face model into ONNX (needs the `export` extra).",
-        id="onnx_export",
-        name="export",
-        file="onnx_export.command",
+        DATA, "Turn a Hugging Face model into ONNX (needs the `export` extra).", id="onnx_export",
+        name="export", file="onnx_export.command",
     ),
     Feature(
-        id="exports",
-        formats={
-            "sarif": ".exports:SARIF",
-            "junit": ".exports:JUNIT",
-            "badge": ".exports:BADGE",
-            "every-eval-ever": ".exports:EVERY_EVAL_EVER",
-            "controls": ".exports:CONTROLS",
+        id="listings",
+        commands={
+            "relations": Command(".listings:relations", "List and explain metamorphic relations."),
+            "metrics": Command(".listings:metrics", "List and explain what rules can measure."),
         },
     ),
+    _single(
+        CI, "Judge the parts of a run, asked with `run --shard`, as one.", id="shards",
+        name="merge", answers=True, steps={"shard": ".shards.change:ask_part"},
+        extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
+    ),
+    Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
     Feature(
         id="hooks",
-        before="",
         commands={
             "hook": Command(
-                ".hooks:hook",
-                "Quick checks that pre-commit calls with changed files.",
-                answers=True,
-                takes_relations=False,
+                ".hooks:hook", "Quick checks that pre-commit calls with changed files.",
+                answers=True, takes_relations=False, group=CI,
             )
         },
     ),
     Feature(
-        id="listings",
-        before="",
-        commands={
-            "relations": Command(
-                ".listings:relations", "List and explain the metamorphic relations."
-            ),
-            "metrics": Command(
-                ".listings:metrics", "List and explain the metrics that rules can name."
-            ),
+        id="exports",
+        formats={
+            "sarif": ".exports:SARIF", "junit": ".exports:JUNIT", "badge": ".exports:BADGE",
+            "every-eval-ever": ".exports:EVERY_EVAL_EVER", "controls": ".exports:CONTROLS",
         },
     ),
 )

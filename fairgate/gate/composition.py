@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import BaselineError, PolicyError, UsageError
+from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance, SlowerPace
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
@@ -48,8 +48,9 @@ from fairgate.gate.materials import SuiteRetrievers, retriever_problems
 from fairgate.gate.rules import idle_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
+from fairgate.policy.checks import missing_programs
 from fairgate.policy.parse import problem
-from fairgate.policy.yaml_text import read_yaml_file
+from fairgate.policy.yaml_text import Fault, read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.resources import Resources, refuse_committed
@@ -57,6 +58,7 @@ from fairgate.systems.resources import Resources, refuse_committed
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateInput, GateRun
     from fairgate.systems.recorded import Recording
+    from fairgate.systems.system_kind import Finding
 
 _KIND = "pace"
 FEWEST = 20
@@ -348,22 +350,41 @@ def _seconds(text: str) -> float | None:
     return _rounded(value) if math.isfinite(value) and value >= 0 else None
 
 
-def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
+@contextmanager
+def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[None]:
+    """Have a run that is refused say everything that `examine` finds, not only what came first."""
+    try:
+        yield
+    except FairGateError as error:
+        try:
+            examine(path, runtime, baseline)
+        except PolicyError as found:
+            is_more = len(found.problems) > 1 and str(error) in str(found)
+            if is_more or isinstance(error, PolicyError):
+                raise found from error
+        raise
+
+
+def examine(
+    path: Path, runtime: Runtime, baseline: str | None = None
+) -> tuple[LoadedPolicy, list[str]]:
     """Load a policy and do all that a run does before it asks, as far as no model is needed.
 
     Returned are the policy and notes on what its files hold. Raises PolicyError with all problems,
-    in the run's words.
+    in the run's words. `baseline` is the file that a run would name.
     """
     parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
     if parsed is None:
         raise PolicyError(problems)
-    policy, system, found = parsed.policy, parsed.policy.system, []
+    policy, system = parsed.policy, parsed.policy.system
+    found: list[Finding] = []
+    lacking: list[Fault] = []
     if "system" not in parsed.stand_ins:
         found = list(kind_of(system).examined(None if loaded is None else loaded.plan, runtime))
+        lacking = list(missing_programs(system.model_dump(), runtime.under_test.root))
     reported = {(each.path, each.line, each.column) for each in problems}
-    later = [
-        problem(parsed, ("system", *one.place), one.sentence) for one in found if one.is_problem
-    ]
+    lacking += [(one.place, one.sentence) for one in found if one.is_problem]
+    later = [problem(parsed, ("system", *place), sentence) for place, sentence in lacking]
     if policy.judge is not None:
         from fairgate.systems.judges import judge_problems
 
@@ -374,7 +395,7 @@ def examine(path: Path, runtime: Runtime) -> tuple[LoadedPolicy, list[str]]:
     if "name" not in parsed.stand_ins:
         try:
             alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
-            locate_references(alone, path, None)
+            locate_references(alone, path, baseline)
         except BaselineError as error:
             later.append(problem(parsed, ("name",), str(error)))
     if runtime.cache.exists():

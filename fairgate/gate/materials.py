@@ -72,6 +72,8 @@ class SuiteMaterials:
     ) -> Sequence[Source] | None:
         """Return the sources of a table, with embedded attributes and those of the named files."""
         columns = Columns(path=named) if isinstance(named, str) else named
+        root, confined = self.runtime.root, self.runtime.confined
+        own = partial(known_dimensions, attributes, folder=root, confined=confined)
 
         def read() -> Sequence[Source]:
             path = find_table("sources", columns.path, self.runtime)
@@ -79,12 +81,10 @@ class SuiteMaterials:
             if path.is_dir():
                 files = [str(file) for file in sorted(path.glob("*.jsonl"))]
                 return read_source_files(files, spec, limit)
-            root, confined = self.runtime.root, self.runtime.confined
-            own = partial(known_dimensions, attributes, folder=root, confined=confined)
-            if attributes:
-                own()  # wrong files are told, whether the sources need them or not
             return read_sources(spec, limit, own)
 
+        if attributes:
+            self.attempt("attributes", own)  # told, whether the sources need them or not
         return self.attempt("sources", read)
 
     def perturbation_sets(

@@ -7,7 +7,10 @@ values of the wrong type are skipped here, because the schema already reports th
 from __future__ import annotations
 
 import math
+import shlex
+import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.outcomes import Better
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from fairgate.metrics.metric import Metric
 
 
+NOT_STARTED = (
+    "{} cannot be started ({}); check `command`: an executable file, found from the folder that "
+    "relative paths start at"
+)
 _INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
@@ -190,3 +197,16 @@ def _bound(metric: Metric, key: str, bound: float) -> str:
     if bound >= highest:
         return f"{above}, so a bound of {bound:g} cannot fail; lower it, or {_INSTEAD}"
     return f"{below}, so no run keeps a bound of {bound:g}" if bound < lowest else ""
+
+
+def missing_programs(part: object, folder: Path, where: Where = ()) -> Iterator[Fault]:
+    """Yield every `command` and `run` of a part of a policy whose program is not there."""
+    for name, value in part.items() if isinstance(part, dict) else ():
+        if name in ("command", "run") and isinstance(value, list):
+            first = str(value[0])
+            if shutil.which(folder / first if "/" in first else first) is None:
+                lacking = FileNotFoundError(2, "No such file or directory", first)
+                named = f"the program {quoted(shlex.join(value))}"
+                yield (*where, name), NOT_STARTED.format(named, lacking)
+        elif name not in ("request", "response"):
+            yield from missing_programs(value, folder, (*where, name))

@@ -29,6 +29,7 @@ from fairgate.domain.schema import Access, ByShape, Strict, Text
 from fairgate.domain.wording import concealed, quoted
 from fairgate.io.machine import last_words, program_environment
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
+from fairgate.policy.checks import NOT_STARTED
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.exchange import MOST_BYTES, OwnResponsePaths, Variable
@@ -219,10 +220,7 @@ class LineApplication:
                 limit=MOST_BYTES,
             )
         except (OSError, ValueError) as error:
-            raise ApplicationError(
-                f"{self.name} cannot be started ({error}); check `command`: an executable "
-                "file, found from the folder that relative paths start at"
-            ) from error
+            raise ApplicationError(NOT_STARTED.format(self.name, error)) from error
 
     async def _reply(
         self, process: asyncio.subprocess.Process, position: int, question: Question

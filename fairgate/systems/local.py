@@ -219,7 +219,7 @@ class LocalPolicy(SystemKind):
 
     def examined(self, plan: TestPlan | None, runtime: Runtime) -> Iterator[Finding]:
         """Yield what is wrong with model folders and corpus, and what the corpus holds."""
-        del plan
+        yield from super().examined(plan, runtime)
         retriever, generator = self.retriever, self.generator
         models: list[tuple[tuple[str, str], GeneratorPolicy | EmbedderPolicy, str]] = []
         if isinstance(generator, GeneratorPolicy):

@@ -111,6 +111,7 @@ class RecordedPolicy(SystemKind):
 
     def examined(self, plan: TestPlan | None, runtime: Runtime) -> Iterator[Finding]:
         """Yield how many questions the file answers, which it lacks, and which nobody asks."""
+        yield from super().examined(plan, runtime)
         if any(self.missing(runtime)):
             return
         path = existing(self.recorded, runtime.root, confined=runtime.confined)

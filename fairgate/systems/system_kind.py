@@ -12,7 +12,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.ports import OpenSystem, Runtime
 from fairgate.domain.schema import Access, Capabilities, Role, SystemModel
 from fairgate.systems.labelling import PlacedLabels
-from fairgate.systems.models import EmbedderPolicy, long_embedder
+from fairgate.systems.models import EmbedderPolicy, embedder_problem, long_embedder
 
 if TYPE_CHECKING:
     from fairgate.systems.resources import Resources
@@ -71,8 +71,10 @@ class SystemKind(SystemModel, ABC):
         `plan` is None where the suites could not be loaded. Only `fairgate check` asks: files are
         read whole.
         """
-        del plan, runtime
-        yield from ()
+        del plan
+        chosen = self.chosen_embedder() if getattr(self, "embedder", None) else None
+        if chosen and (wrong := embedder_problem(chosen, runtime)):
+            yield Finding(place=("embedder",), sentence=wrong)
 
     def notices(self) -> Iterable[str]:
         """Return what cannot be measured on the system, and what would make it measurable."""

@@ -8,6 +8,7 @@ import inspect
 import json
 import math
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -77,7 +78,7 @@ _MACHINE = (
 )  # fmt: skip
 
 
-def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return what adds options to a command, in this order."""
 
     def add(command: Command) -> Command:
@@ -93,11 +94,11 @@ cache_option = click.option(
     help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
 )  # fmt: skip
 """`--cache` alone, for a command that reads no other file by a relative path."""
-place_options = _all(_ROOT, cache_option, _TODAY)
+place_options = together(_ROOT, cache_option, _TODAY)
 """The options of `Runtime` for a command that runs no model: where its files are."""
-machine_options = _all(*_MACHINE)
+machine_options = together(*_MACHINE)
 """How models run alone, for a command whose paths start elsewhere."""
-runtime_options = _all(_ROOT, cache_option, *_MACHINE, _TODAY)
+runtime_options = together(_ROOT, cache_option, *_MACHINE, _TODAY)
 """The options of `Runtime`: how to run, never what."""
 MACHINE = ("batch_size", "threads", "device")
 """Parameters about how models run."""
@@ -112,6 +113,15 @@ def given_options() -> dict[str, str]:
         if parameter.name is not None
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     }
+
+
+def require_terminal(instead: str) -> None:
+    """Raise UsageError where nobody is there who could answer a question."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(
+            f"there is no terminal to ask on, and nothing was written: add {instead}, and the "
+            f"answers as options (`{click.get_current_context().command_path} --help`)"
+        )
 
 
 def refuse_machine_options(unless: str) -> None:

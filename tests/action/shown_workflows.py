@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairgate.features.init import workflow_file
+from fairgate.features.init.found import found
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -17,8 +18,10 @@ _ACTION = "org/fairgate@v1"
 
 def shown_workflows() -> Iterator[tuple[str, str]]:
     """Yield the file name and text of each; what is shown of a job stands in a workflow of ours."""
+    service = ROOT / "docs" / "examples" / "review-service"
     for file, root in (("init.yml", ""), ("init-service.yml", "services/shop")):
-        (text,) = workflow_file(name="rag-fairness", action=_ACTION, root=root).values()
+        seen = found(service if root else Path("nowhere"))
+        (text,) = workflow_file(name="rag-fairness", action=_ACTION, root=root, seen=seen).values()
         yield file, text
     for page in PAGES:
         for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1):

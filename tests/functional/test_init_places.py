@@ -4,11 +4,9 @@ import io
 import subprocess
 
 import pytest
-from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
-from fairgate.features.init import init
 
 EVERYTHING = "*"
 
@@ -65,11 +63,23 @@ def test_without_a_repository_it_is_said(workspace):
     assert "in no git repository" in workspace.out
 
 
-def test_a_name_is_asked_for_first_and_until_it_is_one(workspace):
-    done = CliRunner().invoke(init, input="my policy\nmine\n\n\n")
-    assert done.exit_code == 0, done.output
-    assert done.output.index("Name of the policy") < done.output.index("Task")
-    assert done.output.count("Name of the policy") == 2
+@pytest.fixture
+def typed(workspace, monkeypatch):
+    """Return a function that has `fairgate init` read lines from a terminal."""
+
+    def started(text):
+        terminal = io.StringIO(text)
+        terminal.isatty = lambda: True
+        monkeypatch.setattr("sys.stdin", terminal)
+        return workspace.run("init")
+
+    return started
+
+
+def test_a_name_is_asked_for_first_and_until_it_is_one(workspace, typed):
+    assert typed("my policy\nmine\n\n\n\n\n") == 0, workspace.err
+    assert workspace.out.index("Name of the policy") < workspace.out.index("What the system")
+    assert workspace.out.count("Name of the policy") == 2
     assert (workspace.root / "policies/mine.yaml").is_file()
 
 
@@ -82,17 +92,13 @@ def test_where_nobody_answers_the_option_that_asks_nothing_is_named(workspace, m
     assert not (workspace.root / "policies").exists()
 
 
-def test_who_interrupts_a_question_is_told_so(workspace, monkeypatch):
-    terminal = io.StringIO("own\n")
-    terminal.isatty = lambda: True
-    monkeypatch.setattr("sys.stdin", terminal)
-    assert workspace.run("init") == 130
+def test_who_interrupts_a_question_is_told_so(workspace, typed):
+    assert typed("own\n") == 130
     assert "interrupted" in workspace.err
 
 
-def test_a_recorded_system_is_offered_fewer_sources(workspace):
-    done = CliRunner().invoke(init, input="own\n\nrecorded\n5\n")
-    assert done.exit_code == 0, done.output
+def test_a_recorded_system_is_offered_fewer_sources(workspace, typed):
+    assert typed("own\n\n\n\nrecorded\n5\n") == 0, workspace.err
     assert loaded(workspace.root / "policies/own.yaml")["suites"][0]["limit"] == 5
     assert workspace.run("check", "policies/own.yaml") == 0
     assert "5 sources" in workspace.out

@@ -1,5 +1,7 @@
 """Every command has the options that mean something on it, and refuses the others."""
 
+import re
+
 import click
 import pytest
 
@@ -82,3 +84,29 @@ def test_an_option_about_models_is_refused_where_none_runs(workspace, command, n
     assert needed in workspace.err
     assert "leave" in workspace.err
     assert not (workspace.root / "cases.jsonl").exists()
+
+
+def test_help_has_a_line_for_each_command_in_sections():
+    shown = cli.get_help(click.Context(cli, info_name="fairgate"))
+    _, *sections = re.split(
+        r"^([A-Z].*):$", shown.split("Show this message")[1], flags=re.MULTILINE
+    )
+    found = {
+        title: [line.split()[0] for line in rows.splitlines() if line.strip()]
+        for title, rows in zip(sections[::2], sections[1::2], strict=True)
+    }
+    assert found == {
+        "Every day": ["init", "check", "run", "explain", "baseline"],
+        "Asking why": ["blame", "shrink", "rescore", "doctor"],
+        "Trusting the gate": ["power", "burn-in", "mutate", "bundle"],
+        "Data and models": [
+            "corpus",
+            "generate",
+            "lint",
+            "judge",
+            "export",
+            "relations",
+            "metrics",
+        ],
+        "In CI": ["plan", "github", "merge", "hook"],
+    }

@@ -79,7 +79,7 @@ def test_a_relation_that_reports_nothing_has_no_precision_and_an_empty_file_noth
     (YES_NO | {"items": ["a"]}, "has no `items`"),
     (YES_NO | {"relation": "meta-fair/mr13-multiple-choice"}, "needs `items`"),
     (YES_NO | {"relation": "meta-fair/mr14-prioritisation", "items": "a|b"}, "`items` is"),
-    (YES_NO | {"relation": "set-equivalence"}, "name it in `task`"),
+    (YES_NO | {"relation": "set-equivalence"}, "name one in `task`"),
     (YES_NO | {"relation": "set-equivalence", "task": "sentimen"}, "sentimen"),
 ])  # fmt: skip
 def test_rows_that_are_wrong_are_told_with_their_line(workspace, row, wrong):

@@ -37,7 +37,7 @@ from fairgate.relations.frames import realise
 
 Dimensions = Callable[[], Mapping[str, Dimension]]
 
-_TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt")
+_TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt", "question", "query")
 _ID_COLUMNS = (*ID_COLUMNS, "inputID", "input_id", "source_id")
 HEADER_KEY = "fairgate-cases"
 FORMAT = 1

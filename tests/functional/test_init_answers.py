@@ -1,0 +1,128 @@
+"""What `fairgate init` is told, and what it reads in the folder, stands in the files that it writes."""
+
+import io
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "review-service"
+POLICY = "policies/rag-fairness.yaml"
+SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
+TASKS = {
+    "sentiment": [], "toxicity": [], "free": [], "options": [], "labels": ["--labels", "yes, no, on"],
+}  # fmt: skip
+
+
+def loaded(path):
+    return YAML(typ="safe").load(path.read_text())
+
+
+def test_a_fastapi_service_is_started_and_asked_as_its_own_policy_does(workspace):
+    shutil.copytree(EXAMPLE, workspace.root, dirs_exist_ok=True)
+    assert workspace.run("init", "--yes") == 0
+    assert f"fairgate doctor {POLICY}" in workspace.out
+    system, own = (
+        loaded(workspace.root / path)["system"] for path in (POLICY, "policies/reviews.yaml")
+    )
+    assert re.sub("8000", "8907", str(system)) == str(own)
+    assert workspace.run("check", POLICY) == 0, workspace.err
+    assert not (workspace.root / "rag_app.py").exists()
+    steps = loaded(workspace.root / ".github/workflows/rag-fairness.yml")["jobs"]["gate"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == [
+        "python -m pip install -r requirements.txt"
+    ]
+    (action,) = [step for step in steps if step.get("id") == "fairgate"]
+    assert action["env"] == {"MODEL_URL": "${{ vars.MODEL_URL }}"}
+
+
+def test_a_package_a_dockerfile_and_a_corpus_are_read(workspace):
+    app = workspace.root / "src" / "shop" / "main.py"
+    app.parent.mkdir(parents=True)
+    (app.parent / "__init__.py").touch()
+    app.write_text(
+        "from fastapi import FastAPI\nfrom pydantic import BaseModel\n\n\nclass Asked(BaseModel):\n"
+        "    text: str\n\n\nclass Told(BaseModel):\n    score: float\n    reply: str\n\n\n"
+        "app = FastAPI()\n\n\n@app.post('/v1/chat')\ndef chat(asked: Asked) -> Told: ...\n"
+    )
+    (workspace.root / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
+    (workspace.root / "Dockerfile").write_text("FROM python:3.13-slim\nEXPOSE 8123\nCMD x\n")
+    (workspace.root / "data").mkdir()
+    (workspace.root / "data" / "notes.csv").write_text("id,text\n1,One.\n2,Two.\n3,C\n4,D\n")
+    assert workspace.run("init", "--yes") == 0
+    system = loaded(workspace.root / POLICY)["system"]
+    assert system["http"] == {
+        "url": "http://127.0.0.1:8123/v1/chat", "request": {"text": "{{query}}"},
+        "response": {"answer": "$.reply"},
+    }  # fmt: skip
+    assert system["serve"]["command"][2:6] == ["uvicorn", "shop.main:app", "--app-dir", "src"]
+    assert system["serve"]["ready_url"] == "http://127.0.0.1:8123/openapi.json"
+    steps = loaded(workspace.root / ".github/workflows/rag-fairness.yml")["jobs"]["gate"]["steps"]
+    assert steps[1]["with"]["python-version"] == "3.13"
+    assert steps[2]["run"] == "python -m pip install ."
+    assert workspace.run("check", POLICY) == 0, workspace.err
+    assert workspace.run("init", "--yes", "--name", "own", "--system", "endpoint") == 0
+    own = loaded(workspace.root / "policies" / "own.yaml")
+    assert own["system"]["retriever"]["corpus"] == "data/notes.csv"
+
+
+@pytest.mark.walk(12)
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "models"])
+def test_every_task_of_every_system_is_a_valid_policy(workspace, task, system):
+    assert workspace.run("init", "--yes", "--task", task, *TASKS[task], "--system", system) == 0
+    assert workspace.run("check", POLICY) == 0, workspace.err
+
+
+@pytest.mark.walk(2)
+@pytest.mark.parametrize(("task", "code"), [("labels", (0,)), ("free", (0,)), ("options", (1, 5))])
+def test_a_first_run_ends_with_a_verdict(workspace, task, code, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    command = ["init", "--yes", "--task", task, *TASKS[task], "--system", "command"]
+    assert workspace.run(*command) == 0
+    assert workspace.run("run", POLICY, "--limit", "20", "--quiet", "--out", "out") in code
+
+
+def test_own_questions_terms_and_labels(workspace):
+    (workspace.root / "q.csv").write_text("nr,question\n1,Is it open?\n2,Who is there?\n3,Why?\n")
+    command = ["init", "--yes", "--system", "recorded", "--questions", "q.csv"]
+    given = ["--task", "labels", "--labels", "yes, no", "--terms", "age, A nurse, A rich man"]
+    assert workspace.run(*command, *given) == 0
+    (suite,) = loaded(workspace.root / POLICY)["suites"]
+    assert suite["task"]["labels"] == ["yes", "no"]
+    assert suite["perturbations"] == ["age", "policies/terms.yaml"]
+    assert workspace.run("plan", POLICY) == 0, workspace.err
+    assert '"query": "A nurse says the following text: \\"Who is there?\\"' in workspace.out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--task", "labels"], "--task labels needs --labels"),
+        (["--labels", "a, b"], "no other task takes them"),
+        (["--questions", "none.csv"], "none.csv"),
+        (["--task", "praise"], "'praise' is not one of"),
+    ],
+)
+def test_what_is_missing_is_said_and_nothing_is_written(workspace, given, said):
+    assert workspace.run("init", "--yes", *given) == 2
+    assert said in workspace.err
+    assert not (workspace.root / "policies").exists()
+
+
+def test_on_a_terminal_it_asks_and_labels_only_where_there_are_some(workspace, monkeypatch):
+    terminal = io.StringIO("mine\nlabels\n\nyes, no\n\nrace\ncommand\n")
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert workspace.run("init") == 0, workspace.err
+    assert workspace.out.count("Its labels") == 2
+    policy = loaded(workspace.root / "policies" / "mine.yaml")
+    assert policy["suites"][0]["task"]["labels"] == ["yes", "no"]
+    assert policy["suites"][0]["perturbations"] == ["race"]
+    assert policy["system"] == {
+        "command": {"run": ["python", "rag_app.py"], "takes_documents": True}
+    }
