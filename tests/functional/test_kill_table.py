@@ -41,6 +41,7 @@ def judged(workspace):
             is_asked_more = gate.answers(answer, "--after", "first")
             return gate.run(out="second") if is_asked_more else found
 
+        run.gate = gate
         yield run
 
 
@@ -59,3 +60,15 @@ def test_what_keeps_the_relation_passes_and_what_violates_it_is_caught(relation,
     assert failed == ([] if keeps else [script.metric])
     values = {rule["value"] for rule in record["rules"] if rule["metric"] == script.metric}
     assert values == {0.0} if keeps else min(values) > 0.15
+
+
+@pytest.mark.walk(9)
+@pytest.mark.parametrize("relation", RELATIONS.ids)
+def test_a_run_of_the_relation_alone_is_a_baseline_that_the_next_run_reads(relation, judged):
+    judged(relation, SCRIPTS[relation], SCRIPTS[relation].keeps)
+    out = "second" if (judged.gate.root / "second").is_dir() else "first"
+    accept = ("baseline", "accept", out, "--reason", "as it is", "--output", "b.json")
+    code, said = judged.gate.call(*accept)
+    assert code == 0, said
+    code, said = judged.gate.call("run", "p.yaml", "--baseline", "b.json", "--out", "third", "--quiet")
+    assert code == 0, said

@@ -119,14 +119,15 @@ def judged(name: str, policy: Path | None = None, label: str = "") -> Run:
     return Run(folder)
 
 
-def kill_score(name: str, policy: Path | None = None, label: str = "") -> dict:
-    """Return `fairgate mutate`'s score of a judged run."""
+def kill_score(name: str, policy: Path | None = None, label: str = "") -> dict | None:
+    """Return `fairgate mutate`'s score of a judged run; None where the run itself does not pass."""
     folder = MADE / (label or name)
     against = ["--baseline", folder.with_suffix(".json"), "--at", AT, "--seeds", "3"]
     out = folder / "mutate.json"
     policy = policy or HERE / f"{name}.yaml"
-    gate("mutate", policy, folder, *against, "--format", "json", "--quiet", out=out)
-    return json.loads(out.read_text("utf-8"))
+    gate("mutate", policy, folder, *against, "--format", "json", "--quiet", out=out, exits=(0, 2))
+    text = out.read_text("utf-8")
+    return json.loads(text) if text else None
 
 
 def of_relation(relation: str) -> tuple[Run, dict | None]:
@@ -143,7 +144,7 @@ def of_relation(relation: str) -> tuple[Run, dict | None]:
     policy = WORK / f"{name}.yaml"
     head = "".join(lines[: begins[0]]).replace("smollm2-relations", f"smollm2-{name}")
     rule = "  - {metric: asr/generation, regression: {margin: 0.05}}\n"
-    policy.write_text(f"{head}{own}\ngates:\n{rule}", "utf-8")
+    policy.write_text(f"{head}{own}\nmin_decided: 0.5\ngates:\n{rule}", "utf-8")
     run = judged("relations", policy, name)
     if not (MADE / f"{name}.json").is_file():
         return run, None
@@ -213,7 +214,7 @@ def sure(repeated: dict[str, Run]) -> str:
         ends = " to ".join(signed(100 * rule[end]) for end in ("lowest", "highest"))
         points = f"{100 * seen['sees']:.1f} points"
         lines.append(f"| `{rule['metric']}` | {ends} | {rule['sd']:.2f} | {points} |")
-    score = kill_score("reviews")["score"]
+    score = (kill_score("reviews") or {})["score"]
     lines += [
         "",
         (
