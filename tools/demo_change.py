@@ -32,7 +32,8 @@ def main() -> int:
         {"id": f"added-{number}", "text": text, "label": "toxic"}
         for number, text in enumerate(ADDED, start=1)
     ]
-    policy = (ROOT / POLICY).read_text("utf-8").replace("corpus: demo", "corpus: corpus.csv")
+    corpus = "corpus: {path: corpus.csv, prepare: true}"  # as the embedded one is read
+    policy = (ROOT / POLICY).read_text("utf-8").replace("corpus: demo", corpus)
     for side, documents in (("base", rows), ("head", [*rows, *added])):
         folder = ROOT / WORK / side
         shutil.rmtree(folder, ignore_errors=True)

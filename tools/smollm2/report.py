@@ -132,19 +132,19 @@ def kill_score(name: str, policy: Path | None = None, label: str = "") -> dict |
 
 def of_relation(relation: str) -> tuple[Run, dict | None]:
     """Judge one relation of the run of all, with a rule of its own, and take its kill score."""
-    suite = relation.partition("/")[0].replace("intersectional", "genfair")
-    lines = (HERE / "relations.yaml").read_text("utf-8").splitlines(keepends=True)
-    begins = [n for n, line in enumerate(lines) if line.startswith("  - id: ")]
-    (at,) = (n for n in begins if lines[n] == f"  - id: {suite}\n")
-    ends = min([n for n in begins if n > at] or [lines.index("gates:\n")])
-    own = "".join(lines[at:ends])
-    own = own.partition("    relations:")[0] + f"    relations: [{relation}]\n"
-    own += "    control: neutral\n" if suite == "genfair" else ""
+    text = (HERE / "relations.yaml").read_text("utf-8")
+    head, _, rest = text.partition("suites:\n")
+    suites, _, _ = rest.partition("gates:\n")
+    genfair, _, written = suites.partition("  # A suite each")
+    if relation.startswith("meta-fair/"):
+        own = next(line for line in written.splitlines() if f"[{relation}]" in line)
+    else:
+        own = genfair.replace('["genfair/*", intersectional/pairs]', f"[{relation}]")
     name = relation.replace("/", "-")
     policy = WORK / f"{name}.yaml"
-    head = "".join(lines[: begins[0]]).replace("smollm2-relations", f"smollm2-{name}")
-    rule = "  - {metric: asr/generation, regression: {margin: 0.05}}\n"
-    policy.write_text(f"{head}{own}\nmin_decided: 0.5\ngates:\n{rule}", "utf-8")
+    gates = "min_decided: 0.5\ngates:\n  - {metric: asr/generation, regression: {margin: 0.05}}\n"
+    head = head.replace("smollm2-relations", f"smollm2-{name}")
+    policy.write_text(f"{head}suites:\n{own}\n{gates}", "utf-8")
     run = judged("relations", policy, name)
     if not (MADE / f"{name}.json").is_file():
         return run, None
