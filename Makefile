@@ -69,6 +69,7 @@ bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one
 docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference pages, golden reports
 	$(BIN)/python -m fairgate.systems.catalogue
 	$(BIN)/python -m pytest -q tests/golden --update-golden
+	$(BIN)/python tests/golden/pictures.py
 
 site: $(SITE)/site.stamp  ## the pages as a site, with the reports of demos that were run; every link and anchor is checked
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build

@@ -62,7 +62,7 @@ def linked(markdown: str, page: str, repository: str) -> str:
         kind = "tree" if (ROOT / path).is_dir() else "blob"
         return f"{before}{repository}/{kind}/main/{path}{after}"
 
-    return _LINK.sub(target, markdown)
+    return _LINK.sub(target, markdown).replace('="docs/pictures/', '="pictures/')
 
 
 def _reports() -> Iterator[tuple[str, Path, str]]:

@@ -70,5 +70,7 @@ def test_a_run_of_the_relation_alone_is_a_baseline_that_the_next_run_reads(relat
     accept = ("baseline", "accept", out, "--reason", "as it is", "--output", "b.json")
     code, said = judged.gate.call(*accept)
     assert code == 0, said
-    code, said = judged.gate.call("run", "p.yaml", "--baseline", "b.json", "--out", "third", "--quiet")
+    code, said = judged.gate.call(
+        "run", "p.yaml", "--baseline", "b.json", "--out", "third", "--quiet"
+    )
     assert code == 0, said

@@ -1,9 +1,11 @@
 """What is documented is what the code says: reference pages are generated and compared."""
 
+import json
 import re
 from pathlib import Path
 
 import click
+import pictures
 import pytest
 from command_page import command_page, leaves, line, options
 from policy_page import PolicyPage, keys_of_the_schema
@@ -175,7 +177,8 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
 
 def test_the_documentation_stays_short():
     counted = [text for page, text in TEXTS.items() if "examples" not in page.parts]
-    assert sum(len(text.split()) for text in counted) <= MOST_WORDS
+    words = [word for text in counted for word in text.split() if re.search(r"\w", word)]
+    assert len(words) <= MOST_WORDS
     assert len(list((ROOT / "docs" / "how-to").glob("*.md"))) <= 12
 
 
@@ -213,13 +216,9 @@ def test_action_page(check_golden):
     check_golden(REFERENCE / "action.md", "".join(parts))
 
 
-def test_readme_shows_the_comment_that_is_really_posted(check_golden):
-    """What the golden comment says before its fold stands in the README between two markers."""
-    comment = (Path(__file__).parent / "expected/regression/comment.md").read_text("utf-8")
-    shown = comment[: comment.index("<details>")].rstrip()
-    quoted = "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
-    readme = (ROOT / "README.md").read_text("utf-8")
-    head, _, rest = readme.partition("<!-- report -->\n")
-    _, _, tail = rest.partition("<!-- /report -->")
-    expected = f"{head}<!-- report -->\n{quoted}\n<!-- /report -->{tail}"
-    check_golden(ROOT / "README.md", expected)
+def test_the_readmes_pictures_are_of_these_reports():
+    known = json.loads((pictures.PICTURES / "drawn.json").read_text("utf-8"))
+    assert known == pictures.drawn(), "draw them again: `make docs`, with Chromium and cmark-gfm"
+    named = set(re.findall(r"docs/pictures/[a-z-]+\.png", TEXTS[ROOT / "README.md"]))
+    assert named == {f"docs/pictures/{path.name}" for path in pictures.PICTURES.glob("*.png")}
+    assert len(named) == 4
