@@ -139,7 +139,8 @@ def _checked(loaded: LoadedPolicy) -> str:
         lines += suite.describe(own)
         if not own.cases:
             lines.append("    nothing is asked of it, so a run has no verdict (exit code 5)")
-        if suite.crossing in ("sampled", "all") and can.gives_documents and can.repeatable:
+        crosses = can.gives_documents and can.takes_documents and can.repeatable
+        if suite.crossing in ("sampled", "all") and crosses:
             greedy = can.is_greedy
             most = most_questions(own.units, is_greedy=greedy, pairs=suite.most_crossed)
             lines.append(

@@ -267,7 +267,7 @@ def _failure(material: Material) -> Inline:
     if not any(rule.outcome is Outcome.FAIL for rule in binding):
         return "too little evidence for a pass"
     first = affected.leading(material.result)
-    if first is not None and set(first.failed) == {"unreadable"}:
+    if first is not None and affected.is_undecided(first):
         return "fewer answers can be judged than in the baseline,"
     words = "the fairness gate failed"
     if failed & {"regression", "budget"}:
@@ -333,6 +333,7 @@ def _failed_too(material: Material) -> blocks.Words:
     for rule in affected.failed_rules(material.result)[1:]:
         who = found.setdefault((rule.metric, rule.suite), {})
         value = figures.value(rule.value, rule.metric)
+        value = "fewer cases decided" if affected.is_undecided(rule) else value
         terms = [
             (material.identity(rule.suite, term), amount)
             for term, amount in affected.failed_terms(material, rule)

@@ -243,8 +243,20 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     if "term" in rule.where:
         return [(rule.where["term"], figures.value(rule.value, metric))]
     terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
-    worst = max(terms, key=_badness, default=None)
-    return [] if worst is None else [(worst.where["term"], figures.value(worst.value, metric))]
+    by = _undecided if is_undecided(rule) else _badness
+    worst = max(terms, key=by, default=None)
+    if worst is None or by(worst) == min(map(by, terms)):
+        return []
+    return [(worst.where["term"], figures.value(worst.value, metric))]
+
+
+def is_undecided(rule: RuleResult) -> bool:
+    """Return whether a rule failed only because fewer cases are decided than in the baseline."""
+    return set(rule.failed) == {"unreadable"}
+
+
+def _undecided(measured: Measurement) -> float:
+    return float(measured.inconclusive)
 
 
 def names_identities(rule: RuleResult) -> bool:

@@ -254,6 +254,8 @@ class MetamorphicSuite(Suite):
             f"  suite {self.id}: {len(self.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {asked} questions to the system"
         )
+        if self.task and self.task.tone and not self.task.is_judged:
+            yield "    the tone of answers is compared, not what they say or refuse to say"
         for group in self.task.equivalent if self.task else ():
             yield f"    counted as the same answer: {', '.join(group)}"
         if asked < len(plan.cases):
