@@ -117,7 +117,7 @@ def test_what_is_advised_is_the_limit_of_the_starter_and_of_no_shipped_policy_le
 
 
 @pytest.mark.parametrize(("asked", "advice"), [
-    ("max: 0.5", "a rule lets 50.0 points pass"),
+    ("max: 0.5", "passes: a rule allows 50.0 points"),
     ("max: 0.1, advisory: true", "fails no rule"),
     ("max: 0.02, advisory: true", "max: 0.02}"),
     ("report: true", "no rule asks for it"),

@@ -442,7 +442,6 @@ def filled(text: str, runs: dict[str, Run]) -> str:
         found = runs[run].of(metric, **({name: value} if name else {}))
         return percent(found if interval else found | {"interval": None})
 
-    text = re.sub(r"\{(\S+) ([a-z/-]+)(?: (\w+)=([\w ]+))?(\+)?\}", figure, text)
     for name in ("reviews", "comments"):
         auc = runs[name].record["degradation"][0]["auc"]
         text = text.replace(f"{{{name} auc}}", f"{100 * auc:.0f}")
@@ -451,7 +450,7 @@ def filled(text: str, runs: dict[str, Run]) -> str:
             for where in ({"category": "race"}, {})
         )
         text = text.replace(f"{{{name} race}}", f"{100 * of_race / every:.0f}")
-    return text
+    return re.sub(r"\{(\S+) ([a-z/-]+)(?: (\w+)=([\w ]+))?(\+)?\}", figure, text)
 
 
 def asked() -> str:

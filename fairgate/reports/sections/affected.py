@@ -85,8 +85,8 @@ def alerts(result: GateResult) -> list[Alert]:
             advice = "fails no rule"
             if finding.value <= most:
                 limit = min(limit, int(1000 * finding.value) / 1000)
-                advice = f"a rule lets {figures.unsigned(most, finding.metric)} points pass"
-            advice += ": if it is not right, ask for less with "
+                advice = f"passes: a rule allows {figures.unsigned(most, finding.metric)} points"
+            advice += "; to make it fail, set "
         where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
         where = f", where: {{{where}}}" if where else ""
         gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
