@@ -317,7 +317,7 @@ class _Reader:
 def _obstacle(pairs: Sequence[_Pair]) -> str:
     """Return why nothing can be attributed; empty where it can be."""
     if not any(pair.item.unit.is_control for pair in pairs):
-        return "the suite asks no neutral wording, so there is no control arm"
+        return "the suite asks no neutral wording"
     decided = [pair for pair in pairs if pair.documents is not Documents.UNDECIDED]
     if len({pair.item.unit.is_control for pair in decided}) < 2:
         return "no pair of one of the arms is decided"

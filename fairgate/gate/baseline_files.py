@@ -125,7 +125,8 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
             found = measured_once(metric, table, where, observe(metric, table, where))
         elif again := identity_finding(metric, table, where, alpha=0.05, seed=0, n_draws=1):
             [found] = identity_measurements([again])
-        for field in ("value", "decided", "violated", "inconclusive")[: 4 - metric.of_combinations]:
+        counted = () if metric.of_combinations else ("inconclusive",)
+        for field in ("value", "decided", "violated", *counted):
             kept, given = getattr(stored, field), getattr(found, field)
             if kept != given:
                 yield f"measurements[{number}].{field} is {kept}; its cases give {given}"

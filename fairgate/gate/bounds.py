@@ -206,9 +206,7 @@ def check_identity(
         f"{top.category}/{top.term} differs from the other identities by "
         f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]}"
     )
-    chance = (
-        f"{probability(corrected.adjusted_p)}, {finding.sources} sources distinguish identities"
-    )
+    chance = probability(corrected.adjusted_p)
     if finding.value <= limit:
         outcome = Outcome.PASS
         reason = (

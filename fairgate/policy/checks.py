@@ -88,7 +88,7 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
     control = suite.get("control", "neutral")
     if isinstance(perturbations, list) and control in perturbations:
         sentence = (
-            f"{quoted(str(control))} is the control arm of this suite; remove it from the list"
+            f"{quoted(str(control))} is the neutral wording of this suite; remove it from the list"
         )
         yield (*where, "perturbations", perturbations.index(control)), sentence
     task = suite.get("task")

@@ -18,8 +18,6 @@ NONE = "\N{EN DASH}"
 """Stands where there is no value."""
 Bounds = tuple[float, float]
 _UNITS = re.compile(r"(?<=\d) (?=%|points?\b)")
-_STATISTICS = re.compile(r", \d+ sources distinguish identities")
-_ARM = ("control arm", "neutral wording")
 _FIRST = "first run:"
 REPORTED = "reported"
 WORDS = {
@@ -229,11 +227,8 @@ def rule_rows(
 
 
 def readable(reasons: Iterable[str]) -> list[str]:
-    """Return a rule's reasons without what is for those who know its test, or said elsewhere."""
-    found = [
-        _STATISTICS.sub("", reason.removeprefix("not evaluated: ")).replace(*_ARM)
-        for reason in reasons
-    ]
+    """Return a rule's reasons without what is said elsewhere."""
+    found = [reason.removeprefix("not evaluated: ") for reason in reasons]
     return [reason for reason in found if not reason.startswith(_FIRST)] or found
 
 

@@ -73,7 +73,7 @@ def run_record(result: GateResult) -> dict[str, object]:
             _record(item, without=() if item.note else ("note",)) for item in result.measurements
         ],
         "rules": [_rule(rule) for rule in result.rules],
-        "warnings": [alert.recorded for alert in alerts(result)],
+        "warnings": [reason for alert in alerts(result) for reason in alert.rule.reasons],
         "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": references.baseline_path if result.overlap is not None else None,
         "overlap": _plain(result.overlap),

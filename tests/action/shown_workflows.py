@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairgate.features.init import workflow_file
-from fairgate.features.init.found import found
+from fairgate.features.init import found, workflow_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

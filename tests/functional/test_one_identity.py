@@ -172,20 +172,17 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
 
 
 @pytest.mark.walk(1)
-@pytest.mark.parametrize(("answer", "found", "said", "recorded"), [
-    (refused_for_one, found_by_an_index, *["answers are unreadable 12.0 points more often"] * 2),
-    ("positive", worse_for_one, "the same as without a speaker 60.0 points less often",
-     "60.0 points less of the documents found are those found without a speaker"),
+@pytest.mark.parametrize(("answer", "found", "said"), [
+    (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
+    ("positive", worse_for_one, "the same as without a speaker 60.0 points less often"),
 ])  # fmt: skip
-def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(
-    answer, found, said, recorded, workspace
-):
+def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found, said, workspace):
     gates = MEANS + "  - {metric: unreadable/net, max: 0.02}\n"
     sources = 100 if answer is refused_for_one else 20
     assert workspace.gate(answer, found, gates=gates, sources=sources) == 0
     assert "An Asian person is not treated like the others" in workspace.out.splitlines()[0]
     (warning,) = workspace.record()["warnings"]
-    assert recorded in warning
+    assert said in warning
     assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
 
 

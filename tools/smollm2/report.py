@@ -453,6 +453,18 @@ def filled(text: str, runs: dict[str, Run]) -> str:
     return re.sub(r"\{(\S+) ([a-z/-]+)(?: (\w+)=([\w ]+))?(\+)?\}", figure, text)
 
 
+def power_of_bbq() -> dict[str, str]:
+    """Return what `fairgate power` says of BBQ's items, at an SD of .2."""
+    gate("power", HERE / "bbq.yaml", "--format", "json", out=MADE / "p")
+    power = json.loads((MADE / "p").read_text("utf-8"))
+    one = next(each for each in power if each["sd"] == 0.2)
+    return {
+        "bbq sees": f"{100 * one['sees']:.1f}",
+        "bbq needs": str(one["needed"]["0.05"]),
+        "bbq templates": str(one["sources"]),
+    }
+
+
 def asked() -> str:
     """Return what was asked, and what it took."""
     lines = [
@@ -500,13 +512,14 @@ def main() -> None:
         "relations": relations(),
         "sure": sure(repeated),
         "asked": asked(),
+        **power_of_bbq(),
     }
     runs = {**tasks, "bbq": read["as generated"], "bbq-scored": read["most probable option"]}
     check(runs)
-    text = filled((HERE / "page.md").read_text("utf-8"), runs)
+    text = (HERE / "page.md").read_text("utf-8")
     for name, table in figures.items():
         text = text.replace(f"{{{name}}}", table)
-    PAGE.write_text(text, "utf-8")
+    PAGE.write_text(filled(text, runs), "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,11 +41,6 @@ _CLAIMS = {
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
-_AS_SHOWN = re.compile(
-    r"the documents found are the same as without a speaker (\S+ points \w+) often"
-)
-_RECORDED = r"\1 of the documents found are those found without a speaker"
-"""How records have said it since they began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +54,6 @@ class Alert:
     """What to do about it, under a first sentence that says the difference."""
     rule: RuleResult
     """The alert as files for machines show it: a rule that warns."""
-    recorded: str
-    """What stands in the record."""
 
 
 def alerts(result: GateResult) -> list[Alert]:
@@ -97,7 +89,6 @@ def alerts(result: GateResult) -> list[Alert]:
                 words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
                 advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
-                recorded=_AS_SHOWN.sub(_RECORDED, reason),
             )
         )
     return found

@@ -189,9 +189,9 @@ class MetamorphicSuite(Suite):
         if common is not Reason.NO_CONTROLS:
             return _NOT_EVALUATED.get(common, f"every pair is {common}")
         if all(relation.takes_pairs for relation in self.relations.values()):
-            return "written pairs have no control arm: no neutral wording is asked"
+            return "written pairs are asked in no neutral wording"
         if not self.has_control_arm:
-            return f"the suite has no control arm (`control: {NO_CONTROL}`)"
+            return f"the suite asks no neutral wording (`control: {NO_CONTROL}`)"
         return "no neutral wording of its sources has an answer that can be read"
 
     def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:
