@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,11 +61,15 @@ class SuiteMaterials:
         """Return an embedded task, a task file, or one written in the policy."""
         runtime = self.runtime
         opens = partial(_opened, runtime)
-        if isinstance(named, TaskPolicy):
-            return self.attempt("task", lambda: task_from_policy(named, opens))
-        return self.attempt(
-            "task", lambda: load_task(named, opens, folder=runtime.root, confined=runtime.confined)
-        )
+        is_hidden = self.parsed.policy.redact == "hash"
+
+        def read() -> Task:
+            if isinstance(named, TaskPolicy):
+                return task_from_policy(named, opens)
+            return load_task(named, opens, folder=runtime.root, confined=runtime.confined)
+
+        task = self.attempt("task", read)
+        return replace(task, is_hidden=True) if task and task.actions and is_hidden else task
 
     def sources(
         self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()

@@ -11,9 +11,10 @@ from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
+from fairgate.relations.oracles.actions import agree, usual
 from fairgate.relations.oracles.judge import INSTRUCTION
 from fairgate.relations.oracles.label import oracle_of
-from fairgate.relations.oracles.oracle import Oracle, majority
+from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"
@@ -208,11 +209,11 @@ class SameAnswer:
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""
-        return majority(controls, source)
+        return usual(controls, source)
 
     def violates(self, follow_up: Value, other: Value) -> bool:
         """Return whether an answer is not what the other one asks for."""
-        return follow_up != other
+        return not agree(follow_up, other)
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
         """Compare the follow-up's answer with the source's, and with most control answers'."""
@@ -231,7 +232,8 @@ class SameAnswer:
 class SameLabel(SameAnswer):
     """The output relation of relations that read a task: both answers have the same label.
 
-    Where the task's answers are free they have the same tone.
+    Where the task's answers are free they have the same tone, where they are actions the same
+    calls.
     """
 
     reads_task: ClassVar[bool] = True
