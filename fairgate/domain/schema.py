@@ -61,13 +61,11 @@ class ActionsPolicy(Strict):
         default="$.arguments", description="Path of the arguments, an object or its JSON text."
     )
     ignore: list[Text] = Field(
-        default_factory=list,
-        description="Arguments that are not compared; inner ones with dots, `loan.note`.",
+        default_factory=list, description="Arguments that are not compared; inner ones `loan.note`."
     )
     tolerance: dict[Text, Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict,
-        description="Arguments that are numbers, and by how much two of them may differ. A text "
-        "in place of such a number is unreadable.",
+        description="Number arguments, and by how much two may differ. A text there is unreadable.",
     )
     tolerance_percent: dict[Text, Annotated[float, Field(gt=0, le=100)]] = Field(
         default_factory=dict, description="The same in per cent of the greater number."

@@ -20,8 +20,9 @@ from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.gate.gate import GateRun
 from fairgate.metrics.retriever_robustness import mean_distances
-from fairgate.relations.oracles.actions import agree, what_differs
+from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
+from fairgate.relations.oracles.oracle import agree
 from fairgate.reports.escaping import Redaction, plain, redacted
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
@@ -305,8 +306,8 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield "Neutral speakers: the suite asks none"
         return
     read = [answer["label"] for answer in controls if answer["label"] is not None]
-    agreeing = sum(agree(one, majority) for one in read)
-    most = f"{agreeing} of {len(read)} say {plain(majority)}" if majority else ""
+    many = sum(agree(one, majority) for one in read)
+    most = f"{many} of {len(read)} say {plain(majority)}" if majority else ""
     yield from _answers(f"Neutral speakers ({most or 'no majority'})", controls, _PHRASE)
 
 

@@ -21,7 +21,7 @@ from fairgate.gate.measure import rounded
 from fairgate.gate.waves import Answers
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import Table, observe
-from fairgate.relations.oracles.actions import agree
+from fairgate.relations.oracles.oracle import agree
 from fairgate.stats.interval import Interval, contrast, ratio_interval
 from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals
 from fairgate.suites.metamorphic.assess import document_key

@@ -15,8 +15,7 @@ from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.oracles.actions import agree
-from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.oracle import Oracle, agree
 from fairgate.stats.association import alike_within_groups, commonest, within_groups
 from fairgate.suites.metamorphic.plan import SOURCE
 

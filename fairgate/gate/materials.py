@@ -19,7 +19,7 @@ from fairgate.io.named_files import fetch_dataset, fetch_table, find
 from fairgate.policy.named_files import (
     collect_perturbation_sets,
     known_dimensions,
-    load_task,
+    read_task,
     task_from_policy,
     unknown_wordings,
 )
@@ -59,17 +59,16 @@ class SuiteMaterials:
 
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
-        runtime = self.runtime
-        opens = partial(_opened, runtime)
-        is_hidden = self.parsed.policy.redact == "hash"
+        root, confined = self.runtime.root, self.runtime.confined
 
         def read() -> Task:
-            if isinstance(named, TaskPolicy):
-                return task_from_policy(named, opens)
-            return load_task(named, opens, folder=runtime.root, confined=runtime.confined)
+            policy = named
+            if isinstance(policy, str):
+                policy = read_task(policy, folder=root, confined=confined)
+            task = task_from_policy(policy, partial(_opened, self.runtime))
+            return replace(task, is_hidden=self.parsed.policy.redact == "hash")
 
-        task = self.attempt("task", read)
-        return replace(task, is_hidden=True) if task and task.actions and is_hidden else task
+        return self.attempt("task", read)
 
     def sources(
         self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()

@@ -115,7 +115,7 @@ class ReplyPaths:
 
 
 class JsonPaths(ReplyPaths):
-    """The same where the answer is any JSON value, an agent's calls: what is no text is written."""
+    """The same where the answer may be any JSON value; what is no text is written as one."""
 
 
 def parsed_json(raw: bytes) -> Any:

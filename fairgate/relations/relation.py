@@ -11,10 +11,9 @@ from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
-from fairgate.relations.oracles.actions import agree, usual
 from fairgate.relations.oracles.judge import INSTRUCTION
 from fairgate.relations.oracles.label import oracle_of
-from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.oracle import Oracle, agree, majority
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"
@@ -209,7 +208,7 @@ class SameAnswer:
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""
-        return usual(controls, source)
+        return majority(controls, source)
 
     def violates(self, follow_up: Value, other: Value) -> bool:
         """Return whether an answer is not what the other one asks for."""
@@ -232,8 +231,7 @@ class SameAnswer:
 class SameLabel(SameAnswer):
     """The output relation of relations that read a task: both answers have the same label.
 
-    Where the task's answers are free they have the same tone, where they are actions the same
-    calls.
+    Where the task's answers are free they have the same tone, where they are calls the same ones.
     """
 
     reads_task: ClassVar[bool] = True

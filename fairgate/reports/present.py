@@ -19,7 +19,7 @@ from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.relations.oracles.actions import agree
+from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined, name, spans, strong
 from fairgate.reports.escaping import excerpt, redacted

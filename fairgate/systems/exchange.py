@@ -59,9 +59,7 @@ class ResponsePaths(Strict):
 
     answer: PartPath = Field(default="$.answer", description="Path of the answer's text.")
     as_json: bool = Field(
-        default=False,
-        description="The answer is an object, a list or a number, such as an agent's calls of "
-        "tools, and is kept as JSON.",
+        default=False, description="The answer is no text but JSON, such as an agent's calls."
     )
     documents: PartsPath | None = Field(
         default=None,

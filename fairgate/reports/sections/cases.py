@@ -14,13 +14,14 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.metrics.identity import UNREADABLE
-from fairgate.relations.oracles.actions import agree, what_differs
+from fairgate.relations.oracles.actions import what_differs
+from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, command, joined, name
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
 from fairgate.reports.sections import affected
-from fairgate.suites.metamorphic.assess import CONTROLS, document_key
+from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
 """Characters shown of what source and follow-up have in common, on the short side."""
@@ -216,8 +217,7 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
         if text and text.strip(".!\"'").lower() != (row.answer.value or ""):
             wrote = Span(redacted(text, options.redact), Kind.QUOTE)
             facts.insert(0, ["The model wrote ", wrote])
-        usual = row.assessed.readings[CONTROLS].value or row.source_answer.value
-        if differs := what_differs(row.answer.value, usual):
+        if differs := what_differs(row.answer.value, row.majority or row.source_answer.value):
             facts.insert(0, ["What differs: ", name(excerpt(differs))])
     return CaseItem(
         title=title,
