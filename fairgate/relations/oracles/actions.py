@@ -44,7 +44,7 @@ class ActionsOracle(Oracle):
     @property
     def id(self) -> str:
         """Return how answers are read, with the task's own rule."""
-        return f"actions/1 {self.rule.model_dump_json()}"
+        return f"actions/1 {self.rule.model_dump_json(exclude_defaults=True)}"
 
     def stop(self) -> Stop:
         """Return that the first JSON value completes an answer: no phrase does."""
