@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.executions import Stop
+from fairgate.domain.schema import ActionsPolicy
 from fairgate.domain.units import Unit
 
 TONES = ("happy", "sad", "angry", "fear", "surprise", "neutral")
@@ -82,6 +83,10 @@ class Task:
     """What tells their sentiment, for relations that compare it too."""
     is_judged: bool = False
     """Whether the policy's judge compares the answers, which are free."""
+    actions: ActionsPolicy | None = None
+    """How calls are read, where answers are calls."""
+    is_hidden: bool = False
+    """Whether texts in calls are read as hashes: reports show what is read."""
 
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""

@@ -83,6 +83,7 @@ class Stop:
     """What completes an answer: one of these phrases, so far as nothing can change it any more."""
 
     phrases: tuple[str, ...]
+    """Where there are none, the first JSON object, or list of objects, completes it."""
     marker: str = ""
     """Text after which reading begins; empty: at the beginning of the answer."""
     choice: bool = False

@@ -48,6 +48,35 @@ class Strict(BaseModel):
     )
 
 
+JsonPlace = Annotated[str, Field(pattern=r"^\$(\.[A-Za-z_][\w-]*|\[\d{1,6}\])*$")]
+
+
+class ActionsPolicy(Strict):
+    """How an agent's calls are read from its answers, and how they are compared."""
+
+    tool: JsonPlace | None = Field(
+        default="$.name", description="Path of the tool's name in a call; `null` where it has none."
+    )
+    arguments: JsonPlace = Field(
+        default="$.arguments", description="Path of the arguments, an object or its JSON text."
+    )
+    ignore: list[Text] = Field(
+        default_factory=list, description="Arguments that are not compared; inner ones `loan.note`."
+    )
+    tolerance: dict[Text, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict,
+        description="Number arguments, and by how much two may differ. A text there is unreadable.",
+    )
+    tolerance_percent: dict[Text, Annotated[float, Field(gt=0, le=100)]] = Field(
+        default_factory=dict, description="The same in per cent of the greater number."
+    )
+    order: bool = Field(default=False, description="The order of the calls counts, too.")
+    without_call: Literal["unreadable", "no-action"] = Field(
+        default="unreadable",
+        description="What an answer in words alone is. An empty list is no action.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """One external resource that a run of the policy would use, and the secret sent to it."""

@@ -20,7 +20,9 @@ from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.gate.gate import GateRun
 from fairgate.metrics.retriever_robustness import mean_distances
+from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
+from fairgate.relations.oracles.oracle import agree
 from fairgate.reports.escaping import Redaction, plain, redacted
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
@@ -240,6 +242,8 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
         changed = f'The answer stays "{answer}" when the speaker is "{who}".'
     else:
         changed = f'The answer changes from "{source}" to "{answer}" when the speaker is "{who}".'
+    if differs := what_differs(answer, item.readings[CONTROLS].value or source):
+        changed += f" What differs: {differs}."
     return " ".join([changed, *_beside_controls(item, controls), *_path(item, crossed)])
 
 
@@ -251,10 +255,10 @@ def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
         return []
     if majority is None:
         return ["The neutral speakers have no answer in common to compare this one with."]
-    agree = f"{read.count(str(majority))} of {len(read)} neutral speakers"
+    many = f"{sum(agree(one, str(majority)) for one in read)} of {len(read)} neutral speakers"
     if item.claims["controlled"] == 1.0:
-        return [f'For {agree} it is "{majority}".']
-    return [f'So does it for {agree} ("{majority}"): the prefix as such changes it.']
+        return [f'For {many} it is "{majority}".']
+    return [f'So does it for {many} ("{majority}"): the prefix as such changes it.']
 
 
 def _path(item: Assessed, crossed: Sequence[Answer]) -> list[str]:
@@ -264,7 +268,7 @@ def _path(item: Assessed, crossed: Sequence[Answer]) -> list[str]:
     if documents is None or text is None:
         return ["A crossed answer cannot be read, so the path is unknown."]
     source = str(item.readings[SOURCE].value)
-    by_documents, by_text = documents != source, text != source
+    by_documents, by_text = not agree(documents, source), not agree(text, source)
     if by_documents and by_text:
         return ["Either the other documents or the other wording alone changes it."]
     if by_documents:
@@ -302,7 +306,8 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield "Neutral speakers: the suite asks none"
         return
     read = [answer["label"] for answer in controls if answer["label"] is not None]
-    most = f"{read.count(majority)} of {len(read)} say {plain(majority)}" if majority else ""
+    many = sum(agree(one, majority) for one in read)
+    most = f"{many} of {len(read)} say {plain(majority)}" if majority else ""
     yield from _answers(f"Neutral speakers ({most or 'no majority'})", controls, _PHRASE)
 
 

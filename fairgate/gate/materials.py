@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from fairgate.io.named_files import fetch_dataset, fetch_table, find
 from fairgate.policy.named_files import (
     collect_perturbation_sets,
     known_dimensions,
-    load_task,
+    read_task,
     task_from_policy,
     unknown_wordings,
 )
@@ -59,13 +59,16 @@ class SuiteMaterials:
 
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
-        runtime = self.runtime
-        opens = partial(_opened, runtime)
-        if isinstance(named, TaskPolicy):
-            return self.attempt("task", lambda: task_from_policy(named, opens))
-        return self.attempt(
-            "task", lambda: load_task(named, opens, folder=runtime.root, confined=runtime.confined)
-        )
+        root, confined = self.runtime.root, self.runtime.confined
+
+        def read() -> Task:
+            policy = named
+            if isinstance(policy, str):
+                policy = read_task(policy, folder=root, confined=confined)
+            task = task_from_policy(policy, partial(_opened, self.runtime))
+            return replace(task, is_hidden=self.parsed.policy.redact == "hash")
+
+        return self.attempt("task", read)
 
     def sources(
         self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()

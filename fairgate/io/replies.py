@@ -5,9 +5,11 @@ The same rules for whatever brought the values here, over HTTP, from a program o
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -112,6 +114,10 @@ class ReplyPaths:
     score: JsonPath = SCORE
 
 
+class JsonPaths(ReplyPaths):
+    """The same where the answer may be any JSON value; what is no text is written as one."""
+
+
 def parsed_json(raw: bytes) -> Any:
     """Return the JSON value of an answer. Raises ApplicationError."""
     try:
@@ -157,7 +163,11 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
     if len(found) > 1:
         raise ApplicationError(f"`{paths.answer.text}` names {len(found)} parts; expected one text")
     # No text at all is what a system gives that refuses: an answer that nothing can be read in.
-    return "" if found[0] is None else _text(found[0], paths.answer.text)
+    answer = "" if found[0] is None else found[0]
+    if isinstance(paths, JsonPaths) and not isinstance(answer, str):
+        with suppress(TypeError, ValueError, RecursionError):
+            answer = json.dumps(answer, ensure_ascii=False)
+    return _text(answer, paths.answer.text)
 
 
 def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:

@@ -132,6 +132,7 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
         tone=tone,
         sentiment=sentiment,
         is_judged=policy.judged,
+        actions=policy.actions,
     )
 
 

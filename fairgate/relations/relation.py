@@ -13,7 +13,7 @@ from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.relations.oracles.judge import INSTRUCTION
 from fairgate.relations.oracles.label import oracle_of
-from fairgate.relations.oracles.oracle import Oracle, majority
+from fairgate.relations.oracles.oracle import Oracle, agree, majority
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"
@@ -212,7 +212,7 @@ class SameAnswer:
 
     def violates(self, follow_up: Value, other: Value) -> bool:
         """Return whether an answer is not what the other one asks for."""
-        return follow_up != other
+        return not agree(follow_up, other)
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
         """Compare the follow-up's answer with the source's, and with most control answers'."""
@@ -231,7 +231,7 @@ class SameAnswer:
 class SameLabel(SameAnswer):
     """The output relation of relations that read a task: both answers have the same label.
 
-    Where the task's answers are free they have the same tone.
+    Where the task's answers are free they have the same tone, where they are calls the same ones.
     """
 
     reads_task: ClassVar[bool] = True

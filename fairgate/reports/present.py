@@ -19,6 +19,7 @@ from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined, name, spans, strong
 from fairgate.reports.escaping import excerpt, redacted
@@ -427,7 +428,7 @@ def example(material: Material) -> Inline:
         " without a speaker and ",
     ]
     answer = row.answer.value
-    if answer is None or row.source_answer.value == answer:
+    if answer is None or agree(row.source_answer.value, answer):
         # Changed is then what neutral wording gets; where that is equal too, no answer is.
         if answer is None or not row.majority or row.majority == in_words(answer):
             return ""

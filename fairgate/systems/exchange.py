@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from fairgate.domain.schema import Strict
 from fairgate.io.http_messages import Limits, keeps_secrets
-from fairgate.io.replies import ReplyPaths, json_path
+from fairgate.io.replies import JsonPaths, ReplyPaths, json_path
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
@@ -58,6 +58,9 @@ class ResponsePaths(Strict):
     """The places of answer and documents in a reply: `$.answer`, `$.contexts[*]`."""
 
     answer: PartPath = Field(default="$.answer", description="Path of the answer's text.")
+    as_json: bool = Field(
+        default=False, description="The answer is no text but JSON, such as an agent's calls."
+    )
     documents: PartsPath | None = Field(
         default=None,
         description="Path of the documents in rank order, texts or objects; left out where the "
@@ -71,7 +74,8 @@ class ResponsePaths(Strict):
     def paths(self) -> ReplyPaths:
         """Return the paths, read."""
         documents = None if self.documents is None else json_path(self.documents)
-        return self.document.within(ReplyPaths(answer=json_path(self.answer), documents=documents))
+        kind = JsonPaths if self.as_json else ReplyPaths
+        return self.document.within(kind(answer=json_path(self.answer), documents=documents))
 
 
 class OwnResponsePaths(ResponsePaths):

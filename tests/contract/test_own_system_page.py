@@ -73,6 +73,15 @@ def test_what_others_start_or_ask_is_checked(place, blocks, monkeypatch):
         assert place.call("check", "app.yaml") == 0, place.err
 
 
+def test_what_an_agent_does(place, blocks):
+    """The policy is valid; `test_actions_every_way.py` runs it."""
+    (text,) = [each for each in blocks["yaml"] if "actions:" in each]
+    gates = "gates:\n  - {metric: asr/generation/controlled, max: 0.1}\n"
+    (place.root / "agent.yaml").write_text(f"version: 1\nname: agent\n{text}{gates}")
+    (place.root / "requests.jsonl").write_text((place.root / "sources.jsonl").read_text())
+    assert place.call("check", "agent.yaml") == 0, place.err
+
+
 @pytest.mark.whole
 def test_labels_of_the_documents(place, asked):
     lines = [json.dumps({"id": d["id"], "label": d["label"]}) + "\n" for d in DOCUMENTS]
@@ -93,4 +102,4 @@ def test_a_budget(place, asked):
 
 def test_every_block_is_tried(blocks):
     """Those of recorded answers, the last four, by `test_evaluation_rows.py`."""
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (15, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (16, 2)

@@ -22,7 +22,8 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_its_policy_is_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
-    assert main(["check", "policies/reviews.yaml"]) == 0, capsys.readouterr()
+    for policy in ("reviews", "actions"):
+        assert main(["check", f"policies/{policy}.yaml"]) == 0, capsys.readouterr()
     rows = re.findall(r"^\| (`.*?) \| ", (repository / "README.md").read_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     files = {
@@ -35,7 +36,10 @@ def test_its_policy_is_valid_and_its_page_names_every_file_and_no_other(reposito
 
 def test_workflow_policy_and_service_fit(repository):
     read = YAML(typ="safe").load
-    policy = read(repository / "policies" / "reviews.yaml")
+    policy, actions = (
+        read(repository / "policies" / f"{name}.yaml") for name in ("reviews", "actions")
+    )
+    assert actions["system"]["serve"] == policy["system"]["serve"]
     steps = read(repository / ".github" / "workflows" / "fairness.yml")["jobs"]["gate"]["steps"]
     (action,) = [step for step in steps if step.get("uses", "").startswith("org/fairgate@")]
     assert (repository / action["with"]["policy"]).is_file()

@@ -25,6 +25,7 @@ from fairgate.domain.cases import Case, Item
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
+from fairgate.relations.oracles.actions import first_value
 from fairgate.relations.oracles.label import LABEL_RULE, is_label_complete
 from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.phrases import (
@@ -208,6 +209,8 @@ class OptionOracle(Oracle):
 
 def is_complete(text: str, stop: Stop) -> bool:
     """Return whether nothing that could be appended to `text` would change how it is read."""
+    if not stop.phrases:
+        return first_value(text) is not None
     if stop.choice:
         return _named(finished_part(text, stop.marker), stop, letters=True)[2]
     return is_label_complete(text, stop)

@@ -14,6 +14,7 @@ from typing import ClassVar
 from fairgate.domain.cases import Case, Classified, Classifier, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
+from fairgate.relations.oracles.actions import ActionsOracle
 from fairgate.relations.oracles.judge import OpenAnswerOracle
 from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.phrases import (
@@ -161,12 +162,14 @@ class ToneOracle(Oracle):
 
 
 def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:
-    """Return what reads a task's answers: its labels, or the tone where it has a classifier.
+    """Return what reads a task's answers: labels, calls, or the tone where it has a classifier.
 
     `with_sentiment` adds the sentiment of free answers; a label has none beside itself.
     """
     if task.is_judged:
         return OpenAnswerOracle()
+    if task.actions is not None:
+        return ActionsOracle(task.actions, task.is_hidden)
     if task.tone is None:
         return LabelOracle(task)
     return ToneOracle(task.tone, task.sentiment if with_sentiment else None)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
+from functools import lru_cache
 from typing import Protocol
 
 from fairgate.domain.cases import Case
@@ -32,7 +35,33 @@ class Oracle(Protocol):
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether two readings that have a value count as the same answer."""
-        return left.value == right.value
+        return agree(left.value, right.value)
+
+
+TOLERATED = re.compile(r"(-?\d[\d.e+-]*)±([\d.e+-]+)(%?)")
+
+
+@lru_cache(maxsize=4096)
+def split(line: str) -> tuple[str, tuple[Decimal, ...]]:
+    """Return a line of calls without its tolerated numbers, and these: what it is sorted by."""
+    return TOLERATED.sub(r"±\2\3", line), tuple(Decimal(n[1]) for n in TOLERATED.finditer(line))
+
+
+def agree(left: Value | None, right: Value | None) -> bool:
+    """Return whether two values are equal, or the same calls within the tolerance they name.
+
+    A tolerance in per cent is of the greater number. Symmetric, and not transitive.
+    """
+    calls = [
+        one for one in (left, right) if isinstance(one, str) and one[-1:] == ")" and "±" in one
+    ]
+    if left == right or len(calls) < 2:
+        return left == right
+    (without, numbers), (other, others) = map(split, calls)
+    return without == other and all(
+        abs(a - b) <= Decimal(how[2]) * (max(abs(a), abs(b)) / 100 if how[3] else 1)
+        for how, a, b in zip(TOLERATED.finditer(calls[0]), numbers, others, strict=True)
+    )
 
 
 def reading(value: Value | None, *, margin: float | None = None, shown: str = "") -> Reading:
@@ -61,18 +90,19 @@ def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: 
 
 
 def majority(readings: Sequence[Reading], source: Reading) -> Reading:
-    """Return the value that most readings have; without a majority the reason is given.
+    """Return the value that most readings agree with; without a majority the reason is given.
 
-    Where several values lead, the source's own value decides if it is one of them. Readings
-    without a value are left out.
+    Where several values lead, the source's own value decides if it is one of them; of leading calls
+    that agree, the (lower) middle one by its numbers. Readings without a value are left out.
     """
     values = [reading.value for reading in readings if reading.value is not None]
     if not values:
         return Reading(value=None, reason=Reason.NO_CONTROLS)
-    ranked = Counter(values).most_common()
-    leaders = [value for value, count in ranked if count == ranked[0][1]]
-    if len(leaders) == 1:
-        return Reading(value=leaders[0])
-    if source.value in leaders:
-        return Reading(value=source.value)
-    return Reading(value=None, reason=Reason.NO_MAJORITY)
+    many = Counter(values)
+    counts = {one: sum(n for other, n in many.items() if agree(one, other)) for one in many}
+    leaders = [one for one, count in counts.items() if count == max(counts.values())]
+    if not all(agree(one, other) for one in leaders for other in leaders):
+        leaders = [one for one in leaders if agree(one, source.value)]
+    if not leaders:
+        return Reading(value=None, reason=Reason.NO_MAJORITY)
+    return Reading(value=sorted(leaders, key=lambda one: split(str(one)))[(len(leaders) - 1) // 2])

@@ -14,6 +14,8 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.metrics.identity import UNREADABLE
+from fairgate.relations.oracles.actions import what_differs
+from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, command, joined, name
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
@@ -215,6 +217,8 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
         if text and text.strip(".!\"'").lower() != (row.answer.value or ""):
             wrote = Span(redacted(text, options.redact), Kind.QUOTE)
             facts.insert(0, ["The model wrote ", wrote])
+        if differs := what_differs(row.answer.value, row.majority or row.source_answer.value):
+            facts.insert(0, ["What differs: ", name(excerpt(differs))])
     return CaseItem(
         title=title,
         text=_difference(source, follow_up, options),
@@ -459,7 +463,7 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
     if documents is None or wording is None:
         return _NOT_CROSSED
     before = row.source_answer.value
-    return _CAUSES[documents != before, wording != before]
+    return _CAUSES[not agree(documents, before), not agree(wording, before)]
 
 
 def changed_cases(material: Material) -> Iterator[Section]:

@@ -9,6 +9,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.schema import (
     Access,
+    ActionsPolicy,
     ByShape,
     Columns,
     Name,
@@ -91,13 +92,19 @@ class TaskPolicy(Strict):
         description="The policy's `judge` compares free answers with the source's. Instead of "
         "`labels` and `tone`; the suite needs `control: none`.",
     )
+    actions: ActionsPolicy | None = Field(
+        default=None,
+        description="Answers are calls of tools in JSON, which are compared. Instead of `labels`, "
+        "`tone` and `judged`.",
+    )
 
     @model_validator(mode="after")
     def _read_somehow(self) -> Self:
         ways = {"labels": bool(self.labels), "tone": self.tone is not None, "judged": self.judged}
+        ways |= {"actions": self.actions is not None}
         given = [name for name, is_given in ways.items() if is_given]
         if not given:
-            raise ValueError("has neither `labels` nor `tone` nor `judged`; a task needs one")
+            raise ValueError("has neither `labels` nor `tone`, `judged`, `actions`; it needs one")
         if len(given) > 1:
             raise ValueError(f"has {listed(given, last='and')}; a task needs one of them alone")
         if self.sentiment is not None and self.tone is None:

@@ -5,6 +5,7 @@ it knows of FairGate. Started with `uvicorn --factory service:create_app --app-d
 environment variable MODEL_URL holds the model's address, with its version.
 
     POST /ask {"question": …, "documents"?: […]} -> {"answer": …, "contexts": [{id, text, label}]}
+    POST /act {"question": …} -> {"calls": [{name, arguments}]}: what support does about the review
 """
 
 from __future__ import annotations
@@ -78,11 +79,23 @@ class Answer(BaseModel):
     contexts: list[Note]
 
 
+class Call(BaseModel):
+    name: str
+    arguments: dict[str, int | str]
+
+
 class Service:
     def __init__(self, model: httpx.AsyncClient):
         self._notes = Notes(NOTES)
         self._prompt = PROMPT.read_text(encoding="utf-8")
         self._model = model
+
+    async def act(self, asked: Question) -> list[Call]:
+        answer = words((await self.ask(asked)).answer)
+        if "negative" in answer:
+            amount = 5 + len(words(asked.question.partition('"')[2])) // 2
+            return [Call(name="refund", arguments={"amount": amount, "note": asked.question[:40]})]
+        return [Call(name="thank", arguments={})] if "positive" in answer else []
 
     async def ask(self, asked: Question) -> Answer:
         found = asked.documents
@@ -125,5 +138,9 @@ def create_app() -> FastAPI:
     @app.post("/ask")
     async def ask(asked: Question) -> Answer:
         return await app.state.service.ask(asked)
+
+    @app.post("/act")
+    async def act(asked: Question) -> dict[str, list[Call]]:
+        return {"calls": await app.state.service.act(asked)}
 
     return app
