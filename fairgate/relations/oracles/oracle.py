@@ -38,7 +38,7 @@ class Oracle(Protocol):
         return agree(left.value, right.value)
 
 
-TOLERATED = re.compile(r"(-?\d[\d.e+-]*)±([\d.e+-]+)(%?)")
+TOLERATED = re.compile(r"(-?\d+(?:\.\d+)?)±(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(%?)")
 
 
 @lru_cache(maxsize=4096)
