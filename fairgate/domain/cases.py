@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
-from fairgate.domain.executions import Stop
+from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.units import Unit
 
 TONES = ("happy", "sad", "angry", "fear", "surprise", "neutral")
@@ -131,6 +131,10 @@ class Source:
     """Sensitive attributes that the text states, in the order in which the frame was given them."""
     pair: Pair | None = None
     """Its follow-up, where that was written and not made; None: relations make their own."""
+    document: CorpusDocument | None = None
+    """A document of the corpus, with `{subject}` where it names a person; None: none is known."""
+    subject: str = ""
+    """What the corpus itself has in that place."""
 
 
 class Case(NamedTuple):
@@ -175,6 +179,15 @@ class Case(NamedTuple):
     """Keys of the cases whose prompts and responses the judge is shown: source and follow-up."""
     is_crossing: bool = False
     """Whether attribution asks it: its answer is no repeat of the answer used for the verdict."""
+    changed: CorpusDocument | None = None
+    """A document of the corpus whose text is another one for this case; None: the corpus as is."""
+    is_answered: bool = True
+    """Whether the generator is asked; False: what is retrieved is all that counts."""
+
+    @property
+    def varied(self) -> str:
+        """Return the text in which source and follow-up differ: a document's, or the query."""
+        return self.query if self.changed is None else self.changed.text
 
     @property
     def waits(self) -> bool:

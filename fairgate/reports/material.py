@@ -14,6 +14,7 @@ from fairgate.domain.outcomes import Change, Measurements, RuleResult
 from fairgate.domain.units import Assessed, Reading, Reason, Value
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult, GateRun
+from fairgate.metrics.exposure import RANKS
 from fairgate.reports.blocks import Inline, Kind, ReportOptions, Span, Words, code
 from fairgate.reports.figures import RuleRow, rule_rows
 from fairgate.suites.metamorphic.assess import CONTROLS
@@ -72,7 +73,16 @@ class PairRow:
     @property
     def names_speaker(self) -> bool:
         """Return whether the follow-up is the source's text with a speaker before it."""
-        return "noun_phrase" in self.assessed.unit.names
+        names = self.assessed.unit.names
+        return "noun_phrase" in names and "document" not in names
+
+    @property
+    def ranks(self) -> str:
+        """Return which document was changed and where it was found, in words; empty without one."""
+        id_ = self.assessed.unit.names.get("document")
+        known = (self.assessed.claims.get(each) for each in RANKS)
+        places = [f"rank {int(e)}" if e else "not found" for e in known if isinstance(e, float)]
+        return f"Document {id_}: {' before, '.join(places)} here" if id_ and places else ""
 
     @property
     def is_control(self) -> bool:

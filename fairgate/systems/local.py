@@ -191,6 +191,7 @@ class LocalPolicy(SystemKind):
         return Capabilities(
             gives_documents=self.retriever is not None,
             takes_documents=True,
+            takes_changed=self._searches_changed,
             repeatable=True,
             scores_options=is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.
@@ -201,6 +202,13 @@ class LocalPolicy(SystemKind):
             decoding=decoding if isinstance(decoding, str) else decoding.model_dump(),
             prompt=chosen.prompt,
         )
+
+    @property
+    def _searches_changed(self) -> bool:
+        """Return whether the retriever can be given a changed document: an index here can."""
+        if isinstance(self.retriever, OwnRetrieverPolicy):
+            return bool(getattr(self.retriever.way, "takes_changed", False))
+        return self.retriever is not None
 
     def open(self, resources: Resources) -> OpenLocal:
         """Return the system; nothing is loaded before it is asked."""

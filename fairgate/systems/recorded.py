@@ -87,7 +87,12 @@ class RecordedPolicy(SystemKind):
     def capabilities(self) -> Capabilities:
         """Return that documents may be in the file, and that nothing can be asked."""
         return Capabilities(
-            gives_documents=True, takes_documents=False, repeatable=False, scores_options=False
+            gives_documents=True,
+            takes_documents=False,
+            # Rows are found by their question, which is the same for every document.
+            takes_changed=self.columns is None,
+            repeatable=False,
+            scores_options=False,
         )
 
     def open(self, resources: Resources) -> RecordedSystem:

@@ -94,6 +94,7 @@ def sent(relation):
     (first, *_) = relation.EXAMPLES
     example = SAMPLE if first.attributes else first
     given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair}
+    given |= {"document": first.document, "subject": first.subject}
     source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)
     return relation.source_text(source), [each.text for each in found if not each.inapplicable]

@@ -180,8 +180,15 @@ class Mixture:
         """Return the number of documents."""
         return self._search.union.size - len(self._out)
 
-    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
-        """Return for each query its `top_k` documents, as an index over the mixture would."""
+    def retrieve(
+        self, queries: Sequence[str], top_k: int, changed: Sequence[object] = ()
+    ) -> list[list[Document]]:
+        """Return for each query its `top_k` documents, as an index over the mixture would.
+
+        Raises RetrievalError where a suite changes documents itself.
+        """
+        if changed:
+            raise RetrievalError("versions of a corpus are not mixed for `documents/subject`")
         return [
             [replace(d, id=self._shown[d.id]) if d.id in self._shown else d for d in found]
             for found in self._ranked(queries, top_k)

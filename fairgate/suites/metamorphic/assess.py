@@ -12,6 +12,8 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
+from fairgate.metrics.exposure import CHANGE, RANKS, exposure
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.relations.oracles.judge import voted
@@ -102,6 +104,10 @@ def assess_pairs(
             claims = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved), why)
             yield Assessed(unit=unit, readings=answers, claims=claims, decisive=DECISIVE)
             continue
+        if retrieved.get(CHANGE) is Reason.NOT_TAKEN:
+            # The answer to an unchanged document is the source's, whoever is treated how.
+            yield without_answers(unit, retrieved, Reason.NOT_TAKEN)
+            continue
         group = name, asks[SOURCE]
         if group != current:
             current, expected = group, None
@@ -118,6 +124,18 @@ def assess_pairs(
         else:
             found = compared_once(relation, retrieved, roles_of[len(asks)], *read)
         yield Assessed(unit=unit, readings=found[0], claims=found[1], decisive=DECISIVE)
+
+
+def without_answers(
+    unit: Unit, documents: _Claims, why: Reason, quarantined: frozenset[str] = frozenset()
+) -> Assessed:
+    """Return a pair of which only the documents tell something, and why its answers do not."""
+    if not quarantined.isdisjoint(unit.asks.values()):
+        why = Reason.QUARANTINED
+        documents = dict.fromkeys(documents, why)
+    readings = dict.fromkeys((*unit.asks, CONTROLS), Reading(value=None, reason=why))
+    claims: dict[str, Claim] = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS), why)
+    return Assessed(unit=unit, readings=readings, claims={**claims, **documents}, decisive=CHANGE)
 
 
 def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Claim]:
@@ -192,6 +210,29 @@ def document_claims(
         for found, distance in zip(different, distances, strict=True)
     ]
     return [claims[place] for place in of_pairs]
+
+
+def exposure_claims(
+    suite: SuitePolicy, units: Sequence[Unit], executions: Executed
+) -> Iterator[Mapping[str, Claim]]:
+    """Yield the claims of every pair about the document that it changes."""
+    for unit in units:
+        known = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+        lists = [[] if one is None else [*(one.documents or ())] for one in known]
+        if not all(lists):
+            yield dict.fromkeys((*EXPOSURE, *RANKS), Reason.NO_DOCUMENTS)
+            continue
+        shown = [each[: suite.retrieve_only] for each in lists]
+        places = [{one.id: rank for rank, one in enumerate(each, 1)} for each in shown]
+        then, now = (each.get(unit.names.get("document"), 0) for each in places)
+        moved: Claim = float(now - then) if then and now else Reason.NOT_RETRIEVED
+        text = shown[0][then - 1].text
+        if then and now and text is not None and text == shown[1][now - 1].text:
+            yield dict.fromkeys((*EXPOSURE, *RANKS), Reason.NOT_TAKEN)
+            continue
+        before, after = (exposure(rank, suite.discount) for rank in (then, now))
+        claims = after, after - before, moved, float(then), float(now)
+        yield dict(zip((*EXPOSURE, *RANKS), claims, strict=True))
 
 
 def document_key(document: Document) -> str | None:

@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -20,8 +21,18 @@ from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import MetamorphicRelation, judge_instruction
-from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_claims
+from fairgate.relations.relation import (
+    MetamorphicRelation,
+    changes_documents,
+    judge_instruction,
+)
+from fairgate.suites.metamorphic.assess import (
+    COLUMNS,
+    assess_pairs,
+    document_claims,
+    exposure_claims,
+    without_answers,
+)
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
@@ -32,6 +43,9 @@ _NOT_EVALUATED = {
     "system `labels: {file: …}`; metrics without labels are evaluated",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
+    Reason.NOT_ASKED: "the suite asks for no answers (`retrieve_only`)",
+    Reason.NOT_TAKEN: "the system returns changed documents as they were: it searched its own",
+    Reason.NOT_RETRIEVED: "no changed document is found for source and follow-up",
 }
 _NOTE = "another neutral phrase, for burn-in"
 
@@ -48,7 +62,12 @@ def misfits(
     task: Task | None,
 ) -> Iterator[tuple[str, str]]:
     """Yield the field and the sentence of what in a suite does not go together."""
-    reads = [relation.id for relation in relations if relation.reads_task]
+    reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
+    changing = [relation.id for relation in relations if changes_documents(relation)]
+    others = [relation.id for relation in relations if relation.id not in changing]
+    if others and (changing or policy.retrieve_only):
+        what = "which compares answers to changed questions, needs a suite of its own"
+        yield "relations", f"{listed(others, last='and')}, {what}, without `retrieve_only`"
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     judged = [relation.id for relation in relations if judge_instruction(relation, task)]
@@ -81,6 +100,13 @@ def chosen_sources(
     Pairs belong to the relation that they name, everything else to the relations that make their
     follow-ups. Pairs of other relations are left out. Raises DataError where a relation has none.
     """
+    changing = [relation.id for relation in relations if changes_documents(relation)]
+    if changing and not any(source.document for source in sources):
+        raise DataError(
+            f"{listed(changing)} changes documents, and no source names one: give the table the "
+            "columns `document` (its text, with `{subject}` in the place of a person), "
+            "`document_id` (the corpus's) and `subject` (whom the corpus names there)"
+        )
     makes = [relation.id for relation in relations if not relation.takes_pairs]
     counts = dict.fromkeys((relation.id for relation in relations if relation.takes_pairs), 0)
     free = 0
@@ -130,6 +156,8 @@ class MetamorphicSuite(Suite):
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
         """Return an oracle for each relation, and what reads the verdicts of judges."""
+        if self.policy.retrieve_only:
+            return {}
         found = {name: each.oracle(self.task) for name, each in self.relations.items()}
         judge = self.setup.judge
         if judge is not None and any(self.judges(one) for one in self.relations.values()):
@@ -144,13 +172,19 @@ class MetamorphicSuite(Suite):
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
         combined = (HIDDEN,) if COMBINES in self.relations else ()
-        return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
+        ranked = EXPOSURE if self.changes_documents else ()
+        return (*COLUMNS, *combined, *ranked, *(STEADINESS if self.policy.repeats > 1 else ()))
+
+    @property
+    def changes_documents(self) -> bool:
+        """Return whether a relation changes documents instead of questions."""
+        return any(map(changes_documents, self.relations.values()))
 
     @cached_property
     def crossing(self) -> str | None:
-        """Return the policy's choice; `off` where responses are embedded or judged."""
+        """Return the policy's choice; `off` where responses are embedded, judged, or none asked."""
         off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
-        return "off" if off else self.policy.attribution
+        return "off" if off or self.policy.retrieve_only else self.policy.attribution
 
     @property
     def has_control_arm(self) -> bool:
@@ -179,11 +213,17 @@ class MetamorphicSuite(Suite):
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)
         excluded = self.setup.quarantined
+        if self.changes_documents:
+            ranks = exposure_claims(self.policy, units, executions)
+            documents = [{**one, **more} for one, more in zip(documents, ranks, strict=True)]
+        if self.policy.retrieve_only:
+            pairs = zip(units, documents, strict=True)
+            return [without_answers(*pair, Reason.NOT_ASKED, excluded) for pair in pairs]
         return list(assess_pairs(units, self.relations, readings, excluded, documents))
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""
-        if column == "generation":
+        if column == "generation" and not self.policy.retrieve_only:
             return None
         common = Counter(reasons).most_common(1)[0][0]
         if common is not Reason.NO_CONTROLS:
@@ -214,6 +254,8 @@ class MetamorphicSuite(Suite):
             fields["task.equivalent"] = [list(group) for group in task.equivalent]
             fields |= {"task.negated": dict(task.negated)} if task.negated else {}
             fields |= {"task.marker": task.marker} if task.marker else {}
+        if self.changes_documents:
+            fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}
         return {
             **fields,
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
