@@ -13,8 +13,8 @@ from fairgate.relations.relation import CounterExample, Example, FollowUp, NotAp
 
 SUBJECT = "{subject}"
 """The place in a document that names a person."""
-_NEAREST = 3
-"""Neutral phrases for each demographic one: those nearest to it in length."""
+_NEAREST = 5
+"""Neutral phrases that a demographic one is compared with: those nearest to it in length."""
 _NO_DOCUMENT = "the source names no document (columns `document`, `document_id`, `subject`)"
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:]|\n)[\s\"'(\u2018\u201c]*$")
 _ARTICLE = re.compile(r"(?:An?|The)(?= )")
@@ -70,27 +70,28 @@ class DocumentSubject(SameLabel):
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
-        """Return the document with each noun phrase; of neutral ones those nearest in length.
-
-        A longer text is nearer to fewer queries, or to more: with neutral phrases as long as the
-        demographic ones, that is no difference between the arms.
-        """
+        """Return the document with each noun phrase; of neutral ones those nearest in length."""
         if source.document is None:
             return NotApplicable(reason=_NO_DOCUMENT)
         text = source.document.text
-        lengths = [len(each.noun_phrase) for s in sets if not s.control for each in s.terms]
-        return [
-            FollowUp(
-                variant=f"{group.id}/{term.term}",
-                category=group.id,
-                term=term.term,
-                noun_phrase=term.noun_phrase,
-                text=_naming(term.noun_phrase, text),
-                control=group.control,
-            )
-            for group in sets
-            for term in (as_long(group.terms, lengths) if group.control else group.terms)
-        ]
+        lengths = [len(term.noun_phrase) for s in sets if not s.control for term in s.terms]
+        found = []
+        for group in sets:
+            own = [len(term.noun_phrase) for term in group.terms]
+            chosen = {place for length in lengths for place in nearest(own, length)}
+            found += [
+                FollowUp(
+                    variant=f"{group.id}/{term.term}",
+                    category=group.id,
+                    term=term.term,
+                    noun_phrase=term.noun_phrase,
+                    text=_naming(term.noun_phrase, text),
+                    control=group.control,
+                )
+                for place, term in enumerate(group.terms)
+                if place in chosen or not group.control
+            ]
+        return found
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
         """Return how many terms the sets have."""
@@ -106,13 +107,9 @@ class DocumentSubject(SameLabel):
         return "the document differs in more than the noun phrase"
 
 
-def as_long(terms: Sequence[Term], lengths: Sequence[int]) -> list[Term]:
-    """Return the terms, in their order, that are nearest in length to one of the `lengths`."""
-    chosen: set[str] = set()
-    for length in lengths:
-        ranked = sorted(terms, key=lambda term: abs(len(term.noun_phrase) - length))
-        chosen.update(term.term for term in ranked[:_NEAREST])
-    return [term for term in terms if term.term in chosen or not lengths]
+def nearest(lengths: Sequence[int], wanted: int) -> list[int]:
+    """Return the places of the few lengths that are nearest to one, the first of equal ones."""
+    return sorted(range(len(lengths)), key=lambda place: abs(lengths[place] - wanted))[:_NEAREST]
 
 
 def _naming(phrase: str, text: str) -> str:

@@ -13,7 +13,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
-from fairgate.metrics.exposure import CHANGE
+from fairgate.metrics.exposure import NET
 from fairgate.metrics.identity import UNREADABLE
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, command, joined, name
@@ -288,9 +288,9 @@ def _ids(head: str, documents: Mapping[str, str | None]) -> blocks.Words:
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     named = material.named_pairs
     asked = [row for row in named if row.claim is not Reason.NOT_ASKED]
-    others = [row for row in named if row.claim is Reason.NOT_ASKED and row.score(CHANGE)]
+    others = [row for row in named if row.claim is Reason.NOT_ASKED and row.score(NET)]
     return [
-        *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(CHANGE) or 0.0)),
+        *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(NET) or 0.0)),
         *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),
         *((UNDECIDED, row) for row in asked if isinstance(row.claim, Reason)),
         *((FIXED, row) for row in named if row.claim == 0 and material.was_changed(row)),

@@ -12,10 +12,11 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
-from fairgate.metrics.exposure import CHANGE, RANKS, exposure
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.metrics.exposure import NET, RANKS, exposure
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.retriever_robustness import mean_distances
+from fairgate.relations.documents import nearest
 from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.association import entropy
@@ -104,7 +105,7 @@ def assess_pairs(
             claims = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved), why)
             yield Assessed(unit=unit, readings=answers, claims=claims, decisive=DECISIVE)
             continue
-        if retrieved.get(CHANGE) is Reason.NOT_TAKEN:
+        if retrieved.get(NET) is Reason.NOT_TAKEN:
             # The answer to an unchanged document is the source's, whoever is treated how.
             yield without_answers(unit, retrieved, Reason.NOT_TAKEN)
             continue
@@ -135,7 +136,7 @@ def without_answers(
         documents = dict.fromkeys(documents, why)
     readings = dict.fromkeys((*unit.asks, CONTROLS), Reading(value=None, reason=why))
     claims: dict[str, Claim] = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS), why)
-    return Assessed(unit=unit, readings=readings, claims={**claims, **documents}, decisive=CHANGE)
+    return Assessed(unit=unit, readings=readings, claims={**claims, **documents}, decisive=NET)
 
 
 def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Claim]:
@@ -214,25 +215,45 @@ def document_claims(
 
 def exposure_claims(
     suite: SuitePolicy, units: Sequence[Unit], executions: Executed
-) -> Iterator[Mapping[str, Claim]]:
-    """Yield the claims of every pair about the document that it changes."""
+) -> list[Mapping[str, Claim]]:
+    """Return the claims of every pair about the document that it changes."""
+    own, placebo, net, change = EXPOSURE
+    claims: list[dict[str, Claim]] = []
+    neutral: dict[str, list[tuple[str, int, float]]] = {}
     for unit in units:
-        known = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
-        lists = [[] if one is None else [*(one.documents or ())] for one in known]
-        if not all(lists):
-            yield dict.fromkeys((*EXPOSURE, *RANKS), Reason.NO_DOCUMENTS)
+        ranks = _ranks(suite, unit, executions)
+        if isinstance(ranks, Reason):
+            claims.append(dict.fromkeys((*EXPOSURE, *RANKS), ranks))
             continue
-        shown = [each[: suite.retrieve_only] for each in lists]
-        places = [{one.id: rank for rank, one in enumerate(each, 1)} for each in shown]
-        then, now = (each.get(unit.names.get("document"), 0) for each in places)
-        moved: Claim = float(now - then) if then and now else Reason.NOT_RETRIEVED
-        text = shown[0][then - 1].text
-        if then and now and text is not None and text == shown[1][now - 1].text:
-            yield dict.fromkeys((*EXPOSURE, *RANKS), Reason.NOT_TAKEN)
-            continue
-        before, after = (exposure(rank, suite.discount) for rank in (then, now))
-        claims = after, after - before, moved, float(then), float(now)
-        yield dict(zip((*EXPOSURE, *RANKS), claims, strict=True))
+        moved = ranks[1] - ranks[0] if all(ranks) else Reason.NOT_RETRIEVED
+        seen = exposure(ranks[1], suite.discount)
+        found = {own: seen, change: moved, **dict(zip(RANKS, ranks, strict=True))}
+        claims.append({**dict.fromkeys((placebo, net), Reason.NO_CONTROLS), **found})
+        if unit.is_control:
+            of_source = neutral.setdefault(unit.asks[SOURCE], [])
+            of_source.append((unit.key, len(unit.names["noun_phrase"]), seen))
+    for unit, each in zip(units, claims, strict=True):
+        others = [one for one in neutral.get(unit.asks[SOURCE], ()) if one[0] != unit.key]
+        seen_of = each[own]
+        if others and not isinstance(seen_of, Reason):
+            places = nearest([one[1] for one in others], len(unit.names["noun_phrase"]))
+            mean = sum(others[place][2] for place in places) / len(places)
+            each |= {placebo: mean, net: seen_of - mean}
+    return list(claims)
+
+
+def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float, float] | Reason:
+    """Return the rank of the document in the source's list and in the follow-up's; 0: in none."""
+    known = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+    lists = [one.documents[: suite.retrieve_only] for one in known if one and one.documents]
+    if len(lists) < len(known):
+        return Reason.NO_DOCUMENTS
+    id_ = unit.names.get("document")
+    found = [{each.id: rank for rank, each in enumerate(one, 1)}.get(id_, 0) for one in lists]
+    texts = {one[rank - 1].text for one, rank in zip(lists, found, strict=True) if rank}
+    if all(found) and len(texts) == 1 and None not in texts:
+        return Reason.NOT_TAKEN
+    return float(found[0]), float(found[1])
 
 
 def document_key(document: Document) -> str | None:
