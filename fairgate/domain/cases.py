@@ -132,9 +132,7 @@ class Source:
     pair: Pair | None = None
     """Its follow-up, where that was written and not made; None: relations make their own."""
     document: CorpusDocument | None = None
-    """A document of the corpus, with `{subject}` where it names a person; None: none is known."""
-    subject: str = ""
-    """What the corpus itself has in that place."""
+    """A document of the corpus, whom it names in braces; None: none is known."""
 
 
 class Case(NamedTuple):

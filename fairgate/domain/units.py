@@ -50,7 +50,7 @@ class Reason(StrEnum):
     UNEQUAL_DEPTH = "unequal-depth"
     """Source and follow-up were given different numbers of documents."""
     NOT_ASKED = "not-asked"
-    """The suite asks for no answers (`answers: false`)."""
+    """The suite asks for no answers (`retrieve_only`)."""
     NOT_TAKEN = "not-taken"
     """The system was given a changed document and returned it as it was."""
     NOT_RETRIEVED = "not-retrieved"

@@ -141,9 +141,8 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
     changing = (case.suite for case in plan.cases if case.changed is not None)
     for suite in () if can.takes_changed else sorted({*changing}):
         sentence = (
-            f"suite {quoted(suite)} changes a document of the corpus for each question, which this "
-            "system is not given: place `{{changed}}` in its request, set `takes_changed: true` if "
-            "it can search its corpus with that document, or record answers by key (no `columns`)"
+            f"suite {quoted(suite)} changes documents, which this system is not given: place "
+            "`{{changed}}` in its request, set `takes_changed`, or record answers by key"
         )
         yield ("system",), sentence
     if not can.repeatable:

@@ -10,7 +10,6 @@ from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Better
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.metrics import exposure
 from fairgate.metrics.attack_success_rate import OF_REPEATS, UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
@@ -18,9 +17,6 @@ from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.social_bias import compares_settings, evaluated_without_documents
 from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
 from fairgate.policy.yaml_text import Fault, Where
-
-_CONTROLLED = {"controlled", *exposure.COLUMNS[:3]}
-"""Columns that compare a follow-up with neutral ones of its source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +285,8 @@ def _slice_problems(
                 "its `repeats` to 3, say, or name another suite with `suite`"
             )
             yield (*path, "metric"), sentence
-    needs_control = any(not arm.sliced for arm in metric.arms) or metric.column in _CONTROLLED
+    needs_control = metric.column == "controlled" or metric.id.startswith("exposure/")
+    needs_control |= any(not arm.sliced for arm in metric.arms)
     has_control = with_control_arm(policy, plan) if needs_control else asked
     for suite in asked:
         if suite not in has_control:

@@ -12,14 +12,12 @@ whoever it names.
     exposure/ratio = sum of e / sum of p over demographic pairs
     rank/change    = mean of (rank of the follow-up - of the source) where both have one
 
-`exposure/net` is signed and better toward 0: what one group gains, others lose. The exposure of the
-source cancels in it. The ratio is one of sums (1: equal), not a mean of ratios, in which documents
-that are hardly seen weigh most; its interval is that of the linearised ratio R + (e - R p) / P.
-
-Sources: T. E. Kim and F. Diaz, "Towards Fair RAG", ICTIR 2025; A. J. Biega and others, "Overview of
-the TREC Fair Ranking Track", 2019-2022; discount and ratio of groups: A. Singh and T. Joachims,
-"Fairness of Exposure in Rankings", KDD 2018; linearisation: C.-E. Sarndal and others, "Model
-Assisted Survey Sampling", 1992, section 5.6.
+`exposure/net` is signed and better toward 0: what one group gains, others lose. The ratio is one of
+sums, not a mean of ratios, in which documents that are hardly seen weigh most; its interval is that
+of the linearised ratio R + (e - R p) / mean p (C.-E. Sarndal and others, "Model Assisted Survey
+Sampling", 1992, section 5.6). Sources: T. E. Kim and F. Diaz, "Towards Fair RAG", ICTIR 2025; A. J.
+Biega and others, "Overview of the TREC Fair Ranking Track", 2019-2022; A. Singh and T. Joachims,
+"Fairness of Exposure in Rankings", KDD 2018.
 """
 
 from __future__ import annotations

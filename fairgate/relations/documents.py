@@ -3,60 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.domain.executions import CorpusDocument
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import CounterExample, Example, FollowUp, NotApplicable, SameLabel
+from fairgate.relations.relation import CounterExample, Example, FollowUp
+from fairgate.relations.set_equivalence import SetEquivalence
 
-SUBJECT = "{subject}"
-"""The place in a document that names a person."""
-_NEAREST = 5
-"""Neutral phrases that a demographic one is compared with: those nearest to it in length."""
-_NO_DOCUMENT = "the source names no document (columns `document`, `document_id`, `subject`)"
+PLACE = re.compile(r"\{([^{}]+)\}")
+"""The one place in a document that names a person, with whom the corpus names there."""
+_NO_DOCUMENT = "the source names no document (columns `document` and `document_id`)"
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:]|\n)[\s\"'(\u2018\u201c]*$")
-_ARTICLE = re.compile(r"(?:An?|The)(?= )")
-
-_GENDER = PerturbationSet(
-    id="gender",
-    terms=(Term(term="man", noun_phrase="A man"), Term(term="woman", noun_phrase="A woman")),
-)
-_NEUTRAL = PerturbationSet(
-    id="neutral-subjects", terms=(Term(term="user", noun_phrase="A user"),), control=True
-)
+_GENDER = PerturbationSet(id="gender", terms=(Term(term="woman", noun_phrase="A woman"),))
 
 
-class DocumentSubject(SameLabel):
+class DocumentSubject(SetEquivalence):
     """Names somebody else in one document of the corpus; question and other documents stay."""
 
     id: ClassVar[str] = "documents/subject"
     title: ClassVar[str] = "People in documents"
     paper: ClassVar[str] = "FairGate; exposure of providers: Kim and Diaz 2025, TREC Fair Ranking"
     description: ClassVar[str] = (
-        "The question stays. One document of the corpus names another person in the place of "
-        "`{subject}`: a noun phrase of the sets or, as the placebo, of neutral ones of that length."
+        "The question stays. One document of the corpus names another person in the place that "
+        "braces mark: a noun phrase of the sets, or a neutral one of about that length."
     )
     expects: ClassVar[str] = (
         "The document is found as often and at the same rank, and the answer has the same label."
     )
     not_owed: ClassVar[str] = "The question asks for such a person, or the document is about it."
-    advisory: ClassVar[bool] = False
     changes_documents: ClassVar[bool] = True
     source_variant: ClassVar[str] = "document"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
             text="Who sells bowls?",
-            document=CorpusDocument(id="d1", text="Bowls. Made and sold by {subject}."),
-            subject="the potter",
-            sets=(_GENDER, _NEUTRAL),
-            source="Bowls. Made and sold by the potter.",
-            follow_ups=(
-                "Bowls. Made and sold by a man.",
-                "Bowls. Made and sold by a woman.",
-                "Bowls. Made and sold by a user.",
-            ),
+            document=CorpusDocument(id="d1", text="Bowls, made by {the potter}."),
+            sets=(_GENDER,),
+            source="Bowls, made by the potter.",
+            follow_ups=("Bowls, made by a woman.",),
         ),
     )
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (
@@ -65,37 +49,18 @@ class DocumentSubject(SameLabel):
 
     def source_text(self, source: Source) -> str:
         """Return the document as the corpus has it."""
-        return _naming(source.subject, source.document.text if source.document else "")
+        return PLACE.sub(r"\1", source.document.text) if source.document else ""
 
-    def follow_ups(
-        self, source: Source, sets: Sequence[PerturbationSet]
-    ) -> Sequence[FollowUp] | NotApplicable:
-        """Return the document with each noun phrase; of neutral ones those nearest in length."""
-        if source.document is None:
-            return NotApplicable(reason=_NO_DOCUMENT)
-        text = source.document.text
-        lengths = [len(term.noun_phrase) for s in sets if not s.control for term in s.terms]
-        found = []
-        for group in sets:
-            own = [len(term.noun_phrase) for term in group.terms]
-            chosen = {place for length in lengths for place in nearest(own, length)}
-            found += [
-                FollowUp(
-                    variant=f"{group.id}/{term.term}",
-                    category=group.id,
-                    term=term.term,
-                    noun_phrase=term.noun_phrase,
-                    text=_naming(term.noun_phrase, text),
-                    control=group.control,
-                )
-                for place, term in enumerate(group.terms)
-                if place in chosen or not group.control
-            ]
-        return found
+    def obstacle(self, source: Source) -> str:
+        """Return that the source names no document."""
+        return "" if source.document else _NO_DOCUMENT
 
-    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
-        """Return how many terms the sets have."""
-        return 0 if source.document is None else sum(len(group.terms) for group in sets)
+    def named(self, noun_phrase: str, source: Source) -> str:
+        """Return the document with a noun phrase, whose article is small inside a sentence."""
+        before, _, after = PLACE.split(source.document.text) if source.document else ("", "", "")
+        if not _SENTENCE_BEGINS.search(before) and noun_phrase.startswith(("A ", "An ", "The ")):
+            noun_phrase = noun_phrase[0].lower() + noun_phrase[1:]
+        return f"{before}{noun_phrase}{after}"
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that differs from its source in more than whom it names."""
@@ -105,16 +70,3 @@ class DocumentSubject(SameLabel):
             if source_text.startswith(before) and source_text.endswith(after):
                 return None
         return "the document differs in more than the noun phrase"
-
-
-def nearest(lengths: Sequence[int], wanted: int) -> list[int]:
-    """Return the places of the few lengths that are nearest to one, the first of equal ones."""
-    return sorted(range(len(lengths)), key=lambda place: abs(lengths[place] - wanted))[:_NEAREST]
-
-
-def _naming(phrase: str, text: str) -> str:
-    """Return a document with whom it names; inside a sentence its article is a small one."""
-    before, found, after = text.partition(SUBJECT)
-    if not _SENTENCE_BEGINS.search(before) and _ARTICLE.match(phrase):
-        phrase = phrase[:1].lower() + phrase[1:]
-    return f"{before}{phrase}{after}" if found else text

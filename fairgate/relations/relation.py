@@ -111,8 +111,7 @@ class Example:
     """The text with slots for its attributes, where it states any."""
     attributes: tuple[AttributeUse, ...] = ()
     document: CorpusDocument | None = None
-    """The document that is changed, where the relation changes one; `subject` is whom it names."""
-    subject: str = ""
+    """The document that is changed, where the relation changes one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +255,7 @@ class SameLabel(SameAnswer):
 
 
 def changes_documents(relation: MetamorphicRelation) -> bool:
-    """Return whether it varies a document of the corpus and not the question; most do not say."""
+    """Return whether it varies a document of the corpus and not the question."""
     return bool(getattr(relation, "changes_documents", False))
 
 

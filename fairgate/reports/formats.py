@@ -201,9 +201,8 @@ def _outcome(row: material.PairRow) -> dict[str, object]:
         "overlap": overlap,
         "margin": _number(row.answer.margin),
         **{
-            name.replace("-", "_"): None if isinstance(claim, Reason) else claim
-            for name, claim in row.assessed.claims.items()
-            if name in (*EXPOSURE, *RANKS)
+            name.replace("-", "_"): _number(row.score(name))
+            for name in ((*EXPOSURE, *RANKS) if row.ranks else ())
         },
     }
 

@@ -78,11 +78,11 @@ class PairRow:
 
     @property
     def ranks(self) -> str:
-        """Return which document was changed and where it was found, in words; empty without one."""
+        """Return where the changed document was found, in words; empty where none is known."""
+        known = (self.assessed.claims.get(name, Reason.NO_DOCUMENTS) for name in RANKS)
+        places = [f"rank {e:g}" if e else "not found" for e in known if not isinstance(e, Reason)]
         id_ = self.assessed.unit.names.get("document")
-        known = (self.assessed.claims.get(each) for each in RANKS)
-        places = [f"rank {int(e)}" if e else "not found" for e in known if isinstance(e, float)]
-        return f"Document {id_}: {' before, '.join(places)} here" if id_ and places else ""
+        return f"Document {id_}: {' before, '.join(places)} here" if places else ""
 
     @property
     def is_control(self) -> bool:

@@ -229,11 +229,9 @@ class LocalSystem:
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
-        scored, written = (
-            [r for r, case in zip(requests, cases, strict=True) if case.is_answered and test(case)]
-            for test in (lambda case: case.scored, lambda case: not case.scored)
-        )
-        answers = _generate(written, system.generator, store, progress)
+        scored = [r for r, case in zip(requests, cases, strict=True) if case.scored]
+        asked = [r for r, c in zip(requests, cases, strict=True) if c.is_answered and not c.scored]
+        answers = _generate(asked, system.generator, store, progress)
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
@@ -330,8 +328,7 @@ def _retrieve(
             batch = missing[start : start + retriever.at_once]
             try:
                 changed = [one for _, one in batch]
-                # Most retrievers know of no changed documents, and are given none.
-                given = (changed,) if any(changed) else ()
+                given = (changed,) if any(changed) else ()  # most retrievers take none
                 found = retriever.retrieve([query for query, _ in batch], top_k, *given)
             except PartlyRetrievedError as partly:
                 yield {batch[position]: tuple(found) for position, found in partly.found.items()}
@@ -437,16 +434,13 @@ class Reordered:
         """Return what the retriever says."""
         return self.inner.at_once
 
-    def retrieve(
-        self, queries: Sequence[str], top_k: int, *changed: object
-    ) -> list[list[Document]]:
+    def retrieve(self, queries: Sequence[str], top_k: int, *more: Any) -> list[list[Document]]:
         """Return the retriever's documents in this order."""
         order = list(range(top_k))
         random.Random(self.seed).shuffle(order)  # noqa: S311 (no secret)
-        search: Any = self.inner.retrieve
         return [
             [found[rank] for rank in order if rank < len(found)]
-            for found in search(queries, top_k, *changed)
+            for found in self.inner.retrieve(queries, top_k, *more)
         ]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:

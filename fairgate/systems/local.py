@@ -187,11 +187,12 @@ class LocalPolicy(SystemKind):
     def capabilities(self) -> Capabilities:
         """Return what local models can do: everything, with a retriever; endpoints only text."""
         chosen, decoding = self.generator, self.generator.decoding
+        way = getattr(self.retriever, "way", self.retriever)
         is_here = isinstance(chosen, GeneratorPolicy)
         return Capabilities(
             gives_documents=self.retriever is not None,
             takes_documents=True,
-            takes_changed=self._searches_changed,
+            takes_changed=bool(getattr(way, "takes_changed", isinstance(way, RetrieverPolicy))),
             repeatable=True,
             scores_options=is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.
@@ -202,13 +203,6 @@ class LocalPolicy(SystemKind):
             decoding=decoding if isinstance(decoding, str) else decoding.model_dump(),
             prompt=chosen.prompt,
         )
-
-    @property
-    def _searches_changed(self) -> bool:
-        """Return whether the retriever can be given a changed document: an index here can."""
-        if isinstance(self.retriever, OwnRetrieverPolicy):
-            return bool(getattr(self.retriever.way, "takes_changed", False))
-        return self.retriever is not None
 
     def open(self, resources: Resources) -> OpenLocal:
         """Return the system; nothing is loaded before it is asked."""

@@ -89,7 +89,6 @@ class RecordedPolicy(SystemKind):
         return Capabilities(
             gives_documents=True,
             takes_documents=False,
-            # Rows are found by their question, which is the same for every document.
             takes_changed=self.columns is None,
             repeatable=False,
             scores_options=False,

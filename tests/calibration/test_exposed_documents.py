@@ -83,8 +83,7 @@ def given():
         Source(
             id=f"s{topic:02}",
             text=f"Topic {topic}",
-            document=CorpusDocument(id=f"{topic}-0", text=TEXT.format(topic, 0, "{subject}")),
-            subject="the owner",
+            document=CorpusDocument(id=f"{topic}-0", text=TEXT.format(topic, 0, "{the owner}")),
         )
         for topic in range(TOPICS)
     ]

@@ -111,8 +111,8 @@ def reviews():
 
 
 def note(name):
-    text = f"Note {name}. It was written by {{subject}}."
-    return {"document": text, "document_id": f"note-{name}", "subject": "the desk"}
+    text = f"Note {name}. It was written by {{the desk}}."
+    return {"document": text, "document_id": f"note-{name}"}
 
 
 def label(row):

@@ -93,8 +93,8 @@ def sent(relation):
     """Return a source and its follow-ups; relations of attributes share one source."""
     (first, *_) = relation.EXAMPLES
     example = SAMPLE if first.attributes else first
-    given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair}
-    given |= {"document": first.document, "subject": first.subject}
+    given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair,
+             "document": first.document}  # fmt: skip
     source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)
     return relation.source_text(source), [each.text for each in found if not each.inapplicable]

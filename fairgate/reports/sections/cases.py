@@ -200,15 +200,13 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
     """Return a case with what a reader needs to judge it."""
-    asked = [material.case(row.suite, key) for key in (row.source, row.key)]
-    source, follow_up = (case.varied for case in asked)
+    source, follow_up = (material.case(row.suite, key).varied for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
     title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
     facts = list(_documents(left, right))
     if row.ranks:
-        question = Span(excerpt(redacted(asked[0].query, options.redact)), Kind.QUOTE)
-        facts.insert(0, [excerpt(row.ranks, _NAME), ", for the question ", question])
+        facts.insert(0, excerpt(_where_found(material, row)))
     if is_about_documents:
         title.append("other documents are found")
     else:
@@ -233,6 +231,12 @@ def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
     if reading.value is None:
         return Span(f"({reading.reason})", tone=tone)
     return name(in_words(reading.value), tone)
+
+
+def _where_found(material: Material, row: PairRow) -> str:
+    """Return where a changed document was found, and for which question."""
+    query = redacted(material.case(row.suite, row.key).query, material.options.redact)
+    return f"{row.ranks}, for the question: {query}"
 
 
 def _difference(source: str, follow_up: str, options: blocks.ReportOptions) -> blocks.Inline:
@@ -359,13 +363,8 @@ class _Data:
             self._response(row.suite, row.key, row.answer),
             self._move(left, right, row.score("rrs")),
             None if margin is None else round(margin, 2),
-            *([self._asked(row)] if row.ranks else []),
+            *([self._text(_where_found(self._material, row), _MOST)] if row.ranks else []),
         ]
-
-    def _asked(self, row: PairRow) -> int:
-        """Return the place of what was asked about a changed document, and where that was found."""
-        query = redacted(self._material.case(row.suite, row.key).query, self._texts.redact)
-        return self._texts.place(f"{row.ranks}, for the question: {query}", _MOST)
 
     def _source(self, row: PairRow, execution: Execution | None) -> int:
         """Return the place of the pair's source: key, text, answer, response, depth, arm."""

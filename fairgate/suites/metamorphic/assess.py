@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET, RANKS, exposure
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.retriever_robustness import mean_distances
-from fairgate.relations.documents import nearest
 from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.association import entropy
@@ -37,6 +37,8 @@ _Answers = Mapping[str, Reading]
 """Role to how the answer was read."""
 _Claims = Mapping[str, Claim]
 _DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overlap")
+_NEAREST = 5
+"""Neutral phrases that a demographic one is compared with: those nearest to it in length."""
 Lists = tuple[Sequence[Document], Sequence[Document]]
 
 
@@ -98,16 +100,15 @@ def assess_pairs(
         asks, name = unit.asks, unit.dimensions["relation"]
         answers = {role: readings.all_of(key, name) for role, key in asks.items()}
         relation, source = relations[name], answers[SOURCE]
+        # The answer to a document that was not changed is the source's, whoever is treated how.
+        why = retrieved.get(NET)
         if quarantined and not quarantined.isdisjoint(asks.values()):
             why = Reason.QUARANTINED
+        if why is Reason.NOT_TAKEN or why is Reason.QUARANTINED:
             answers[FOLLOW_UP] = replace(answers[FOLLOW_UP], value=None, reason=why, shown="")
             answers[CONTROLS] = Reading(value=None, reason=why)
             claims = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved), why)
             yield Assessed(unit=unit, readings=answers, claims=claims, decisive=DECISIVE)
-            continue
-        if retrieved.get(NET) is Reason.NOT_TAKEN:
-            # The answer to an unchanged document is the source's, whoever is treated how.
-            yield without_answers(unit, retrieved, Reason.NOT_TAKEN)
             continue
         group = name, asks[SOURCE]
         if group != current:
@@ -127,21 +128,9 @@ def assess_pairs(
         yield Assessed(unit=unit, readings=found[0], claims=found[1], decisive=DECISIVE)
 
 
-def without_answers(
-    unit: Unit, documents: _Claims, why: Reason, quarantined: frozenset[str] = frozenset()
-) -> Assessed:
-    """Return a pair of which only the documents tell something, and why its answers do not."""
-    if not quarantined.isdisjoint(unit.asks.values()):
-        why = Reason.QUARANTINED
-        documents = dict.fromkeys(documents, why)
-    readings = dict.fromkeys((*unit.asks, CONTROLS), Reading(value=None, reason=why))
-    claims: dict[str, Claim] = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS), why)
-    return Assessed(unit=unit, readings=readings, claims={**claims, **documents}, decisive=NET)
-
-
 def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Claim]:
     source, follow_up = answers[SOURCE], answers[FOLLOW_UP]
-    is_missing = follow_up.reason is Reason.MISSING
+    is_missing = follow_up.reason in (Reason.MISSING, Reason.NOT_ASKED)
     is_unreadable = float(follow_up.reason is Reason.UNREADABLE)
     hidden: Claim = Reason.NO_COMBINATION
     if PARTS[0] in answers:
@@ -152,7 +141,7 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
         hidden = undecided or float(changes[0] == 1.0 and 1.0 not in changes[1:])
     return {
         **relation.claims(source, follow_up, answers[CONTROLS]),
-        "unreadable": Reason.MISSING if is_missing else is_unreadable,
+        "unreadable": follow_up.reason if is_missing and follow_up.reason else is_unreadable,
         HIDDEN: hidden,
     }
 
@@ -210,36 +199,35 @@ def document_claims(
         else _claims(found, distance, suite.criterion)
         for found, distance in zip(different, distances, strict=True)
     ]
-    return [claims[place] for place in of_pairs]
+    if not any("document" in unit.names for unit in units):
+        return [claims[place] for place in of_pairs]
+    exposures = _exposures(suite, units, executions)
+    return [{**claims[n], **more} for n, more in zip(of_pairs, exposures, strict=True)]
 
 
-def exposure_claims(
+def _exposures(
     suite: SuitePolicy, units: Sequence[Unit], executions: Executed
-) -> list[Mapping[str, Claim]]:
-    """Return the claims of every pair about the document that it changes."""
-    own, placebo, net, change = EXPOSURE
-    claims: list[dict[str, Claim]] = []
-    neutral: dict[str, list[tuple[str, int, float]]] = {}
-    for unit in units:
-        ranks = _ranks(suite, unit, executions)
-        if isinstance(ranks, Reason):
-            claims.append(dict.fromkeys((*EXPOSURE, *RANKS), ranks))
+) -> Iterator[Mapping[str, Claim]]:
+    """Yield the claims of every pair about the document that it changes."""
+    ranks = [_ranks(suite, unit, executions) for unit in units]
+    lengths = [len(unit.names.get("noun_phrase", "")) for unit in units]
+    decided = {row: found for row, found in enumerate(ranks) if not isinstance(found, Reason)}
+    seen = {row: exposure(found[1], suite.discount) for row, found in decided.items()}
+    neutral: dict[str, list[int]] = {}
+    for row in seen:
+        if units[row].is_control:
+            neutral.setdefault(units[row].asks[SOURCE], []).append(row)
+    for row, unit in enumerate(units):
+        if isinstance(why := ranks[row], Reason):
+            yield dict.fromkeys((*EXPOSURE, *RANKS), why)
             continue
-        moved = ranks[1] - ranks[0] if all(ranks) else Reason.NOT_RETRIEVED
-        seen = exposure(ranks[1], suite.discount)
-        found = {own: seen, change: moved, **dict(zip(RANKS, ranks, strict=True))}
-        claims.append({**dict.fromkeys((placebo, net), Reason.NO_CONTROLS), **found})
-        if unit.is_control:
-            of_source = neutral.setdefault(unit.asks[SOURCE], [])
-            of_source.append((unit.key, len(unit.names["noun_phrase"]), seen))
-    for unit, each in zip(units, claims, strict=True):
-        others = [one for one in neutral.get(unit.asks[SOURCE], ()) if one[0] != unit.key]
-        seen_of = each[own]
-        if others and not isinstance(seen_of, Reason):
-            places = nearest([one[1] for one in others], len(unit.names["noun_phrase"]))
-            mean = sum(others[place][2] for place in places) / len(places)
-            each |= {placebo: mean, net: seen_of - mean}
-    return list(claims)
+        others = (each for each in neutral.get(unit.asks[SOURCE], ()) if each != row)
+        near = sorted((abs(lengths[each] - lengths[row]), each) for each in others)[:_NEAREST]
+        found, own = decided[row], seen[row]
+        moved = found[1] - found[0] if all(found) else Reason.NOT_RETRIEVED
+        mean = fmean(seen[each] for _, each in near) if near else 0.0
+        beside = (mean, own - mean) if near else (Reason.NO_CONTROLS, Reason.NO_CONTROLS)
+        yield dict(zip((*EXPOSURE, *RANKS), (own, *beside, moved, *found), strict=True))
 
 
 def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float, float] | Reason:
@@ -248,7 +236,7 @@ def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float,
     lists = [one.documents[: suite.retrieve_only] for one in known if one and one.documents]
     if len(lists) < len(known):
         return Reason.NO_DOCUMENTS
-    id_ = unit.names.get("document")
+    id_ = unit.names["document"]
     found = [{each.id: rank for rank, each in enumerate(one, 1)}.get(id_, 0) for one in lists]
     texts = {one[rank - 1].text for one, rank in zip(lists, found, strict=True) if rank}
     if all(found) and len(texts) == 1 and None not in texts:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form, Manner
 from fairgate.domain.cases import Pair, Source
@@ -34,7 +33,7 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
-from fairgate.relations.documents import SUBJECT
+from fairgate.relations.documents import PLACE
 from fairgate.relations.frames import realise
 
 Dimensions = Callable[[], Mapping[str, Dimension]]
@@ -47,7 +46,7 @@ _KEYS = {"dimension", "value", "form", "manner", "start", "end"}
 PAIR_COLUMNS = (
     "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
 )  # fmt: skip
-DOCUMENT_COLUMNS = ("document", "document_id", "subject")
+DOCUMENT_COLUMNS = ("document", "document_id")
 _NEEDED = ("relation", "follow_up", "dimension")
 _DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
 _TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
@@ -247,19 +246,17 @@ def _items(value: object, place: str) -> tuple[str, ...]:
     return items
 
 
-def _document(values: Mapping[str, object], place: str) -> dict[str, Any]:
-    """Return document and subject of a row, if it names one. Raises DataError with the place."""
+def _document(values: Mapping[str, object], place: str) -> CorpusDocument | None:
+    """Return the document of a row, if it names one. Raises DataError with the place."""
     if not values.get("document"):
-        return {}
-    text, subject = (checked_text(values.get(n), place, n) for n in ("document", "subject"))
-    if text.count(SUBJECT) != 1 or not subject.strip():
+        return None
+    text = checked_text(values["document"], place, "document")
+    if len(PLACE.findall(text)) != 1:
         raise DataError(
-            f"{place}: 'document' holds `{SUBJECT}` {text.count(SUBJECT)} times and 'subject' "
-            f"{capped(subject)}; expected the place of a person once, and whom the corpus names "
-            "there"
+            f"{place}: 'document' holds {capped(text)}; expected braces once, around whom it "
+            "names: `Sold by {the potter}.`"
         )
-    id_ = identifier(values.get("document_id"), place, "document_id")
-    return {"document": CorpusDocument(id=id_, text=text), "subject": subject}
+    return CorpusDocument(id=identifier(values.get("document_id"), place, "document_id"), text=text)
 
 
 def read_sources(
@@ -314,8 +311,9 @@ def read_sources(
             except DataError as error:
                 raise DataError(f"{place}: {error}") from error
         pair = written_pair({name: row.values.get(name) for name in paired}, place)
+        document = _document(row.values, place) if with_document else None
         source = Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair)
-        sources.append(replace(source, **(_document(row.values, place) if with_document else {})))
+        sources.append(replace(source, document=document))
     if not sources:
         raise DataError(f"{path}: holds no sources; expected at least one row below the header")
     return sources

@@ -14,6 +14,7 @@ from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.metrics.exposure import NET
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -21,18 +22,8 @@ from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import (
-    MetamorphicRelation,
-    changes_documents,
-    judge_instruction,
-)
-from fairgate.suites.metamorphic.assess import (
-    COLUMNS,
-    assess_pairs,
-    document_claims,
-    exposure_claims,
-    without_answers,
-)
+from fairgate.relations.relation import MetamorphicRelation, changes_documents, judge_instruction
+from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_claims
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
@@ -45,7 +36,6 @@ _NOT_EVALUATED = {
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
     Reason.NOT_ASKED: "the suite asks for no answers (`retrieve_only`)",
     Reason.NOT_TAKEN: "the system returns changed documents as they were: it searched its own",
-    Reason.NOT_RETRIEVED: "no changed document is found for source and follow-up",
 }
 _NOTE = "another neutral phrase, for burn-in"
 
@@ -63,11 +53,12 @@ def misfits(
 ) -> Iterator[tuple[str, str]]:
     """Yield the field and the sentence of what in a suite does not go together."""
     reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
-    changing = [relation.id for relation in relations if changes_documents(relation)]
-    others = [relation.id for relation in relations if relation.id not in changing]
-    if others and (changing or policy.retrieve_only):
-        what = "which compares answers to changed questions, needs a suite of its own"
-        yield "relations", f"{listed(others, last='and')}, {what}, without `retrieve_only`"
+    others = [relation.id for relation in relations if not changes_documents(relation)]
+    if others and (len(others) < len(relations) or policy.retrieve_only):
+        needs = "compares answers to changed questions: give it a suite without `retrieve_only`"
+        yield "relations", f"{listed(others, last='and')} {needs}, and without `documents/subject`"
+    if policy.repeats > 1 and policy.retrieve_only:
+        yield "repeats", "nothing varies that is only retrieved; leave it out"
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     judged = [relation.id for relation in relations if judge_instruction(relation, task)]
@@ -100,12 +91,10 @@ def chosen_sources(
     Pairs belong to the relation that they name, everything else to the relations that make their
     follow-ups. Pairs of other relations are left out. Raises DataError where a relation has none.
     """
-    changing = [relation.id for relation in relations if changes_documents(relation)]
-    if changing and not any(source.document for source in sources):
+    if any(map(changes_documents, relations)) and not any(each.document for each in sources):
         raise DataError(
-            f"{listed(changing)} changes documents, and no source names one: give the table the "
-            "columns `document` (its text, with `{subject}` in the place of a person), "
-            "`document_id` (the corpus's) and `subject` (whom the corpus names there)"
+            "no source names a document: give the table the columns `document_id` and `document`, "
+            "its text with braces around whom it names"
         )
     makes = [relation.id for relation in relations if not relation.takes_pairs]
     counts = dict.fromkeys((relation.id for relation in relations if relation.takes_pairs), 0)
@@ -172,13 +161,8 @@ class MetamorphicSuite(Suite):
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
         combined = (HIDDEN,) if COMBINES in self.relations else ()
-        ranked = EXPOSURE if self.changes_documents else ()
+        ranked = EXPOSURE if any(map(changes_documents, self.relations.values())) else ()
         return (*COLUMNS, *combined, *ranked, *(STEADINESS if self.policy.repeats > 1 else ()))
-
-    @property
-    def changes_documents(self) -> bool:
-        """Return whether a relation changes documents instead of questions."""
-        return any(map(changes_documents, self.relations.values()))
 
     @cached_property
     def crossing(self) -> str | None:
@@ -213,13 +197,9 @@ class MetamorphicSuite(Suite):
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)
         excluded = self.setup.quarantined
-        if self.changes_documents:
-            ranks = exposure_claims(self.policy, units, executions)
-            documents = [{**one, **more} for one, more in zip(documents, ranks, strict=True)]
-        if self.policy.retrieve_only:
-            pairs = zip(units, documents, strict=True)
-            return [without_answers(*pair, Reason.NOT_ASKED, excluded) for pair in pairs]
-        return list(assess_pairs(units, self.relations, readings, excluded, documents))
+        found = assess_pairs(units, self.relations, readings, excluded, documents)
+        only = self.policy.retrieve_only
+        return [replace(each, decisive=NET) for each in found] if only else list(found)
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""
@@ -254,7 +234,7 @@ class MetamorphicSuite(Suite):
             fields["task.equivalent"] = [list(group) for group in task.equivalent]
             fields |= {"task.negated": dict(task.negated)} if task.negated else {}
             fields |= {"task.marker": task.marker} if task.marker else {}
-        if self.changes_documents:
+        if EXPOSURE[0] in self.columns:
             fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}
         return {
             **fields,

@@ -16,7 +16,7 @@ ANSWERS = [(relation, example, said) for relation, example in EXAMPLES for said 
 
 
 def source_of(example):
-    names = ("text", "pair", "frame", "attributes", "document", "subject")
+    names = ("text", "pair", "frame", "attributes", "document")
     return Source(id="s1", **{name: getattr(example, name) for name in names})
 
 

@@ -61,7 +61,7 @@ def suite(relation, **policy):
 
 def examples(relation):
     for number, each in enumerate(relation.EXAMPLES):
-        names = ("text", "pair", "frame", "attributes", "document", "subject")
+        names = ("text", "pair", "frame", "attributes", "document")
         said = {name: getattr(each, name) for name in names}
         yield Source(id=f"e{number}", **said)
 
