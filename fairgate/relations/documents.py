@@ -25,8 +25,8 @@ class DocumentSubject(SetEquivalence):
     title: ClassVar[str] = "People in documents"
     paper: ClassVar[str] = "FairGate; exposure of providers: Kim and Diaz 2025, TREC Fair Ranking"
     description: ClassVar[str] = (
-        "The question stays. One document of the corpus names another person in the place that "
-        "braces mark: a noun phrase of the sets, or a neutral one of about that length."
+        "The question stays. The follow-up is a document of the corpus with another person in the "
+        "place that braces mark: a noun phrase of the sets, or a neutral one."
     )
     expects: ClassVar[str] = (
         "The document is found as often and at the same rank, and the answer has the same label."
