@@ -28,9 +28,7 @@ def rebuilt(cache, changed, query, top_k):
     """The slow truth: the index of a corpus in which the text was replaced."""
     documents = [replace(d, text=changed.text) if d.id == changed.id else d for d in DOCUMENTS]
     corpus = ListCorpus(documents, fingerprint=repr(changed))
-    return FlatIndex(corpus, HashEmbedder(), cache_dir=cache).retrieve(
-        [query], top_k
-    )[0]
+    return FlatIndex(corpus, HashEmbedder(), cache_dir=cache).retrieve([query], top_k)[0]
 
 
 @settings(max_examples=25, deadline=None)
