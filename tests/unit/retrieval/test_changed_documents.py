@@ -65,5 +65,5 @@ def test_changed_texts_are_embedded_once_and_the_corpus_never_again(tmp_path):
 
 def test_a_document_that_the_corpus_lacks_is_named(tmp_path):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
-    with pytest.raises(RetrievalError, match="document 'd99' is not in the index.*document_id"):
+    with pytest.raises(RetrievalError, match=r"document 'd99' is not in the index.*document_id"):
         index.retrieve(["q"], 3, [CorpusDocument(id="d99", text="new")])
