@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
-from fairgate.domain.executions import Stop
+from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.schema import ActionsPolicy
 from fairgate.domain.units import Unit
 
@@ -136,6 +136,8 @@ class Source:
     """Sensitive attributes that the text states, in the order in which the frame was given them."""
     pair: Pair | None = None
     """Its follow-up, where that was written and not made; None: relations make their own."""
+    document: CorpusDocument | None = None
+    """A document of the corpus, whom it names in braces; None: none is known."""
 
 
 class Case(NamedTuple):
@@ -180,6 +182,15 @@ class Case(NamedTuple):
     """Keys of the cases whose prompts and responses the judge is shown: source and follow-up."""
     is_crossing: bool = False
     """Whether attribution asks it: its answer is no repeat of the answer used for the verdict."""
+    changed: CorpusDocument | None = None
+    """A document of the corpus whose text is another one for this case; None: the corpus as is."""
+    is_answered: bool = True
+    """Whether the generator is asked; False: what is retrieved is all that counts."""
+
+    @property
+    def varied(self) -> str:
+        """Return the text in which source and follow-up differ: a document's, or the query."""
+        return self.query if self.changed is None else self.changed.text
 
     @property
     def waits(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 Name = TypeVar("Name")
@@ -191,6 +191,15 @@ class Question:
     """How many documents a retriever is asked for; 0 where the application decides itself."""
     repeat: int = 0
     """How often the same was asked before (`repeats`): 0 the first time."""
+    changed: CorpusDocument | None = None
+    """A document of the corpus as this question has it: another text under its id."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the fields by name, as JSON values; `changed` only where a document is."""
+        known, changed = asdict(self), self.changed
+        del known["changed"]
+        return known | ({"changed": {"id": changed.id, "text": changed.text}} if changed else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

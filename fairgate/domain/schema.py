@@ -220,6 +220,8 @@ class Capabilities:
     """Can be asked again during a run; a recording cannot."""
     scores_options: bool
     """Returns the probability of given answers."""
+    takes_changed: bool = False
+    """Can search its corpus with another text in the place of a document's."""
     is_greedy: bool = False
     """Answers the same question alike whenever it is asked."""
     runs_a_model: bool = False

@@ -49,6 +49,12 @@ class Reason(StrEnum):
     """The order in which the options were shown is not known."""
     UNEQUAL_DEPTH = "unequal-depth"
     """Source and follow-up were given different numbers of documents."""
+    NOT_ASKED = "not-asked"
+    """The suite asks for no answers (`retrieve_only`)."""
+    NOT_TAKEN = "not-taken"
+    """The system was given a changed document and returned it as it was."""
+    NOT_RETRIEVED = "not-retrieved"
+    """The document is missing from the list of source or follow-up."""
     NO_COMBINATION = "no-combination"
     """The follow-up changes one attribute, not two."""
     NO_VERDICT = "no-verdict"
@@ -74,6 +80,9 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_RETRIEVAL: "asked without documents",
     Reason.NO_ORDER: "order of the options not known",
     Reason.UNEQUAL_DEPTH: "different numbers of documents",
+    Reason.NOT_ASKED: "no answer asked for",
+    Reason.NOT_TAKEN: "changed document returned as it was",
+    Reason.NOT_RETRIEVED: "document not found both times",
     Reason.NO_COMBINATION: "no combination of attributes",
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",

@@ -24,6 +24,7 @@ from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
 from fairgate.relations.oracles.oracle import agree
 from fairgate.reports.escaping import Redaction, plain, redacted
+from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
@@ -163,15 +164,15 @@ def explain_case(
     )
     crossed = [answer(one, what) for one, what in wanted if readings.is_answered(one)]
     distance, majority = item.claims["mean-distance"], item.readings[CONTROLS].value
-    record = {
+    record: Record = {
         "suite": unit.suite,
         "key": key,
         "noun_phrase": unit.names.get("noun_phrase", ""),
         "sentence": sentence(item, controls, crossed),
         "instruction": source.instruction,
         "texts": {
-            "source": redacted(source.query, redact),
-            "follow_up": redacted(follow_up.query, redact),
+            "source": redacted(source.varied, redact),
+            "follow_up": redacted(follow_up.varied, redact),
         },
         "answers": {
             "source": answer(source.key, "source"),
@@ -188,7 +189,10 @@ def explain_case(
         "controls": controls,
         "majority": None if majority is None else str(majority),
     }
-    before, removed, added, after = difference(source.query, follow_up.query)
+    if source.changed is not None:
+        changed = f"{PairRow(item, '').ranks}, for the question: {source.query}"
+        record["changed"] = redacted(changed, redact)
+    before, removed, added, after = difference(source.varied, follow_up.varied)
     begin, end = (plain(redacted(text, redact)) if text else "" for text in (before, after))
     prompts = [
         f"{begin}[[{plain(own)}]]{end}" if own else f"{begin}{end}" for own in (removed, added)
@@ -232,7 +236,9 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
     if isinstance(item.decision, Reason):
         return f"There is no verdict for this pair: it is {item.decision}."
     source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value
-    if "noun_phrase" not in item.unit.names:
+    if item.readings[SOURCE].reason is Reason.NOT_ASKED:
+        return f"No answer was asked for. {PairRow(item, '').ranks} for {who}."
+    if "noun_phrase" not in item.unit.names or "document" in item.unit.names:
         holds = "holds" if item.decision == 0.0 else "is violated"
         asked = item.unit.dimensions.get("relation", item.unit.suite)
         changed = (
@@ -286,6 +292,8 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
     yield ""
     yield "Prompts (what differs stands between double brackets)"
     yield f"  instruction  {plain(record['instruction'])}"
+    if "changed" in record:
+        yield f"  {plain(record['changed'])}"
     for name, prompt in zip(("source", "follow-up"), prompts, strict=True):
         yield f"  {name:<11}  {prompt}"
     yield ""

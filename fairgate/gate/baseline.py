@@ -24,6 +24,7 @@ from fairgate.suites.suite import Suite
 
 SCHEMA_VERSION = 3
 _BETWEEN = " | "
+_AS_IT_IS = ", changed=None, is_answered=True)"
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1
 _MAX_BYTES = 16 << 20
@@ -106,7 +107,10 @@ def plan_hash(cases: Sequence[Case]) -> str:
     """Return the SHA-256 of everything that cases ask, in their order."""
     digest = hashlib.sha256()
     for case in cases:
-        digest.update(f"{case!r}\n".encode("utf-8", "surrogatepass"))
+        text = repr(case)
+        if text.endswith(_AS_IT_IS):  # what most cases do not have is no part of their hash
+            text = f"{text.removesuffix(_AS_IT_IS)})"
+        digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -138,6 +138,13 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
     """Yield what suites ask that the system cannot answer, at the place of the system."""
     kind = kind_of(policy.system)
     can = kind.capabilities()
+    changing = (case.suite for case in plan.cases if case.changed is not None)
+    for suite in () if can.takes_changed else sorted({*changing}):
+        sentence = (
+            f"suite {quoted(suite)} changes documents, which this system is not given: place "
+            "`{{changed}}` in its request, set `takes_changed`, or record answers by key"
+        )
+        yield ("system",), sentence
     if not can.repeatable:
         return  # what a recording's system could do is not known
     own = (None, SYSTEM_RETRIEVER)

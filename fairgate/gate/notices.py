@@ -10,12 +10,13 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed
 from fairgate.gate.decide import allowed_constant_answers
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.identity import ADVISED, RETRIEVAL
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.assess import document_key
 
-_ABOUT_DOCUMENTS = frozenset({"retrieval", "overlap", "rrs", "mean-distance"})
+_ABOUT_DOCUMENTS = frozenset({"retrieval", "overlap", "rrs", "mean-distance", *EXPOSURE})
 """Columns that are made of documents alone."""
 
 

@@ -132,8 +132,9 @@ def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
     Such a gate takes the default rule's place, which the report of a pull request lists where it is
     less strict. One with `where` leaves the others out, and `for_each` may find nothing there.
     """
+    unanswered = {suite.id for suite in policy.suites if getattr(suite, "retrieve_only", None)}
     for suite in with_control_arm(policy, plan):
-        if not any(
+        if suite not in unanswered and not any(
             gate.metric == UNREADABLE_NET.id
             and gate.suite in (None, suite)
             and not (gate.report or gate.where)
@@ -284,7 +285,8 @@ def _slice_problems(
                 "its `repeats` to 3, say, or name another suite with `suite`"
             )
             yield (*path, "metric"), sentence
-    needs_control = any(not arm.sliced for arm in metric.arms) or metric.column == "controlled"
+    needs_control = metric.column == "controlled" or metric.id.startswith("exposure/")
+    needs_control |= any(not arm.sliced for arm in metric.arms)
     has_control = with_control_arm(policy, plan) if needs_control else asked
     for suite in asked:
         if suite not in has_control:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError, StoreError, UsageError
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import SlowerPace
 from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
@@ -93,7 +93,7 @@ def _text_of(
     return text
 
 
-def document_to(document: Document) -> dict[str, Any]:
+def document_to(document: Document | CorpusDocument) -> dict[str, Any]:
     """Return what is known of a document, as recordings hold it."""
     return {name: value for name, value in flat(document).items() if value is not None}
 
@@ -292,7 +292,9 @@ def _row(case: Case, template: str) -> dict[str, object]:
     row: dict[str, object] = {
         name: getattr(case, name) for name in ("key", "suite", "wave", "query")
     }
-    return row | {"prompt": prompt} | ({"options": list(case.options)} if case.options else {})
+    changed = {} if case.changed is None else {"changed": document_to(case.changed)}
+    options = {"options": list(case.options)} if case.options else {}
+    return row | {"prompt": prompt} | options | changed
 
 
 def write_plan(output: Path, lines: Iterable[str]) -> None:

@@ -13,6 +13,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     package="fairgate.relations",
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
+        "documents/subject": "documents:DocumentSubject",
         **dict.fromkeys(
             (
                 "genfair/mr1-removal-one",

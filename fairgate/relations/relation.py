@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
-from fairgate.domain.executions import Stop
+from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.relations.oracles.judge import INSTRUCTION
 from fairgate.relations.oracles.label import oracle_of
@@ -110,6 +110,8 @@ class Example:
     frame: str = ""
     """The text with slots for its attributes, where it states any."""
     attributes: tuple[AttributeUse, ...] = ()
+    document: CorpusDocument | None = None
+    """The document that is changed, where the relation changes one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +252,11 @@ class SameLabel(SameAnswer):
         return Asked(
             instruction=given.instruction, labels=given.labels, stop=stop, is_open=given.is_judged
         )
+
+
+def changes_documents(relation: MetamorphicRelation) -> bool:
+    """Return whether it varies a document of the corpus and not the question."""
+    return bool(getattr(relation, "changes_documents", False))
 
 
 def judge_instruction(

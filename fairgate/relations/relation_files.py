@@ -123,7 +123,7 @@ def _fault(relation: object, place: str) -> str | None:
 def _example_fault(relation: MetamorphicRelation, example: Example) -> str | None:
     source = Source(
         id="s1", text=example.text, pair=example.pair, frame=example.frame,
-        attributes=example.attributes,
+        attributes=example.attributes, document=example.document,
     )  # fmt: skip
     own = relation.source_text(source)
     if own != example.source:

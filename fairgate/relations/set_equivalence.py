@@ -76,23 +76,30 @@ class SetEquivalence(SameLabel):
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
         """Return one follow-up per term of every set, in their order."""
-        if not source.text.strip():
-            return NotApplicable(reason=_EMPTY)
-        if _NAMED_SPEAKER.match(source.text):
-            return NotApplicable(reason=_PREFIXED)
-        text = self.source_text(source)
+        if reason := self.obstacle(source):
+            return NotApplicable(reason=reason)
         return [
             FollowUp(
                 variant=f"{group.id}/{term.term}",
                 category=group.id,
                 term=term.term,
                 noun_phrase=term.noun_phrase,
-                text=_said_by(term.noun_phrase, text),
+                text=self.named(term.noun_phrase, source),
                 control=group.control,
             )
             for group in sets
             for term in group.terms
         ]
+
+    def obstacle(self, source: Source) -> str:
+        """Return why a source has no follow-ups; empty where it has."""
+        if not source.text.strip():
+            return _EMPTY
+        return _PREFIXED if _NAMED_SPEAKER.match(source.text) else ""
+
+    def named(self, noun_phrase: str, source: Source) -> str:
+        """Return the text of a follow-up."""
+        return _said_by(noun_phrase, self.source_text(source))
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
         """Return how many terms the sets have."""

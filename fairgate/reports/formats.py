@@ -19,6 +19,8 @@ from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.gate import GateResult
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.metrics.exposure import RANKS
 from fairgate.reports import material
 from fairgate.reports.blocks import View
 from fairgate.reports.html import render_html
@@ -198,6 +200,10 @@ def _outcome(row: material.PairRow) -> dict[str, object]:
         "rrs": rrs,
         "overlap": overlap,
         "margin": _number(row.answer.margin),
+        **{
+            name.replace("-", "_"): _number(row.score(name))
+            for name in ((*EXPOSURE, *RANKS) if row.ranks else ())
+        },
     }
 
 

@@ -14,6 +14,7 @@ from fairgate.domain.outcomes import Change, Measurements, RuleResult
 from fairgate.domain.units import Assessed, Reading, Reason, Value
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult, GateRun
+from fairgate.metrics.exposure import RANKS
 from fairgate.reports.blocks import Inline, Kind, ReportOptions, Span, Words, code
 from fairgate.reports.figures import RuleRow, rule_rows
 from fairgate.suites.metamorphic.assess import CONTROLS
@@ -72,7 +73,16 @@ class PairRow:
     @property
     def names_speaker(self) -> bool:
         """Return whether the follow-up is the source's text with a speaker before it."""
-        return "noun_phrase" in self.assessed.unit.names
+        names = self.assessed.unit.names
+        return "noun_phrase" in names and "document" not in names
+
+    @property
+    def ranks(self) -> str:
+        """Return where the changed document was found, in words; empty where none is known."""
+        known = (self.assessed.claims.get(name, Reason.NO_DOCUMENTS) for name in RANKS)
+        places = [f"rank {e:g}" if e else "not found" for e in known if not isinstance(e, Reason)]
+        id_ = self.assessed.unit.names.get("document")
+        return f"Document {id_}: {' before, '.join(places)} here" if places else ""
 
     @property
     def is_control(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import RetrievalError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.domain.ports import SILENT, Embedder, Progress, Vectors
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.exact_index import (
@@ -106,32 +107,40 @@ class FlatIndex:
         """Return the number of documents."""
         return self._folder().size
 
-    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+    def retrieve(
+        self, queries: Sequence[str], top_k: int, changed: Sequence[CorpusDocument | None] = ()
+    ) -> list[list[Document]]:
         """Return for each query its `top_k` documents by (-score, document order).
 
-        Raises RetrievalError where the corpus holds fewer than `top_k` documents.
+        With `changed`, one for each query, as an index would in which that document has another
+        text: a score depends on query and document alone. Raises RetrievalError where the corpus
+        holds fewer than `top_k` documents, or not the changed one.
         """
         folder = self._folder(verified=True)
         require_depth(top_k, folder.size)
+        # One more, because the changed document may leave the list.
+        depth = min(folder.size, top_k + bool(changed))
+        texts = {text: n for n, text in enumerate(dict.fromkeys(d.text for d in changed if d))}
+        vectors = _embedded(self._embedder, [*texts])
         found: list[list[Document]] = []
         for start in range(0, len(queries), self.at_once):
             batch = self._queries.embed(queries[start : start + self.at_once])
-            for positions, scores in self._search(folder, batch, top_k):
-                best = zip(positions, scores, strict=True)
-                found.append([as_found(folder.document(row), score) for row, score in best])
+            for at, each in enumerate(self._search(folder, batch, depth)):
+                best = dict(zip(*each, strict=True))
+                if (one := changed[start + at] if changed else None) is not None:
+                    own, only = vectors[texts[one.text]][None], np.zeros(1, dtype=np.int64)
+                    best[_position(folder, one.id)] = float(_rescored(own, only, batch[at])[1][0])
+                ranked_rows = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:top_k]
+                documents = [as_found(folder.document(row), score) for row, score in ranked_rows]
+                found.append(
+                    [replace(d, text=one.text) if one and d.id == one.id else d for d in documents]
+                )
         return found
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors:
         """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
         folder = self._folder(verified=True)
-        positions: list[int] = []
-        for id_ in document_ids:
-            if (position := folder.position(id_)) is None:
-                raise RetrievalError(
-                    f"document {id_!r:.80} is not in the index; expected an id of the corpus: "
-                    "the stored retrieval belongs to another corpus"
-                )
-            positions.append(position)
+        positions = [_position(folder, id_) for id_ in document_ids]
         return np.asarray(folder.vectors[positions], dtype=np.float32)
 
     def _search(
@@ -203,6 +212,16 @@ class FlatIndex:
     def _build(self, path: Path) -> None:
         self._opened = built(self._corpus, self._embedder, path, self._progress)
         self._verified = True
+
+
+def _position(folder: IndexFolder, id_: str) -> int:
+    """Return the place of a document. Raises RetrievalError for an unknown id."""
+    if (position := folder.position(id_)) is None:
+        raise RetrievalError(
+            f"document {id_!r:.80} is not in the index; expected an id of the corpus: the stored "
+            "retrieval, or `document_id` of a source, belongs to another corpus"
+        )
+    return position
 
 
 def _rescored(

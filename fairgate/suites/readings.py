@@ -98,6 +98,8 @@ class Readings:
 
         Without a margin equal ones are one object.
         """
+        if not self.oracles:
+            return Reading(value=None, reason=Reason.NOT_ASKED)
         name = self._oracle_of(key, reader)
         known = self._single.setdefault(name, {})
         found = known.get(key)

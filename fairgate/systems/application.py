@@ -62,6 +62,7 @@ class ApplicationKind(SystemKind):
         return Capabilities(
             gives_documents=self.part.response.documents is not None,
             takes_documents=self.part.takes_documents,
+            takes_changed=self.part.takes_changed,
             repeatable=True,
             scores_options=False,
             side_by_side=self.part.concurrency,
@@ -194,7 +195,7 @@ class ApplicationSystem:
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
         keys = {
             question: hashlib.sha256(
-                json.dumps([fingerprint, asdict(question)], sort_keys=True).encode()
+                json.dumps([fingerprint, question.fields], sort_keys=True).encode()
             ).hexdigest()
             for question in unique
         }
@@ -215,6 +216,9 @@ def _question(case: Case, documents: Sequence[Document] | None) -> Question:
         options=case.options,
         documents=None if documents is None else tuple(documents),
         repeat=case.repeat,
+        # An application that retrieves for its own answers decides how deep.
+        top_k=0 if case.is_answered else case.top_k,
+        changed=case.changed if documents is None else None,
     )
 
 

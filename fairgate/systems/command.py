@@ -17,7 +17,6 @@ import shlex
 import signal
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -32,7 +31,7 @@ from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secre
 from fairgate.policy.checks import NOT_STARTED
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
-from fairgate.systems.exchange import MOST_BYTES, OwnResponsePaths, Variable
+from fairgate.systems.exchange import MOST_BYTES, OwnResponsePaths, TakesChanged, Variable
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 
@@ -62,6 +61,7 @@ class CommandAsked(Strict):
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=120.0, description="Seconds to wait for a reply; the first includes the start."
     )
+    takes_changed: TakesChanged = False
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="How many of the program run side by side."
     )
@@ -230,7 +230,7 @@ class LineApplication:
         about = f"{self.name}, asked the question {quoted(question.query)}"
         try:
             async with asyncio.timeout(self._program.timeout):
-                value = await self._exchanged(process, {"id": position, **asdict(question)})
+                value = await self._exchanged(process, {"id": position, **question.fields})
             self._meter.add(usage_of(value))
             return without_secrets(reply_of(value, self._paths), self._secrets)
         except TimeoutError:

@@ -61,7 +61,7 @@ class RowAnswers:
 
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case; None where no row asks it, for repeats and crossed cases."""
-        if case.repeat or case.documents_of is not None:
+        if case.repeat or case.documents_of is not None or case.changed is not None:
             return None
         for asked in (case.query, case.text or case.query, prompt_alone(case)):
             if (reply := self.replies.get(asked)) is not None:

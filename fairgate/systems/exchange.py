@@ -24,6 +24,13 @@ Attempts = Annotated[
 Concurrency = Annotated[
     int, Field(ge=1, le=256, description="Requests that are under way at once.")
 ]
+TakesChanged = Annotated[
+    bool,
+    Field(
+        description="Whether it searches its corpus with `changed` in it, a document's `id` and "
+        "another `text`, where the question has one."
+    ),
+]
 PerSecond = Annotated[
     Annotated[float, Field(gt=0)] | None, Field(description="At most so many requests a second.")
 ]

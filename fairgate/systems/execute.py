@@ -14,13 +14,14 @@ import math
 import random
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Generic, TypeVar, cast
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Generic, TypeVar, cast
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
 from fairgate.domain.executions import (
     Answer,
+    CorpusDocument,
     Decoding,
     Document,
     Execution,
@@ -44,6 +45,8 @@ from fairgate.systems.generator import render_prompt
 ANSWERS, RETRIEVALS = "answer", "retrieval"
 """Kinds of stored results: answers and retrieved documents."""
 _AT_ONCE = 64
+Search = tuple[str, CorpusDocument | None]
+"""A query, and the document that has another text for it."""
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 Made = abc.Generator[Mapping[Key, Value], None, None]
@@ -227,12 +230,13 @@ class LocalSystem:
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
         scored = [r for r, case in zip(requests, cases, strict=True) if case.scored]
-        written = [r for r, case in zip(requests, cases, strict=True) if not case.scored]
-        answers = _generate(written, system.generator, store, progress)
+        asked = [r for r, c in zip(requests, cases, strict=True) if c.is_answered and not c.scored]
+        answers = _generate(asked, system.generator, store, progress)
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
-            answer, shown = answers[request], documents.get((case.suite, case.key))
+            shown = documents.get((case.suite, case.key))
+            answer = answers[request] if case.is_answered else Answer(text="")
             text = answer.text
             if case.scored:  # its letter may have been scored in the place of an option
                 text = case.options[case.scored.index(text)]
@@ -296,28 +300,36 @@ def documents_for(
         if wanted := [c for c in cases if c.retriever == name and c.documents_of is None]:
             # Documents are in rank order, so the deepest list holds the others.
             deepest = max(case.top_k for case in wanted)
-            lists = _retrieve([c.query for c in wanted], deepest, retriever, store, progress)
-            shown |= {(case.suite, case.key): lists[case.query][: case.top_k] for case in wanted}
+            asked = [(case.query, case.changed) for case in wanted]
+            lists = _retrieve(asked, deepest, retriever, store, progress)
+            for case, one in zip(wanted, asked, strict=True):
+                shown[case.suite, case.key] = lists[one][: case.top_k]
     for case in cases:
         if case.documents_of is not None:
-            shown[case.suite, case.key] = earlier[case.suite, case.documents_of].documents or ()
+            found = earlier[case.suite, case.documents_of].documents or ()
+            if (own := case.changed) is not None:
+                # The other's ranking with this one's wording: the two paths of an answer.
+                found = [replace(d, text=own.text) if d.id == own.id else d for d in found]
+            shown[case.suite, case.key] = found
     return shown
 
 
 def _retrieve(
-    queries: Sequence[str], top_k: int, retriever: Retriever, store: ResultStore, progress: Progress
-) -> dict[str, tuple[Document, ...]]:
+    asked: Sequence[Search], top_k: int, retriever: Any, store: ResultStore, progress: Progress
+) -> dict[Search, tuple[Document, ...]]:
     shared = SharedDocuments()
 
-    def decode(_: str, value: object) -> tuple[Document, ...] | None:
+    def decode(_: Search, value: object) -> tuple[Document, ...] | None:
         found = documents_from(value, top_k)
         return None if found is None else shared.held(found)
 
-    def made(missing: list[str]) -> Made[str, tuple[Document, ...]]:
+    def made(missing: list[Search]) -> Made[Search, tuple[Document, ...]]:
         for start in range(0, len(missing), retriever.at_once):
             batch = missing[start : start + retriever.at_once]
             try:
-                found = retriever.retrieve(batch, top_k)
+                changed = [one for _, one in batch]
+                given = (changed,) if any(changed) else ()  # most retrievers take none
+                found = retriever.retrieve([query for query, _ in batch], top_k, *given)
             except PartlyRetrievedError as partly:
                 yield {batch[position]: tuple(found) for position, found in partly.found.items()}
                 if isinstance(partly.error, BudgetError):
@@ -327,7 +339,10 @@ def _retrieve(
 
     stage = Stage(name="retrieve", kind=RETRIEVALS, decode=decode, encode=documents_to, make=made)
     fingerprint = retriever.fingerprint
-    keys = {query: _digest(fingerprint, str(top_k), query) for query in dict.fromkeys(queries)}
+    keys = {
+        (query, one): _digest(fingerprint, str(top_k), query, *((one.id, one.text) if one else ()))
+        for query, one in dict.fromkeys(asked)
+    }
     return stage.results(keys, store, progress)
 
 
@@ -350,6 +365,8 @@ def _generate(
         encode=answer_to,
         make=made,
     )
+    if not requests:  # the model's files may not even be here
+        return {}
     fingerprint, unique = generator.fingerprint, dict.fromkeys(requests)
     ends = {
         (labels, stop): json.dumps([labels, None if stop is None else asdict(stop)])
@@ -417,13 +434,13 @@ class Reordered:
         """Return what the retriever says."""
         return self.inner.at_once
 
-    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+    def retrieve(self, queries: Sequence[str], top_k: int, *more: Any) -> list[list[Document]]:
         """Return the retriever's documents in this order."""
         order = list(range(top_k))
         random.Random(self.seed).shuffle(order)  # noqa: S311 (no secret)
         return [
             [found[rank] for rank in order if rank < len(found)]
-            for found in self.inner.retrieve(queries, top_k)
+            for found in self.inner.retrieve(queries, top_k, *more)
         ]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:

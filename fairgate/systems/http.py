@@ -1,8 +1,8 @@
 """An application behind an address: one HTTP request a question, one JSON answer.
 
 What is sent is a JSON value of the user's with places for the question: `{{query}}`, `{{text}}`,
-`{{instruction}}`, `{{prompt}}` and `{{top_k}}` stand anywhere in texts; `{{options}}` and
-`{{documents}}` are lists and stand alone. What a question says is not expanded.
+`{{instruction}}`, `{{prompt}}` and `{{top_k}}` stand anywhere in texts; `{{options}}`,
+`{{documents}}` and `{{changed}}` stand alone. What a question says is not expanded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _VERSION = "http-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
 _MOST_REVISION = 4096
 TEXTS = ("query", "text", "instruction", "prompt", "top_k")
-LISTS = ("options", "documents")
+LISTS = ("options", "documents", "changed")
 _CASE = frozenset({"query", "text", "prompt"})
 """One of these must be sent: without it every test case would be the same."""
 _PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
@@ -62,7 +62,7 @@ def _checked(value: dict[str, Any]) -> dict[str, Any]:
         inside = [name for name in _PLACE.findall(text) if name in LISTS]
         if inside and not _PLACE.fullmatch(text):
             raise ValueError(
-                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is a list and must be the whole text"
+                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is no text and must be the whole of it"
             )
     if not named & _CASE:
         raise ValueError("never sends the test case; put `{{query}}` or `{{prompt}}` into it")
@@ -98,7 +98,8 @@ class HttpAsked(Strict):
     request: Template = Field(
         default={"question": "{{query}}"},
         description="JSON to send; `{{query}}` (the text alone), `{{text}}`, `{{instruction}}`, "
-        "`{{prompt}}` (all in one), `{{options}}` and `{{documents}}` are filled in.",
+        "`{{prompt}}` (all in one), `{{options}}`, `{{documents}}` and `{{changed}}` (`id` and "
+        "`text` of a document that is another one for this question) are filled in.",
     )
     headers: dict[Header, str] = Field(
         default_factory=dict, description="Headers to send; secrets do not belong here."
@@ -130,6 +131,11 @@ class HttpAsked(Strict):
                 "address"
             )
         return self
+
+    @property
+    def takes_changed(self) -> bool:
+        """Return whether the request has a place for a changed document."""
+        return "changed" in set(_named(self.request))
 
     @property
     def accesses(self) -> list[Access]:
@@ -203,6 +209,8 @@ def filled(value: Any, question: Question) -> Any:
             return question.top_k
         case "options":
             return list(question.options)
+        case "changed":
+            return question.fields.get("changed")
         case "documents":
             return None if question.documents is None else [asdict(d) for d in question.documents]
     return _PLACE.sub(lambda match: str(getattr(question, match[1])), value)

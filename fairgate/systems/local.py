@@ -187,10 +187,12 @@ class LocalPolicy(SystemKind):
     def capabilities(self) -> Capabilities:
         """Return what local models can do: everything, with a retriever; endpoints only text."""
         chosen, decoding = self.generator, self.generator.decoding
+        way = getattr(self.retriever, "way", self.retriever)
         is_here = isinstance(chosen, GeneratorPolicy)
         return Capabilities(
             gives_documents=self.retriever is not None,
             takes_documents=True,
+            takes_changed=bool(getattr(way, "takes_changed", isinstance(way, RetrieverPolicy))),
             repeatable=True,
             scores_options=is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.

@@ -6,12 +6,13 @@ It is asked as applications are, or is a vector store.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Annotated, Any, Self
 
 from pydantic import Field, Tag, model_validator
 
 from fairgate.domain.errors import FairGateError, PartlyRetrievedError, RetrievalError
-from fairgate.domain.executions import Document, Question
+from fairgate.domain.executions import CorpusDocument, Document, Question
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Application, Embedder, Vectors
 from fairgate.domain.schema import Access, ByShape, Names, Role, Strict
@@ -190,15 +191,19 @@ class AskedRetriever:
     def _encoder(self) -> Encoder:
         return self._resources.encoder(long_embedder(self._policy.embedder))
 
-    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
-        """Return for each query its first `top_k` documents.
+    def retrieve(
+        self, queries: Sequence[str], top_k: int, changed: Sequence[CorpusDocument | None] = ()
+    ) -> list[list[Document]]:
+        """Return for each query its first `top_k` documents, with its `changed` one among them.
 
         Raises RetrievalError where it returns nothing; PartlyRetrievedError, with what was found
         until then, where it cannot be asked any more or returns a document without its text.
         """
         questions = [
-            Question(query=query, text=query, instruction="", prompt=query, top_k=top_k)
-            for query in queries
+            Question(
+                query=query, text=query, instruction="", prompt=query, top_k=top_k, changed=one
+            )
+            for query, one in zip_longest(queries, changed)
         ]
         application, is_known = self._application, self.is_known()
         found: dict[int, list[Document]] = {}

@@ -16,7 +16,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -30,7 +30,7 @@ from fairgate.domain.wording import harmless, quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
-from fairgate.systems.exchange import OwnResponsePaths
+from fairgate.systems.exchange import OwnResponsePaths, TakesChanged
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _VERSION = "python-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
-_GIVEN = ("instruction", "prompt", "options", "top_k", "documents")
+_GIVEN = ("instruction", "prompt", "options", "top_k", "documents", "changed")
 _PROMPTFOO = ("prompt", "options", "context")
 _PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
@@ -56,6 +56,8 @@ class PythonAsked(Strict):
         description="What you change when the function changes. Its replies are reused as long "
         "as it stays; without it every question is asked again in every run.",
     )
+
+    takes_changed: TakesChanged = False
 
     @property
     def accesses(self) -> list[Access]:
@@ -155,12 +157,18 @@ class CallApplication:
 
     def _called(self, question: Question, runner: asyncio.Runner) -> Any:
         """Return what the function returns, as JSON values as far as it can be read as such."""
-        known = asdict(question)
+        known = question.fields
         lists = {name: list(each) for name, each in known.items() if isinstance(each, tuple)}
         wanted = [name for name in _GIVEN if name in self._parameters[1:]]
         given: list[Any] = [question.query]
-        named = {name: (known | lists)[name] for name in wanted}
-        if tuple(self._parameters[:3]) == _PROMPTFOO:
+        named = {name: (known | lists).get(name) for name in wanted}
+        is_promptfoo = tuple(self._parameters[:3]) == _PROMPTFOO
+        if question.changed is not None and not is_promptfoo and "changed" not in wanted:
+            raise ApplicationError(
+                f"{self.name} has no parameter `changed`, so it would search the corpus as it is; "
+                "add one, or leave out `takes_changed`"
+            )
+        if is_promptfoo:
             given, named = [question.prompt, {}, {"vars": known}], {}
         did = "raised"
         try:

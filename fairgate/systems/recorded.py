@@ -87,7 +87,11 @@ class RecordedPolicy(SystemKind):
     def capabilities(self) -> Capabilities:
         """Return that documents may be in the file, and that nothing can be asked."""
         return Capabilities(
-            gives_documents=True, takes_documents=False, repeatable=False, scores_options=False
+            gives_documents=True,
+            takes_documents=False,
+            takes_changed=self.columns is None,
+            repeatable=False,
+            scores_options=False,
         )
 
     def open(self, resources: Resources) -> RecordedSystem:

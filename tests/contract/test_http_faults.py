@@ -144,7 +144,7 @@ def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
         ({"url": "http://user:key@127.0.0.1/"}, "3:"),
         ({"request": {"question": "{{qery}}"}}, "`{{qery}}` means nothing; did you mean `query`"),
         ({"request": {"question": "hello"}}, "never sends the test case"),
-        ({"request": {"q": "{{query}}", "d": "see {{documents}}"}}, "is a list and must be the whole"),
+        ({"request": {"q": "{{query}}", "d": "see {{documents}}"}}, "is no text and must be the whole"),
         ({"response": {"answer": "answer"}}, "expected a path such as `$.answer`"),
         ({"response": {"answer": "(json, text) => json.choices?.[0].message['content']"}},
          "which is JavaScript; write `$.choices[0].message['content']`"),

@@ -110,6 +110,11 @@ def reviews():
     return [{"id": f"s{n:02}", "text": f"Text number {n} is fine."} for n in range(12)]
 
 
+def note(name):
+    text = f"Note {name}. It was written by {{the desk}}."
+    return {"document": text, "document_id": f"note-{name}"}
+
+
 def label(row):
     return "positive" if number_of(row) % 2 else "negative"
 
@@ -124,6 +129,13 @@ SCRIPTS: dict[str, Script] = {
         sources=reviews,
         keeps=label,
         violates=lambda row: other_label(row) if "#race/" in row["key"] else label(row),
+    ),
+    # The answer turns where the note is by somebody of a named race.
+    "documents/subject": Script(
+        suite="task: sentiment, sources: sources.jsonl, control: neutral-subjects",
+        sources=lambda: [{**row, **note(row["id"])} for row in reviews()],
+        keeps=label,
+        violates=lambda row: other_label(row) if "/race/" in row["key"] else label(row),
     ),
     # Nothing is said of the gender: the system takes offence.
     "genfair/mr1-removal-one": genfair(angry_if(lambda text: not says(text, *GENDERS))),

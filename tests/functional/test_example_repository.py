@@ -22,8 +22,8 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_its_policy_is_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
-    for policy in ("reviews", "actions"):
-        assert main(["check", f"policies/{policy}.yaml"]) == 0, capsys.readouterr()
+    for policy in sorted(repository.glob("policies/*.yaml")):
+        assert main(["check", str(policy)]) == 0, capsys.readouterr()
     rows = re.findall(r"^\| (`.*?) \| ", (repository / "README.md").read_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     files = {
@@ -51,6 +51,13 @@ def test_workflow_policy_and_service_fit(repository):
     port = serve["command"][-1]
     assert f":{port}/" in serve["ready_url"]
     assert f":{port}/" in policy["system"]["http"]["url"]
+
+
+def test_its_people_are_in_notes_that_the_service_has(repository):
+    read = lambda name: map(json.loads, (repository / "data" / name).read_text().splitlines())  # noqa: E731
+    notes = {note["id"]: note["text"].rstrip(".") for note in read("notes.jsonl")}
+    for source in read("people.jsonl"):
+        assert source["document"].startswith(notes[source["document_id"]])
 
 
 def test_its_data_are_what_the_service_reads(repository):

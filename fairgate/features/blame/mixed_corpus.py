@@ -12,7 +12,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument, Document
@@ -180,8 +180,10 @@ class Mixture:
         """Return the number of documents."""
         return self._search.union.size - len(self._out)
 
-    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
-        """Return for each query its `top_k` documents, as an index over the mixture would."""
+    def retrieve(self, queries: Sequence[str], top_k: int, *changed: Any) -> list[list[Document]]:
+        """Return what an index over the mixture would. Raises RetrievalError for `changed`."""
+        if changed:
+            raise RetrievalError("versions of a corpus are not mixed for `documents/subject`")
         return [
             [replace(d, id=self._shown[d.id]) if d.id in self._shown else d for d in found]
             for found in self._ranked(queries, top_k)

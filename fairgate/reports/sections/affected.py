@@ -26,7 +26,7 @@ _FEW = 3
 """Identities that fail by themselves, up to which one of them leads."""
 _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
 """By what a comparison of identities tells how each of them fares, where that is not the answer."""
-_OF_DOCUMENTS = {"retrieval", "rrs"}
+_OF_DOCUMENTS = {"retrieval", "rrs", "exposure", "rank"}
 """Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
 CERTAIN = 0.05

@@ -13,6 +13,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
+from fairgate.metrics.exposure import NET
 from fairgate.metrics.identity import UNREADABLE
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.oracle import agree
@@ -201,11 +202,13 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
     """Return a case with what a reader needs to judge it."""
-    source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
+    source, follow_up = (material.case(row.suite, key).varied for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
     title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
     facts = list(_documents(left, right))
+    if row.ranks:
+        facts.insert(0, excerpt(_where_found(material, row)))
     if is_about_documents:
         title.append("other documents are found")
     else:
@@ -232,6 +235,12 @@ def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
     if reading.value is None:
         return Span(f"({reading.reason})", tone=tone)
     return name(in_words(reading.value), tone)
+
+
+def _where_found(material: Material, row: PairRow) -> str:
+    """Return where a changed document was found, and for which question."""
+    query = redacted(material.case(row.suite, row.key).query, material.options.redact)
+    return f"{row.ranks}, for the question: {query}"
 
 
 def _difference(source: str, follow_up: str, options: blocks.ReportOptions) -> blocks.Inline:
@@ -286,9 +295,12 @@ def _ids(head: str, documents: Mapping[str, str | None]) -> blocks.Words:
 
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     named = material.named_pairs
+    asked = [row for row in named if row.claim is not Reason.NOT_ASKED]
+    others = [row for row in named if row.claim is Reason.NOT_ASKED and row.score(NET)]
     return [
+        *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(NET) or 0.0)),
         *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),
-        *((UNDECIDED, row) for row in named if isinstance(row.claim, Reason)),
+        *((UNDECIDED, row) for row in asked if isinstance(row.claim, Reason)),
         *((FIXED, row) for row in named if row.claim == 0 and material.was_changed(row)),
     ]
 
@@ -355,6 +367,7 @@ class _Data:
             self._response(row.suite, row.key, row.answer),
             self._move(left, right, row.score("rrs")),
             None if margin is None else round(margin, 2),
+            *([self._text(_where_found(self._material, row), _MOST)] if row.ranks else []),
         ]
 
     def _source(self, row: PairRow, execution: Execution | None) -> int:
@@ -365,7 +378,7 @@ class _Data:
             documents = execution.documents if execution else None
             self._sources[where] = [
                 self._text(row.source, _KEY),
-                self._texts.cut(self._material.case(*where).query),
+                self._texts.cut(self._material.case(*where).varied),
                 self._answer(row.source_answer),
                 self._response(*where, row.source_answer),
                 len(documents or ()),
@@ -394,7 +407,7 @@ class _Data:
         Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
         """
         texts, keys = self._texts, (row.source, row.key)
-        source, follow_up = (self._material.case(row.suite, key).query for key in keys)
+        source, follow_up = (self._material.case(row.suite, key).varied for key in keys)
         if texts.redact == "hash":
             return 0, len(texts.kept(source)), texts.cut(follow_up)
         head = common(source, follow_up)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.metrics.exposure import NET, RANKS, exposure
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.relations.oracles.judge import voted
@@ -34,6 +37,8 @@ _Answers = Mapping[str, Reading]
 """Role to how the answer was read."""
 _Claims = Mapping[str, Claim]
 _DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overlap")
+_NEAREST = 5
+"""Neutral phrases that a demographic one is compared with: those nearest to it in length."""
 Lists = tuple[Sequence[Document], Sequence[Document]]
 
 
@@ -95,8 +100,11 @@ def assess_pairs(
         asks, name = unit.asks, unit.dimensions["relation"]
         answers = {role: readings.all_of(key, name) for role, key in asks.items()}
         relation, source = relations[name], answers[SOURCE]
+        # The answer to a document that was not changed is the source's, whoever is treated how.
+        why = retrieved.get(NET)
         if quarantined and not quarantined.isdisjoint(asks.values()):
             why = Reason.QUARANTINED
+        if why is Reason.NOT_TAKEN or why is Reason.QUARANTINED:
             answers[FOLLOW_UP] = replace(answers[FOLLOW_UP], value=None, reason=why, shown="")
             answers[CONTROLS] = Reading(value=None, reason=why)
             claims = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved), why)
@@ -122,7 +130,7 @@ def assess_pairs(
 
 def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Claim]:
     source, follow_up = answers[SOURCE], answers[FOLLOW_UP]
-    is_missing = follow_up.reason is Reason.MISSING
+    is_missing = follow_up.reason in (Reason.MISSING, Reason.NOT_ASKED)
     is_unreadable = float(follow_up.reason is Reason.UNREADABLE)
     hidden: Claim = Reason.NO_COMBINATION
     if PARTS[0] in answers:
@@ -133,7 +141,7 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
         hidden = undecided or float(changes[0] == 1.0 and 1.0 not in changes[1:])
     return {
         **relation.claims(source, follow_up, answers[CONTROLS]),
-        "unreadable": Reason.MISSING if is_missing else is_unreadable,
+        "unreadable": follow_up.reason if is_missing and follow_up.reason else is_unreadable,
         HIDDEN: hidden,
     }
 
@@ -191,7 +199,49 @@ def document_claims(
         else _claims(found, distance, suite.criterion)
         for found, distance in zip(different, distances, strict=True)
     ]
-    return [claims[place] for place in of_pairs]
+    if not any("document" in unit.names for unit in units):
+        return [claims[place] for place in of_pairs]
+    exposures = _exposures(suite, units, executions)
+    return [{**claims[n], **more} for n, more in zip(of_pairs, exposures, strict=True)]
+
+
+def _exposures(
+    suite: SuitePolicy, units: Sequence[Unit], executions: Executed
+) -> Iterator[Mapping[str, Claim]]:
+    """Yield the claims of every pair about the document that it changes."""
+    ranks = [_ranks(suite, unit, executions) for unit in units]
+    lengths = [len(unit.names.get("noun_phrase", "")) for unit in units]
+    decided = {row: found for row, found in enumerate(ranks) if not isinstance(found, Reason)}
+    seen = {row: exposure(found[1], suite.discount) for row, found in decided.items()}
+    neutral: dict[str, list[int]] = {}
+    for row in seen:
+        if units[row].is_control:
+            neutral.setdefault(units[row].asks[SOURCE], []).append(row)
+    for row, unit in enumerate(units):
+        if isinstance(why := ranks[row], Reason):
+            yield dict.fromkeys((*EXPOSURE, *RANKS), why)
+            continue
+        others = (each for each in neutral.get(unit.asks[SOURCE], ()) if each != row)
+        near = sorted((abs(lengths[each] - lengths[row]), each) for each in others)[:_NEAREST]
+        found, own = decided[row], seen[row]
+        moved = found[1] - found[0] if all(found) else Reason.NOT_RETRIEVED
+        mean = fmean(seen[each] for _, each in near) if near else 0.0
+        beside = (mean, own - mean) if near else (Reason.NO_CONTROLS, Reason.NO_CONTROLS)
+        yield dict(zip((*EXPOSURE, *RANKS), (own, *beside, moved, *found), strict=True))
+
+
+def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float, float] | Reason:
+    """Return the rank of the document in the source's list and in the follow-up's; 0: in none."""
+    known = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+    lists = [one.documents[: suite.retrieve_only] for one in known if one and one.documents]
+    if len(lists) < len(known):
+        return Reason.NO_DOCUMENTS
+    id_ = unit.names["document"]
+    found = [{each.id: rank for rank, each in enumerate(one, 1)}.get(id_, 0) for one in lists]
+    texts = {one[rank - 1].text for one, rank in zip(lists, found, strict=True) if rank}
+    if all(found) and len(texts) == 1 and None not in texts:
+        return Reason.NOT_TAKEN
+    return float(found[0]), float(found[1])
 
 
 def document_key(document: Document) -> str | None:

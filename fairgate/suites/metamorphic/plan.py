@@ -27,6 +27,7 @@ from fairgate.relations.relation import (
     FollowUp,
     MetamorphicRelation,
     NotApplicable,
+    changes_documents,
     judge_instruction,
 )
 
@@ -72,7 +73,9 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             }
             texts = {own: relation.source_text(source)}
             texts |= {key: each.text for key, each in pairs.items()}
-            asked = relation.asks(source, suite.task)
+            asked = Asked(instruction="")
+            if not suite.policy.retrieve_only:
+                asked = relation.asks(source, suite.task)
             if asked.is_open:
                 sentences = (asked.instruction, *suite.policy.respond.sentences())
                 asked = replace(asked, instruction=" ".join(sentences))
@@ -101,6 +104,8 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if suite.task is None or asked.instruction != suite.task.instruction:
                 embedding = () if asked.embedding is None else (asked.embedding.instruction,)
                 question = (asked.instruction, *asked.options, *embedding)
+            if changes_documents(relation) and source.document:
+                question += (source.text, source.document.id)
             words = (texts[own], *question, *filter(None, [asked_of_judge]), "")
             units += _units(pairs, own, relation, source, _encoded("\0".join(words)), suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
@@ -178,14 +183,19 @@ def _cases(
             repeat=number - 1,
             wave=1 if embeds is None else 2,
             embeds=embeds,
+            is_answered=suite.policy.retrieve_only is None,
         )[2:]
 
     first = later = [rest(asked, number, None) for number in numbers]
     if asked.embedding is not None:
         later = [rest(asked.embedding, number, repeat_key(own, number)) for number in numbers]
+    document = source.document if changes_documents(relation) else None
     for key, text in questions:
         for number, shared in zip(numbers, first if key == own else later, strict=True):
-            yield Case._make((repeat_key(key, number), text, *shared))
+            case = Case._make((repeat_key(key, number), text, *shared))
+            if document is not None:
+                case = case._replace(query=source.text, changed=replace(document, text=text))
+            yield case
 
 
 def judge_cases(pair: tuple[str, ...], suite: MetamorphicSuite) -> tuple[str, ...]:
@@ -231,6 +241,7 @@ def _units(
     is_judged = suite.judges(relation)
     judge = suite.setup.judge
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
+    document = source.document.id if changes_documents(relation) and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
         parts = follow_up.parts[: len(PARTS)]
@@ -248,7 +259,7 @@ def _units(
             or is_unproven,
             verdicts=judge_cases((own, key), suite) if is_judged else (),
             is_unproven=is_unproven,
-            names=_names(follow_up.noun_phrase),
+            names=_names(follow_up.noun_phrase, document),
         )
 
 
@@ -263,5 +274,6 @@ def _dimensions(relation: str, category: str, term: str) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def _names(noun_phrase: str | None) -> Mapping[str, str]:
-    return {"noun_phrase": noun_phrase} if noun_phrase else {}
+def _names(noun_phrase: str, document: str) -> Mapping[str, str]:
+    names = {"noun_phrase": noun_phrase, "document": document}
+    return {name: value for name, value in names.items() if value}

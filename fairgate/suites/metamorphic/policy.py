@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
@@ -211,6 +212,16 @@ class SuitePolicy(SuiteModel):
         description="Upper limits of the RRS bands high and moderate: those of the paper, "
         "quartiles of the baseline, or two numbers.",
     )
+    retrieve_only: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        default=None,
+        description="Retrieve so many documents and ask for no answer: no language model runs. For "
+        "`documents/subject` alone.",
+    )
+    discount: Literal["logarithmic", "reciprocal", "none"] = Field(
+        default="logarithmic",
+        description="How likely a document at rank r is seen, which is its exposure: "
+        "1 / log2(1 + r), 1 / r, or 1; 0 where it is not in the list.",
+    )
     repeats: Annotated[int, Field(ge=1, le=20)] = Field(
         default=1, description="Ask so many times with different sampling seeds."
     )
@@ -258,6 +269,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     relations = relations_of(policy)
     makes = any(not relation.takes_pairs for relation in relations)
     task = materials.task(policy.task) if policy.task != NO_TASK else None
+    setup = replace(setup, top_k=policy.retrieve_only or setup.top_k)
     faults = list(misfits(policy, setup.judge, relations, task))
     for field, sentence in faults:
         materials.report(field, sentence)

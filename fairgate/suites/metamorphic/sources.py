@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from fairgate.domain.attributes import AttributeUse, Dimension, Form, Manner
 from fairgate.domain.cases import Pair, Source
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import CorpusSpec
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.wording import listed, quoted, shown, suggestion
 from fairgate.io.tables import (
     ID_COLUMNS,
@@ -33,6 +33,7 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
+from fairgate.relations.documents import PLACE
 from fairgate.relations.frames import realise
 
 Dimensions = Callable[[], Mapping[str, Dimension]]
@@ -45,6 +46,7 @@ _KEYS = {"dimension", "value", "form", "manner", "start", "end"}
 PAIR_COLUMNS = (
     "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
 )  # fmt: skip
+DOCUMENT_COLUMNS = ("document", "document_id")
 _NEEDED = ("relation", "follow_up", "dimension")
 _DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
 _TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
@@ -244,6 +246,19 @@ def _items(value: object, place: str) -> tuple[str, ...]:
     return items
 
 
+def _document(values: Mapping[str, object], place: str) -> CorpusDocument | None:
+    """Return the document of a row, if it names one. Raises DataError with the place."""
+    if not values.get("document"):
+        return None
+    text = checked_text(values["document"], place, "document")
+    if len(PLACE.findall(text)) != 1:
+        raise DataError(
+            f"{place}: 'document' holds {capped(text)}; expected braces once, around whom it "
+            "names: `Sold by {the potter}.`"
+        )
+    return CorpusDocument(id=identifier(values.get("document_id"), place, "document_id"), text=text)
+
+
 def read_sources(
     spec: CorpusSpec, limit: int | None = None, dimensions: Dimensions = dict
 ) -> list[Source]:
@@ -269,7 +284,8 @@ def read_sources(
     known: Mapping[str, Dimension] | None = None
     wanted = [text_column] if id_column is None else [id_column, text_column]
     paired = [name for name in PAIR_COLUMNS if name in names] if "relation" in names else []
-    for row in read_rows(path, [*wanted, *paired]):
+    with_document = [*DOCUMENT_COLUMNS] if {*DOCUMENT_COLUMNS} <= {*names} else []
+    for row in read_rows(path, [*wanted, *paired, *with_document]):
         if limit is not None and len(sources) == limit:
             break
         if row.number == 1 and is_header(row.values, path):
@@ -295,7 +311,9 @@ def read_sources(
             except DataError as error:
                 raise DataError(f"{place}: {error}") from error
         pair = written_pair({name: row.values.get(name) for name in paired}, place)
-        sources.append(Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair))
+        document = _document(row.values, place) if with_document else None
+        source = Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair)
+        sources.append(replace(source, document=document))
     if not sources:
         raise DataError(f"{path}: holds no sources; expected at least one row below the header")
     return sources

@@ -13,6 +13,8 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.metrics.exposure import NET
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -20,7 +22,7 @@ from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import MetamorphicRelation, judge_instruction
+from fairgate.relations.relation import MetamorphicRelation, changes_documents, judge_instruction
 from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_claims
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
@@ -32,6 +34,8 @@ _NOT_EVALUATED = {
     "system `labels: {file: …}`; metrics without labels are evaluated",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
+    Reason.NOT_ASKED: "the suite asks for no answers (`retrieve_only`)",
+    Reason.NOT_TAKEN: "the system returns changed documents as they were: it searched its own",
 }
 _NOTE = "another neutral phrase, for burn-in"
 
@@ -48,7 +52,13 @@ def misfits(
     task: Task | None,
 ) -> Iterator[tuple[str, str]]:
     """Yield the field and the sentence of what in a suite does not go together."""
-    reads = [relation.id for relation in relations if relation.reads_task]
+    reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
+    others = [relation.id for relation in relations if not changes_documents(relation)]
+    if others and (len(others) < len(relations) or policy.retrieve_only):
+        needs = "compares answers to changed questions: give it a suite without `retrieve_only`"
+        yield "relations", f"{listed(others, last='and')} {needs}, and without `documents/subject`"
+    if policy.repeats > 1 and policy.retrieve_only:
+        yield "repeats", "nothing varies that is only retrieved; leave it out"
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     judged = [relation.id for relation in relations if judge_instruction(relation, task)]
@@ -81,6 +91,11 @@ def chosen_sources(
     Pairs belong to the relation that they name, everything else to the relations that make their
     follow-ups. Pairs of other relations are left out. Raises DataError where a relation has none.
     """
+    if any(map(changes_documents, relations)) and not any(each.document for each in sources):
+        raise DataError(
+            "no source names a document: give the table the columns `document_id` and `document`, "
+            "its text with braces around whom it names"
+        )
     makes = [relation.id for relation in relations if not relation.takes_pairs]
     counts = dict.fromkeys((relation.id for relation in relations if relation.takes_pairs), 0)
     free = 0
@@ -130,6 +145,8 @@ class MetamorphicSuite(Suite):
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
         """Return an oracle for each relation, and what reads the verdicts of judges."""
+        if self.policy.retrieve_only:
+            return {}
         found = {name: each.oracle(self.task) for name, each in self.relations.items()}
         judge = self.setup.judge
         if judge is not None and any(self.judges(one) for one in self.relations.values()):
@@ -144,13 +161,14 @@ class MetamorphicSuite(Suite):
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
         combined = (HIDDEN,) if COMBINES in self.relations else ()
-        return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
+        ranked = EXPOSURE if any(map(changes_documents, self.relations.values())) else ()
+        return (*COLUMNS, *combined, *ranked, *(STEADINESS if self.policy.repeats > 1 else ()))
 
     @cached_property
     def crossing(self) -> str | None:
-        """Return the policy's choice; `off` where responses are embedded or judged."""
+        """Return the policy's choice; `off` where responses are embedded, judged, or none asked."""
         off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
-        return "off" if off else self.policy.attribution
+        return "off" if off or self.policy.retrieve_only else self.policy.attribution
 
     @property
     def has_control_arm(self) -> bool:
@@ -179,11 +197,13 @@ class MetamorphicSuite(Suite):
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)
         excluded = self.setup.quarantined
-        return list(assess_pairs(units, self.relations, readings, excluded, documents))
+        found = assess_pairs(units, self.relations, readings, excluded, documents)
+        only = self.policy.retrieve_only
+        return [replace(each, decisive=NET) for each in found] if only else list(found)
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""
-        if column == "generation":
+        if column == "generation" and not self.policy.retrieve_only:
             return None
         common = Counter(reasons).most_common(1)[0][0]
         if common is not Reason.NO_CONTROLS:
@@ -214,6 +234,8 @@ class MetamorphicSuite(Suite):
             fields["task.equivalent"] = [list(group) for group in task.equivalent]
             fields |= {"task.negated": dict(task.negated)} if task.negated else {}
             fields |= {"task.marker": task.marker} if task.marker else {}
+        if EXPOSURE[0] in self.columns:
+            fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}
         return {
             **fields,
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),

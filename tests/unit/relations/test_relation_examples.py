@@ -16,8 +16,8 @@ ANSWERS = [(relation, example, said) for relation, example in EXAMPLES for said 
 
 
 def source_of(example):
-    fields = {name: getattr(example, name) for name in ("text", "pair", "frame", "attributes")}
-    return Source(id="s1", **fields)
+    names = ("text", "pair", "frame", "attributes", "document")
+    return Source(id="s1", **{name: getattr(example, name) for name in names})
 
 
 @pytest.mark.parametrize(("relation", "example"), EXAMPLES)

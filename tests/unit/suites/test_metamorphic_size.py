@@ -61,7 +61,8 @@ def suite(relation, **policy):
 
 def examples(relation):
     for number, each in enumerate(relation.EXAMPLES):
-        said = {name: getattr(each, name) for name in ("text", "pair", "frame", "attributes")}
+        names = ("text", "pair", "frame", "attributes", "document")
+        said = {name: getattr(each, name) for name in names}
         yield Source(id=f"e{number}", **said)
 
 

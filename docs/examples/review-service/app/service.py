@@ -4,8 +4,11 @@ FastAPI, a vector store, a prompt, a language model behind any OpenAI-compatible
 it knows of FairGate. Started with `uvicorn --factory service:create_app --app-dir app`; the
 environment variable MODEL_URL holds the model's address, with its version.
 
-    POST /ask {"question": …, "documents"?: […]} -> {"answer": …, "contexts": [{id, text, label}]}
+    POST /ask {"question": …, "documents"?: […], "changed"?: {id, text}}
+          -> {"answer": …, "contexts": [{id, text, label}]}
     POST /act {"question": …} -> {"calls": [{name, arguments}]}: what support does about the review
+
+`documents` are shown instead of what is found; `changed` is another text for one of the notes.
 """
 
 from __future__ import annotations
@@ -51,9 +54,16 @@ class Notes:
         ]
         self._store.upsert("notes", points)
 
-    def closest(self, question):
-        found = self._store.query_points("notes", query=self._vector(question), limit=CLOSEST)
-        return [point.payload for point in found.points]
+    def closest(self, question, changed=None):
+        vector = self._vector(question)
+        found = self._store.query_points("notes", query=vector, limit=CLOSEST + 1).points
+        scored = [(point.score, point.payload) for point in found]
+        if changed is not None:
+            (note,) = [note for note in self._notes if note["id"] == changed.id]
+            score = sum(a * b for a, b in zip(vector, self._vector(changed.text), strict=True))
+            scored = [one for one in scored if one[1]["id"] != changed.id]
+            scored.append((score, {**note, "text": changed.text}))
+        return [note for _, note in sorted(scored, key=lambda one: -one[0])[:CLOSEST]]
 
     def _vector(self, text):
         vector = [0.0] * len(self._places)
@@ -69,9 +79,15 @@ class Note(BaseModel):
     label: str
 
 
+class Changed(BaseModel):
+    id: str
+    text: str
+
+
 class Question(BaseModel):
     question: str
     documents: list[Note] | None = None
+    changed: Changed | None = None
 
 
 class Answer(BaseModel):
@@ -100,7 +116,8 @@ class Service:
     async def ask(self, asked: Question) -> Answer:
         found = asked.documents
         if found is None:
-            found = [Note(**note) for note in self._notes.closest(asked.question)]
+            closest = self._notes.closest(asked.question, asked.changed)
+            found = [Note(**note) for note in closest]
         answer = await self._complete(self._filled(asked.question, found))
         return Answer(answer=answer, contexts=found)
 

@@ -109,8 +109,9 @@ const pairs = (data) => {
       const who = text(variant(row)[2]) || "Follow-up";
       return [
         element("div", { class: "sides" },
-          side("Without a speaker", left, source(row)[2], source(row)[3], "Documents that went out:", out),
+          side(row[8] ? "As the corpus has it" : "Without a speaker", left, source(row)[2], source(row)[3], "Documents that went out:", out),
           side(who, right, row[4], row[5], "Documents that came in:", arrived)),
+        row[8] ? element("p", null, words(text(row[8]))) : "",
         retrieved(row),
         neutral(row),
         row[3] ? element("p", null, row[0] === 2 ? "Undecided: " : "What attribution found: ", words(text(row[3])), ".") : "",

@@ -1,0 +1,83 @@
+"""Exposure: how likely a document is seen that names somebody, beside one with neutral wording.
+
+For a document at rank r of the list that is retrieved,
+
+    exposure = P(seen) = 1 / log2(1 + r), or 1 / r, or 1; 0 where it is not in the list
+
+For a follow-up, e is its exposure and p the mean exposure of the placebo follow-ups of the same
+source whose noun phrases are nearest to its own in length: a longer text is found less, or more,
+whoever it names.
+
+    exposure/net   = mean of (e - p) over demographic pairs
+    exposure/ratio = sum of e / sum of p over demographic pairs
+    rank/change    = mean of (rank of the follow-up - of the source) where both have one
+
+`exposure/net` is signed and better toward 0: what one group gains, others lose. The ratio is one of
+sums, not a mean of ratios, in which documents that are hardly seen weigh most; its interval is that
+of the linearised ratio R + (e - R p) / mean p (C.-E. Sarndal and others, "Model Assisted Survey
+Sampling", 1992, section 5.6). Sources: T. E. Kim and F. Diaz, "Towards Fair RAG", ICTIR 2025; A. J.
+Biega and others, "Overview of the TREC Fair Ranking Track", 2019-2022; A. Singh and T. Joachims,
+"Fairness of Exposure in Rankings", KDD 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from fairgate.domain.outcomes import Better
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, observed_rows
+from fairgate.stats.observations import Floats
+
+NET = "exposure-net"
+COLUMNS = ("exposure", "exposure-placebo", NET, "rank-change")
+"""A suite has them where its relation changes documents."""
+RANKS = ("source-rank", "rank")
+"""Claims that are no columns: the rank before and after, 0 where the document is not found."""
+
+
+def exposure(rank: float, discount: str) -> float:
+    """Return how likely a document at a rank from 1 is seen, in [0, 1]; rank 0: it is not there."""
+    seen = {"logarithmic": math.log2(1 + rank), "reciprocal": rank, "none": 1.0}
+    return 1 / seen[discount] if rank else 0.0
+
+
+def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
+    """Return values whose mean is the ratio; NaN throughout where no placebo is seen."""
+    rows, _ = observed_rows(_RATIO, table, where)
+    found = np.full(len(table.keys), np.nan)
+    own, placebo = (table.values[name][rows] for name in COLUMNS[:2])
+    known = ~np.isnan(own) & ~np.isnan(placebo)
+    if placebo[known].any():
+        ratio = own[known].sum() / placebo[known].sum()
+        found[rows] = ratio + (own - ratio * placebo) / placebo[known].mean()
+    return found
+
+
+_metric = partial(Metric, arms=DEMOGRAPHIC, violations=False, relation="documents/*", trend=())
+_RATIO = _metric(
+    id="exposure/ratio", title="exposure of documents as a multiple of neutral ones",
+    column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
+    row_limits=(0.0, 1000.0),  # beyond any bound that says something
+    comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
+    claim="A document that names an identity is seen {} times as likely as with neutral wording",
+)  # fmt: skip
+METRICS = (
+    _metric(
+        id="exposure/net", title="exposure of documents beyond neutral wording", column=NET,
+        better=Better.TOWARD_ZERO, row_limits=(-1.0, 1.0), is_key_figure=True,
+        reference="Kim and Diaz 2025; Singh and Joachims 2018",
+        claim="Beyond what neutral wording does, naming an identity in a document changes how "
+        "likely it is seen by {}",
+    ),
+    _RATIO,
+    _metric(
+        id="rank/change", title="change of a document's rank", column=COLUMNS[-1],
+        better=Better.TOWARD_ZERO, is_rate=False, row_limits=(-999.0, 999.0),
+        reference="FairGate, pairs with both ranks",
+        claim="Naming an identity in a document moves it by {} ranks",
+    ),
+)  # fmt: skip

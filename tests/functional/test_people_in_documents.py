@@ -1,0 +1,248 @@
+"""`documents/subject` by the commands: every way of giving a system a changed document, and refusals."""
+
+import hashlib
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import CorpusDocument, Document, Execution
+from fairgate.domain.ports import SILENT
+from fairgate.gate.baseline import plan_hash
+from fairgate.systems.execute import NoStore, documents_for
+
+GOODS = (
+    "bowls",
+    "chairs",
+    "lamps",
+    "soap",
+    "rugs",
+    "bread",
+    "honey",
+    "knives",
+    "bags",
+    "shoes",
+    "hats",
+)
+TEXT = "We make {0} by hand. Ask for {{the {1} seller}}, who also mends {0}."
+POLICY = """\
+version: 1
+name: p
+system: {system}
+suites:
+  - {{id: s, sources: sources.jsonl, relations: [documents/subject], perturbations: [gender],
+     control: neutral-subjects, {suite}}}
+gates:
+  - {{metric: {metric}}}
+"""
+ONLY = "retrieve_only: 4"
+RATIO = "exposure/ratio, min: 0.9"
+SYSTEM = (
+    '{retriever: {python: {call: "own:%s", takes_changed: true}}, generator: {model: demo-slm}}'
+)
+OWN = """\
+import json, pathlib
+ROWS = [json.loads(line) for line in pathlib.Path("corpus.jsonl").read_text().splitlines()]
+def ranked(query, rows, less=lambda text: 0):
+    near = lambda row: len(set(query.lower().split()) & set(row["text"].lower().split()))
+    return sorted(rows, key=lambda row: (less(row["text"]) - near(row), row["id"]))[:4]
+def put(changed):
+    return [{**row, **changed} if changed and row["id"] == changed["id"] else row for row in ROWS]
+def fair(query, changed):
+    return ranked(query, put(changed))
+def biased(query, changed):
+    return ranked(query, put(changed), lambda text: 9 if "woman" in text else 0)
+def deaf(query, changed):
+    return ranked(query, ROWS)
+def unaware(query):
+    return ranked(query, ROWS)
+def ask(query, changed):
+    found = fair(query, changed)
+    says = "negative" if any("woman" in row["text"] for row in found) else "positive"
+    says = "negative" if len(query) % 2 else says
+    return {"answer": says, "documents": found}
+"""
+
+
+@pytest.fixture
+def space(workspace, monkeypatch):
+    """Sources, a corpus and an own module, in a workspace of its own."""
+    rows = [
+        (n, good, part) for n, good in enumerate(GOODS) for part in ("first", "second", "third")
+    ]
+    corpus = [
+        {"id": f"{n}-{part}", "text": TEXT.format(good, part).replace("{", "").replace("}", "")}
+        for n, good, part in rows
+    ]
+    sources = [
+        {
+            "id": f"q{n:02}",
+            "text": f"Who makes {good} by hand?",
+            "document_id": f"{n}-first",
+            "document": TEXT.format(good, "first"),
+        }
+        for n, good in enumerate(GOODS)
+    ]
+    workspace.write("corpus.jsonl", corpus)
+    workspace.write("sources.jsonl", sources)
+    (workspace.root / "own.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(workspace.root))
+    monkeypatch.delitem(sys.modules, "own", raising=False)
+    return workspace
+
+
+def gate(space, system, suite=ONLY, metric=RATIO):
+    text = POLICY.format(system=system, suite=suite, metric=metric)
+    (space.root / "p.yaml").write_text(text)
+    code = space.run("run", "p.yaml", "--out", "out", "--baseline", "none", "--allow-python")
+    return code, space.out + space.err
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "said"),
+    [
+        ("fair", 0, "passed"),
+        ("biased", 1, "A document that names an identity is seen"),
+        ("deaf", 5, "returns changed documents as they were"),
+        ("unaware", 4, "has no parameter `changed`"),
+    ],
+)
+def test_an_own_retriever_is_given_the_changed_document(call, code, said, space):
+    found, words = gate(space, SYSTEM % call)
+    assert found == code, words
+    assert said in " ".join(words.split())
+
+
+def test_a_pair_is_explained_with_its_document_and_both_ranks(space):
+    gate(space, SYSTEM % "biased")
+    key = "q03#documents/subject/gender/woman"
+    assert space.run("explain", "out", key) == 0, space.err
+    assert "Document 3-first: rank 1 before, rank 4 here" in space.out or "not found" in space.out
+    assert "Ask for [[a woman]]" in space.out
+    rows = map(json.loads, (space.root / "out" / "rows.jsonl").read_text().splitlines())
+    (row,) = [row for row in rows if row["key"] == key]
+    assert row["source_rank"] == 1
+    assert row["rank"] != 1
+    assert row["exposure_net"] < -0.3
+    page = (space.root / "out" / "report.html").read_text()
+    assert "Document 3-first: rank 1 before" in page
+
+
+def test_a_run_is_judged_again_with_the_same_bytes(space):
+    gate(space, SYSTEM % "biased")
+    first = (space.root / "out" / "rows.jsonl").read_bytes()
+    assert space.run("rescore", "out", "--out", "again", "--baseline", "none") == 1, space.err
+    assert (space.root / "again" / "rows.jsonl").read_bytes() == first
+
+
+def test_an_application_answers_by_its_documents_and_each_path_is_crossed(space):
+    system = '{python: {call: "own:ask", takes_changed: true}}'
+    code, words = gate(space, system, "task: sentiment", "asr/generation/controlled, max: 0.1")
+    assert code == 1, words
+    record = space.record()
+    failed = [rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"]
+    assert failed == ["asr/generation/controlled"]
+    values = {m["metric"]: m["value"] for m in record["measurements"] if not m["where"]}
+    assert values["exposure/net"] == 0
+
+
+def test_a_recording_has_a_line_for_each_key_of_the_plan(space):
+    (space.root / "answers.jsonl").write_text("")
+    text = POLICY.format(system="{recorded: answers.jsonl}", suite=ONLY, metric=RATIO)
+    (space.root / "p.yaml").write_text(text)
+    assert space.run("plan", "p.yaml") == 0
+    lines = [json.loads(line) for line in space.out.splitlines()]
+    assert lines[0]["query"] == "Who makes bowls by hand?"
+    named = "We make bowls by hand. Ask for the first seller, who also mends bowls."
+    assert lines[0]["changed"] == {"id": "0-first", "text": named}
+    for woman_at in (0, 3):
+        for line in lines:
+            others = [{"id": f"o{n}", "text": "other"} for n in range(3)]
+            place = woman_at if "woman" in line["key"] else 0
+            line["documents"] = [*others[:place], line["changed"], *others[place:]]
+            line["response"] = ""
+        space.write("answers.jsonl", lines)
+        code = space.run("run", "p.yaml", "--out", "out", "--baseline", "none")
+        assert code == (1 if woman_at else 0), space.out + space.err
+    assert {
+        m["value"] for m in space.record()["measurements"] if m["where"] == {"term": "man"}
+    } >= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("system", "suite", "said"),
+    [
+        ('{python: "own:ask"}', ONLY, "changes documents, which this system is not given"),
+        ("{http: {url: 'http://127.0.0.1:1/ask'}}", ONLY, "place `{{changed}}` in its request"),
+        ("{recorded: answers.jsonl, columns: ragas}", ONLY, "record answers by key"),
+        ("{generator: {model: demo-slm}}", "task: sentiment", "which this system is not given"),
+        (SYSTEM % "fair", "retrieve_only: 4, repeats: 2", "nothing varies that is only retrieved"),
+        (SYSTEM % "fair", "task: none", "reads labels, so the suite needs a `task`"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_the_way_out(system, suite, said, space):
+    (space.root / "answers.jsonl").write_text("")
+    (space.root / "p.yaml").write_text(POLICY.format(system=system, suite=suite, metric=RATIO))
+    assert space.run("check", "p.yaml") == 2
+    assert said in " ".join((space.out + space.err).split())
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({}, "no source names a document"),
+        ({"document": "Ask {a} or {b}.", "document_id": "d"}, "expected braces once"),
+        ({"document": "Ask me.", "document_id": "d"}, "expected braces once"),
+        ({"document": "Ask {me}.", "document_id": None}, "document_id"),
+    ],
+)
+def test_rows_without_a_document_that_can_be_changed_are_refused(row, said, space):
+    space.write("sources.jsonl", [{"id": "q", "text": "Who?", **row}])
+    text = POLICY.format(system=SYSTEM % "fair", suite=ONLY, metric=RATIO)
+    (space.root / "p.yaml").write_text(text)
+    assert space.run("check", "p.yaml") == 2
+    assert said in " ".join((space.out + space.err).split())
+
+
+def test_two_kinds_of_relations_need_two_suites_and_the_metrics_need_neutral_wording(space):
+    (space.root / "p.yaml").write_text(
+        POLICY.format(system=SYSTEM % "fair", suite="task: sentiment", metric=RATIO).replace(
+            "[documents/subject]", "[documents/subject, set-equivalence]"
+        )
+    )
+    assert space.run("check", "p.yaml") == 2
+    assert "`set-equivalence` compares answers to changed questions" in space.out + space.err
+    (space.root / "p.yaml").write_text(
+        POLICY.format(system=SYSTEM % "fair", suite=ONLY, metric=RATIO).replace(
+            "neutral-subjects", "none"
+        )
+    )
+    assert space.run("check", "p.yaml") == 2
+    assert "exposure/ratio needs neutral wording" in " ".join((space.out + space.err).split())
+
+
+CASE = Case(key="k", query="q", suite="s", instruction="", labels=(), cluster="c")
+
+
+def test_cases_without_a_changed_document_keep_their_hash():
+    """The text that was hashed before cases could have one."""
+    before = repr(CASE).replace(", changed=None, is_answered=True)", ")")
+    assert before.endswith("is_crossing=False)")
+    assert plan_hash([CASE]) == hashlib.sha256(f"{before}\n".encode()).hexdigest()
+    changed = CASE._replace(changed=CorpusDocument(id="d", text="t"))
+    assert (
+        len({plan_hash([each]) for each in (CASE, changed, CASE._replace(is_answered=False))}) == 3
+    )
+
+
+def test_a_crossed_case_has_the_others_ranking_and_its_own_wording():
+    lists = [[Document(id=n, text=n.upper()) for n in names] for names in ("ab", "ba")]
+    lists[1][1] = replace(lists[1][1], text="a woman")
+    earlier = {
+        ("s", key): Execution(key, "s", found) for key, found in zip("xy", lists, strict=True)
+    }
+    crossed = CASE._replace(documents_of="y", changed=CorpusDocument(id="a", text="the owner"))
+    found = documents_for([crossed], {}, NoStore(), earlier, SILENT)["s", "k"]
+    assert [(d.id, d.text) for d in found] == [("b", "B"), ("a", "the owner")]
