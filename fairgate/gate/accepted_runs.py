@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import BaselineError, DataError, ExitCode
 from fairgate.domain.outcomes import KeptKillScore
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
     Baseline,
     BaselineSuite,
@@ -232,6 +232,10 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
     if run.result.exit_code is ExitCode.NO_VERDICT and not only_first and not only_diluted:
         why = "; ".join(problems)
         raise BaselineError(f"this run cannot become a baseline, it has no verdict: {why}")
+    # Accepting hides no waiver: reports show the reason of the baseline.
+    waived = [f"{r.metric}: {r.waiver.sentence}" for r in run.result.rules if r.waiver]
+    if waived:
+        reason = f"{reason} (with a waived failure, {first_few(waived)})"
     return Baseline(
         policy=given.policy.name,
         reason=reason,

@@ -102,6 +102,7 @@ def run_record(result: GateResult) -> dict[str, object]:
             "environment": dict(provenance.environment),
         },
         **({} if result.pace is None else {"pace": _record(result.pace)}),
+        **({"day": given.day} if given.policy.waivers else {}),
         "notices": result.remarks,
     }
 
@@ -110,7 +111,9 @@ def _rule(rule: RuleResult) -> dict[str, object]:
     names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
     changes = ("change", "since_anchor")
     moved = {name: _change(getattr(rule, name)) for name in changes}
-    return {**_record(rule, without=(*_UNTOLD, *changes), names=names), **moved}
+    waived = {} if rule.waiver is None else {"waived": _record(rule.waiver)}
+    untold = (*_UNTOLD, *changes, "waiver")
+    return {**_record(rule, without=untold, names=names), **moved, **waived}
 
 
 def _change(change: Change | None) -> dict[str, object] | None:
