@@ -61,8 +61,7 @@ class Waiver:
     expires: str
     """The last day, YYYY-MM-DD."""
 
-    @property
-    def sentence(self) -> str:
+    def __str__(self) -> str:
         """Return what reports say of it."""
         return f"waived until {self.expires} by {self.owner}: {self.reason}"
 

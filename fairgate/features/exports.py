@@ -52,19 +52,17 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
             "artifactLocation": {"uri": uri},
             "region": _region(gate_lines.get(row.rule.position), lines),
         }
-        waiver = row.rule.waiver
-        why = {"justification": sarif_text(waiver.sentence)} if waiver else {}
-        suppressed = {"kind": "external", "status": "accepted", **why}
-        is_mild = level == "error" and not row.rule.fails_gate
+        why = {"justification": sarif_text(str(row.rule.waiver))}
+        suppressed = [{"kind": "external", "status": "accepted", **why}]
         results.append(
             {
                 "ruleId": row.rule.metric,
                 "ruleIndex": metrics.index(row.rule.metric),
-                "level": "warning" if is_mild else level,
+                "level": "warning" if level == "error" and not row.rule.fails_gate else level,
                 "message": {"text": sarif_text(text[:_TEXT_LIMIT])},
                 "locations": [{"physicalLocation": place}],
                 "partialFingerprints": {"fairgateRule/v1": digest[:32]},
-                **({} if waiver is None else {"suppressions": [suppressed]}),
+                **({"suppressions": suppressed} if row.rule.waiver else {}),
             }
         )
     driver = {

@@ -233,9 +233,8 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
         why = "; ".join(problems)
         raise BaselineError(f"this run cannot become a baseline, it has no verdict: {why}")
     # Accepting hides no waiver: reports show the reason of the baseline.
-    waived = [f"{r.metric}: {r.waiver.sentence}" for r in run.result.rules if r.waiver]
-    if waived:
-        reason = f"{reason} (with a waived failure, {first_few(waived)})"
+    waived = [f"{rule.metric}: {rule.waiver}" for rule in run.result.rules if rule.waiver]
+    reason += f" (with a waived failure, {first_few(waived)})" * bool(waived)
     return Baseline(
         policy=given.policy.name,
         reason=reason,

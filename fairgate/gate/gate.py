@@ -190,14 +190,12 @@ def run_gate(
     tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
     result = result_of(given, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
+        unneeded = waiver_notices(result.rules, policy)
         result = replace(
             result,
             attribution=attribution,
             instability=instability(plan.units, asked.readings),
-            notices=[
-                *notices_of(policy, asked.executions, assessed, tables),
-                *waiver_notices(result.rules, policy),
-            ],
+            notices=[*notices_of(policy, asked.executions, assessed, tables), *unneeded],
         )
     return GateRun(
         result=result,

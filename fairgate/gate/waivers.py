@@ -20,8 +20,6 @@ from fairgate.policy.yaml_text import Fault
 
 MOST_DAYS = 366
 """How far ahead the last day of a waiver may lie."""
-_LONGEST = 150
-"""Characters of a rule's name in a message."""
 
 
 def waives(entry: WaiverPolicy, one: Slice) -> bool:
@@ -46,11 +44,9 @@ def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> It
     for position, entry in enumerate(policy.waivers):
         found = [one for one in binding if waives(entry, one)]
         again = [n for n in range(position) if any(waives(policy.waivers[n], one) for one in found)]
-        name, why = listed([_name(entry.rule, entry.where.items(), entry.suite)[:_LONGEST]]), ""
+        name, why = listed([_name(entry.rule, entry.where.items(), entry.suite)[:150]]), ""
         if not found:
-            known = [
-                _name(by, where, suite if entry.suite else None) for by, suite, where in binding
-            ]
+            known = [_name(by, where, entry.suite and suite) for by, suite, where in binding]
             why = f"no rule is {name}; {suggestion(name[1:-1], known)}"
         elif len(found) > 1:
             several = listed(suite for _, suite, _ in found)
@@ -85,15 +81,15 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
 
     `day` is YYYY-MM-DD, as a waiver's last day; empty: no waiver counts.
     """
-    entry = _entry(result, policy) if policy.waivers and day and result.fails_gate else None
+    entry = _entry(result, policy) if day and result.fails_gate else None
     if entry is None:
         return result
     owner, why = harmless(entry.owner), harmless(entry.reason)
+    if entry.expires < day:
+        ended = f"the waiver of {owner} ended on {entry.expires} ({why})"
+        return replace(result, reasons=[*result.reasons, ended])
     waiver = Waiver(owner=owner, reason=why, expires=entry.expires)
-    is_over = entry.expires < day
-    ended = f"the waiver of {owner} ended on {entry.expires} ({why})"
-    reasons = [*result.reasons, ended if is_over else waiver.sentence]
-    return replace(result, reasons=reasons, waiver=None if is_over else waiver)
+    return replace(result, reasons=[*result.reasons, str(waiver)], waiver=waiver)
 
 
 def waiver_notices(results: Sequence[RuleResult], policy: Policy) -> Iterator[str]:
@@ -101,6 +97,5 @@ def waiver_notices(results: Sequence[RuleResult], policy: Policy) -> Iterator[st
     for entry in policy.waivers:
         outcomes = {one.outcome for one in results if _entry(one, policy) is entry}
         if outcomes == {Outcome.PASS}:
-            name = harmless(_name(entry.rule, entry.where.items(), entry.suite))
-            owner = harmless(entry.owner)
-            yield f"the waiver of {owner} for {name} is no longer needed, it passes: remove it"
+            what = f"{entry.owner} for {_name(entry.rule, entry.where.items(), entry.suite)}"
+            yield f"the waiver of {harmless(what)} is no longer needed, it passes: remove it"

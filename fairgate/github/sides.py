@@ -279,7 +279,7 @@ def _waivers(
     )
     for place, until in new.items():
         if until > old.get(place, ""):
-            was = f", before until {old[place]}" if place in old else ""
+            was = f", before until {old.get(place)}" * (place in old)
             yield _GONE, f"{place}: waived until {until}{was}"
 
 

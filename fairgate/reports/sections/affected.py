@@ -162,20 +162,22 @@ def leading(result: GateResult) -> RuleResult | None:
     reported = unfailed(result) if result.outcome is Outcome.PASS else []
     if reported:
         return _as_rule(reported[0][0], Outcome.PASS)
-    valued = [(number, rule) for number, rule in enumerate(result.rules) if rule.value is not None]
+    is_red = result.outcome is Outcome.FAIL  # and not for what is waived
+    rules = [rule for rule in result.rules if not (is_red and rule.waiver)]
+    valued = [(number, rule) for number, rule in enumerate(rules) if rule.value is not None]
     ranked = sorted(
-        (rule.advisory, _ORDER.get(rule.outcome, 2), bool(rule.waiver), is_undecided(rule), number)
+        (rule.advisory, _ORDER.get(rule.outcome, 2), is_undecided(rule), number)
         for number, rule in valued
     )
     if not ranked:
         return None
-    first = result.rules[ranked[0][-1]]
-    kind = (first.metric, first.suite, first.advisory, first.outcome, first.waiver is None)
+    first = rules[ranked[0][-1]]
+    kind = (first.metric, first.suite, first.advisory, first.outcome)
     # What says of one identity what the first one says of all.
     alike = [
         rule
         for _, rule in valued
-        if (rule.metric, rule.suite, rule.advisory, rule.outcome, rule.waiver is None) == kind
+        if (rule.metric, rule.suite, rule.advisory, rule.outcome) == kind
         and rule.outcome in _ORDER
         and rule.where.keys() == {"term"}
         and set(rule.failed) != {"unreadable"}

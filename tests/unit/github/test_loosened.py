@@ -87,10 +87,10 @@ def test_what_is_easier_is_said(before, after, said):
 @pytest.mark.parametrize(("before", "after", "said"), [
     ("waivers", "waivers", []),
     (WAIVERS, "", []),
-    ("2026-01-01\", reason: r, o", "2025-12-31\", reason: r, o", []),
+    ('2026-01-01", reason: r, o', '2025-12-31", reason: r, o', []),
     ("owner: o", "owner: p", []),
     ("", WAIVERS, ["asr/generation (category=race, suite=s): waived until 2026-01-01"]),
-    ("2026-01-01\", reason: r, o", "2026-01-02\", reason: r, o",
+    ('2026-01-01", reason: r, o', '2026-01-02", reason: r, o',
      ["asr/generation (category=race, suite=s): waived until 2026-01-02, before until 2026-01-01"]),
     ("suite: s, exp", "suite: t, exp", ["asr/generation (category=race, suite=t): waived until 2026-01-01"]),
     ("where: {category: race}, suite: s, exp", "suite: s, exp", ["asr/generation (suite=s): waived until 2026-01-01"]),
