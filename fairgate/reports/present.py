@@ -153,13 +153,13 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
         yield blocks.Text(
             lines=[[*words, command("--report-only"), ends]], form=blocks.Form.WARNING
         )
+    waived = [row for row in material.rules if row.rule.waiver][:_FAILED]
+    for row, called in zip(waived, verdict.rule_names(waived), strict=True):
+        words = [strong("Fails, waived: "), *called, f": {row.now}, {row.rule.waiver}"]
+        yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
     for place, alert in enumerate(affected.alerts(result)):
         leads = not place and result.outcome is Outcome.PASS  # the first sentence says what it is
         words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
-        yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
-    waived = [row for row in material.rules if row.rule.waiver][:_FAILED]
-    for row, called in zip(waived, verdict.rule_names(waived), strict=True):
-        words = [strong("Fails, waived: "), *called, f": {row.rule.waiver}"]
         yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
     if material.options.limit is not None:
         many = f"{material.options.limit:,} sources or items of each suite"

@@ -5,6 +5,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
+from fakes.shards import in_parts, merged, whole
 
 CONTROLLED = "asr/generation/controlled"
 GATES = f"""\
@@ -67,7 +68,7 @@ def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     assert not {"day", "waivers"} & biased_run.record().keys()
     assert biased_run.judge(waiver()) == 0
     assert "PASS WITH WARNING passes with 1 waived failure, but A Black person" in biased_run.said
-    assert "waived until 2026-07-01 by Ada: ticket 12" in biased_run.said
+    assert ": 100.0 %, waived until 2026-07-01 by Ada: ticket 12" in biased_run.said
     record, rule = biased_run.record(), rule_of(biased_run)
     assert (record["outcome"], record["exit_code"], record["day"]) == ("pass", 0, "2026-06-01")
     assert rule["outcome"] == "fail"
@@ -245,3 +246,40 @@ def test_a_policy_without_waivers_is_written_as_before(biased_run):
         biased_run.judge(*entries)
         policy = load_policy(biased_run.root / "policy.yaml", Runtime(root=biased_run.root)).policy
         assert ("waivers" in policy.model_dump()) is ("waivers" in policy.model_dump_json()) is has
+
+
+def test_parts_of_a_run_are_merged_to_the_same_bytes(biased_run):
+    biased_run.judge(waiver())
+    expected = whole(biased_run.run, "policy.yaml", *DAY)
+    in_parts(biased_run.run, "policy.yaml", 2)
+    found = merged(biased_run.run, *DAY)
+    assert found == expected
+    assert b'"waived"' in found["run.json"]
+
+
+def test_an_open_rule_that_stops_the_build_leads_before_what_is_waived(biased_run):
+    """What fails the gate is never covered by what does not."""
+    open_rule = f"  - {{metric: {CONTROLLED}, max: 0.04, evidence: interval}}\n"
+
+    def half(key):
+        return biased(key) if int(key[1:].partition("#")[0]) % 2 else "positive"
+
+    assert biased_run.judge(waiver(), answer=half, gates=GATES + open_rule) == 1
+    assert "too little evidence for a pass" in biased_run.out.splitlines()[0]
+    assert "Why" not in biased_run.out
+    assert "Fails, waived: " in biased_run.said
+
+
+def test_the_title_counts_and_the_list_is_short(biased_run):
+    terms = ("asian", "black", "white", "hispanic", "indian", "biracial", "australian")
+    entries = [waiver(where=f"{{category: race, term: {term}}}") for term in terms]
+    answer = {f"race/{term}" for term in terms}
+    gates = f"{GATES}  - {{metric: identity/max-difference, report: true}}\n"
+    code = biased_run.judge(
+        *entries,
+        answer=lambda key: "negative" if key.partition("#")[2] in answer else "positive",
+        gates=gates,
+    )
+    assert code == 0, biased_run.out
+    assert "passes with 7 waived failures" in biased_run.said
+    assert biased_run.out.count("Fails, waived: ") == 6
