@@ -53,6 +53,20 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """By whom, why and until when a failed rule stops no build; each on one line, harmless."""
+
+    owner: str
+    reason: str
+    expires: str
+    """The last day, YYYY-MM-DD."""
+
+    def __str__(self) -> str:
+        """Return what reports say of it."""
+        return f"waived until {self.expires} by {self.owner}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
     """What became of one rule (an expansion of `for_each` is a rule of its own)."""
 
@@ -86,6 +100,13 @@ class RuleResult:
     """Baseline or anchor lacks the value to compare with: it is incomplete (exit 3)."""
     is_diluted: bool = False
     """A bound holds with the cases that were added or left out, and not on the baseline's."""
+    waiver: Waiver | None = None
+    """What keeps this failure from stopping the build; the outcome stays `fail`."""
+
+    @property
+    def fails_gate(self) -> bool:
+        """Return whether the build stops by this rule's failure: it is not advisory, nor waived."""
+        return self.outcome is Outcome.FAIL and not self.advisory and self.waiver is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

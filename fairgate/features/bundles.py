@@ -156,7 +156,8 @@ def bundle_run(
             found = replace(found, anchor=None)
         return found
 
-    done = replay(run, policy, runtime, references)
+    dated = replace(runtime, today=None) if record.get("day") else runtime
+    done = replay(run, policy, dated, references)
     first = next(differences(record, run_record(done.run.result)), None)
     if first is not None:
         raise UsageError(
@@ -433,6 +434,7 @@ def _read(
         provenance=Provenance(
             under_test={}, environment={}, fairgate=record["fairgate"], policy_path=""
         ),
+        day=str(record.get("day", "")),
     )
     return given, assessed, {name: _table(name, suites[name], groups[name]) for name in suites}
 

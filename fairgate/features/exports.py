@@ -52,14 +52,17 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
             "artifactLocation": {"uri": uri},
             "region": _region(gate_lines.get(row.rule.position), lines),
         }
+        why = {"justification": sarif_text(str(row.rule.waiver))}
+        suppressed = [{"kind": "external", "status": "accepted", **why}]
         results.append(
             {
                 "ruleId": row.rule.metric,
                 "ruleIndex": metrics.index(row.rule.metric),
-                "level": "warning" if row.rule.advisory and level == "error" else level,
+                "level": "warning" if level == "error" and not row.rule.fails_gate else level,
                 "message": {"text": sarif_text(text[:_TEXT_LIMIT])},
                 "locations": [{"physicalLocation": place}],
                 "partialFingerprints": {"fairgateRule/v1": digest[:32]},
+                **({"suppressions": suppressed} if row.rule.waiver else {}),
             }
         )
     driver = {
@@ -172,7 +175,7 @@ def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]
     message = plain("; ".join(row.reasons) or row.word)
     if row.rule.outcome is Outcome.PASS:
         return
-    if row.rule.outcome is Outcome.FAIL and not row.rule.advisory:
+    if row.rule.fails_gate:
         kinds = " and ".join(row.rule.failed) or "rule"
         figures = {
             "now": row.now,
@@ -223,6 +226,7 @@ def render_every_eval_ever(result: GateResult, confidence: float) -> str:
     """
     values = [item for item in result.measurements if item.value is not None]
     results = [_evaluation(result, item, confidence) for item in values]
+    waived = sum(rule.waiver is not None for rule in result.rules)
     digest = hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
     body = {
         "schema_version": "0.2.1",
@@ -237,6 +241,7 @@ def render_every_eval_ever(result: GateResult, confidence: float) -> str:
                 "outcome": result.outcome.value,
                 "exit_code": str(int(result.exit_code)),
                 "not_evaluated": str(len(result.measurements) - len(values)),
+                **({"waived": str(waived)} if waived else {}),
             },
         },
         "eval_library": {"name": "fairgate", "version": harmless(result.given.provenance.fairgate)},
@@ -329,7 +334,8 @@ def render_control_map(result: GateResult) -> str:
 
 def _evidence(result: GateResult) -> dict[str, str]:
     """Return what the run has, by kind of evidence; what it has not is left out."""
-    outcomes = Counter(rule.outcome.value for rule in result.rules if not rule.is_reported)
+    asked = (rule for rule in result.rules if not rule.is_reported)
+    outcomes = Counter(r.outcome.value + " (waived)" * bool(r.waiver) for r in asked)
     values = [item.metric for item in result.measurements if item.value is not None]
     identities = {(t.category, t.term) for found in result.identities for t in found.terms}
     of_documents = ("asr/retrieval", "rrs/", "retrieval/", "stereotype-share")

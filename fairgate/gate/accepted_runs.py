@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import BaselineError, DataError, ExitCode
 from fairgate.domain.outcomes import KeptKillScore
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
     Baseline,
     BaselineSuite,
@@ -232,6 +232,9 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
     if run.result.exit_code is ExitCode.NO_VERDICT and not only_first and not only_diluted:
         why = "; ".join(problems)
         raise BaselineError(f"this run cannot become a baseline, it has no verdict: {why}")
+    # Accepting hides no waiver: reports show the reason of the baseline.
+    waived = [f"{rule.metric}: {rule.waiver}" for rule in run.result.rules if rule.waiver]
+    reason += f" (with a waived failure, {first_few(waived)})" * bool(waived)
     return Baseline(
         policy=given.policy.name,
         reason=reason,

@@ -165,6 +165,7 @@ class Composition:
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
             provenance=provenance,
             references=replace(references, baseline=baseline, anchor=anchor),
+            day=str(self.runtime.today or "") if policy.waivers else "",
             notices=[
                 *references.notices,
                 *no_anchor,

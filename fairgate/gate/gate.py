@@ -39,6 +39,7 @@ from fairgate.gate.measure import (
 )
 from fairgate.gate.notices import notices_of
 from fairgate.gate.rules import Rule, expand_rules
+from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID, METRICS
@@ -63,6 +64,8 @@ class GateInput:
     references: References = NO_REFERENCES
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
+    day: str = ""
+    """YYYY-MM-DD, the day that waivers are compared with; without one none counts."""
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
@@ -187,11 +190,12 @@ def run_gate(
     tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
     result = result_of(given, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
+        unneeded = waiver_notices(result.rules, policy)
         result = replace(
             result,
             attribution=attribution,
             instability=instability(plan.units, asked.readings),
-            notices=notices_of(policy, asked.executions, assessed, tables),
+            notices=[*notices_of(policy, asked.executions, assessed, tables), *unneeded],
         )
     return GateRun(
         result=result,
@@ -228,6 +232,7 @@ def result_of(
     )
     measurements += identity_measurements(identities)
     results = rule_results(rules, tables, measurements, identities, given.comparison, policy)
+    results = [with_waiver(result, policy, given.day) for result in results]
     evidence = weigh_evidence(given.plan, assessed, results, policy)
     outcome, exit_code = decide(results, evidence, given.overlaps.values())
     return GateResult(

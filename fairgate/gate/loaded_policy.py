@@ -21,6 +21,7 @@ from fairgate.domain.units import Unit
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.gate.materials import SuiteMaterials
 from fairgate.gate.rules import rule_problems, unknown_metrics
+from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
@@ -118,6 +119,7 @@ def loaded_part(
     found = [*rule_problems(parsed.policy, plan, lost)]
     if not lost:
         found += quarantine_problems(parsed.policy, plan, runtime.today)
+        found += waiver_problems(parsed.policy, plan, runtime.today)
     if "system" not in parsed.stand_ins:
         # What the system names that is not there, and what it cannot answer.
         kind = kind_of(parsed.policy.system)

@@ -214,9 +214,10 @@ def replay(
                 "the policy"
             )
     recording = read_recorded(str(run / EXECUTIONS))
-    under_test, pace = _recorded(run)
+    under_test, pace, day = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
     given = composition.gate_input(references_for(loaded, path), under_test)
+    given = replace(given, day=given.day or day)
     system = composition.replayed(recording)
     done = run_gate(given, system, SILENT)
     return FinishedRun(
@@ -227,8 +228,8 @@ def replay(
     )
 
 
-def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None]:
-    """Return the system that gave the run's answers, which may have changed since, and its pace."""
+def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None, str]:
+    """Return the system that gave the run's answers, its pace, and the day of its waivers."""
     record: dict[str, Any] = {}
     with contextlib.suppress(DataError):
         record = read_json_object(run / RECORD)
@@ -236,7 +237,8 @@ def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None]:
     found = provenance.get("under_test") if isinstance(provenance, dict) else None
     parts = found if isinstance(found, dict) else {}
     under_test = {str(name)[:200]: str(value)[:1000] for name, value in parts.items()}
-    return under_test, read_pace(pace) if isinstance(pace, dict) else None
+    slower = read_pace(pace) if isinstance(pace, dict) else None
+    return under_test, slower, str(record.get("day", ""))
 
 
 def run_policy_path(run: Path) -> Path:

@@ -24,7 +24,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.blocks import Kind, Row, Span, Table, Text, Tone, Words, code, columns, figure
 from fairgate.reports.escaping import markdown, short_name, short_sentence
-from fairgate.reports.figures import REPORTED, WORDS
+from fairgate.reports.figures import REPORTED, WAIVED, WORDS
 from fairgate.reports.markdown import render_blocks
 
 GONE = frozenset({404, 410})
@@ -228,6 +228,7 @@ class _Rule(_Checked):
     advisory: bool = False
     reported: bool = False
     warns: bool = False
+    waived: dict[Foreign, Foreign] | None = None
 
 
 class _Evidence(_Checked):
@@ -280,7 +281,7 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
 def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
     """Return what a gate may say by these rules; a failed binding rule leaves no choice."""
     binding = [rule for rule in record.rules if not rule.advisory]
-    if any(rule.outcome is Outcome.FAIL for rule in binding):
+    if any(rule.outcome is Outcome.FAIL and rule.waived is None for rule in binding):
         return {(Outcome.FAIL, ExitCode.GATE_FAILED)}
     possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
     evidence = record.evidence
@@ -311,6 +312,8 @@ def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) 
     title = _TITLES[record.outcome]
     if record.outcome is Outcome.PASS and all(r.advisory or r.reported for r in record.rules):
         title = "nothing can fail this gate, so it passed"
+    if waived := sum(rule.waived is not None for rule in record.rules):
+        title += f" with {figures.count(waived, 'waived failure')}"
     if record.outcome is Outcome.PASS and record.warnings:
         title += " and warns that identities are not treated alike,"
     heading = f"### A fork reports: {title} in {policy}"
@@ -325,6 +328,7 @@ def _row(rule: _Rule) -> Row:
     checks = ", ".join(dict.fromkeys(rule.failed))
     word = REPORTED if rule.reported else WORDS[rule.outcome]
     tone = Tone.NORMAL if rule.outcome is Outcome.PASS else Tone.STRONG
+    word += WAIVED * (rule.waived is not None)
     outcome = Span(f" {word}{f': {checks}' if checks else ''}", tone=tone)
     advisory = " (advisory)" if rule.advisory else ""
     return Row(

@@ -133,7 +133,7 @@ def report_change(
         )
     files = [one.file for one in written]
     write_run(folder, decides.side.loaded, decides.run, texts, files)
-    failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
+    failed = [rule for rule in result.rules if rule.fails_gate]
     leads = leading(result)
     change = leads.change if leads else None
     value = change.now if change else leads.value if leads else None
@@ -192,11 +192,11 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
 
 def _stopped(result: GateResult) -> list[str]:
     """Return why the build stops where no rule's own annotation gives the reason."""
-    fails = (rule.outcome is Outcome.FAIL and not rule.advisory for rule in result.rules)
-    if result.exit_code == 0 or any(fails):
+    if result.exit_code == 0 or any(rule.fails_gate for rule in result.rules):
         return []
     open_rules = (rule for rule in result.rules if rule.outcome is not Outcome.PASS)
-    undecided = (reason for rule in open_rules if not rule.advisory for reason in rule.reasons)
+    open_rules = (rule for rule in open_rules if not (rule.advisory or rule.waiver))
+    undecided = (reason for rule in open_rules for reason in rule.reasons)
     reasons = (*result.evidence.problems, *result.incompatible, *undecided)
     return [next(iter(reasons), f"the gate's outcome is {result.outcome.value}")]
 
@@ -207,8 +207,8 @@ def _annotations(
     """Return an annotation for each rule that did not pass, failures first."""
     return [
         Annotation(
-            level="notice" if rule.advisory else level,
-            title=f"FairGate: {title}",
+            level="notice" if rule.advisory else "warning" if rule.waiver else level,
+            title=f"FairGate: {title}{figures.WAIVED * bool(rule.waiver)}",
             message=f"{figures.metric_in(rule.metric, rule.where)} in suite {rule.suite}: "
             f"{'; '.join(rule.reasons)}",
             file=path,

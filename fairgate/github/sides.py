@@ -19,6 +19,7 @@ from fairgate.gate.baseline import Baseline, Reference, References, baseline_dif
 from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.rules import Rule, expand_rules
+from fairgate.gate.waivers import waives
 from fairgate.io.named_files import existing
 from fairgate.policy.schema import Policy
 
@@ -80,6 +81,7 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
         *_parts("system", before.system, after.system),
         *_parts("judge", before.judge, after.judge),
         *_quarantine(before, after),
+        *_waivers(before, then, after, now),
     ]
     return [sentence for _, sentence in sorted(found, key=lambda one: -one[0])]
 
@@ -265,6 +267,20 @@ def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
             yield _WHOLE, f"case quarantined: {entry.case} until {entry.until}"
         elif entry.until > until:
             yield _WHOLE, f"quarantine of {entry.case} extended from {until} to {entry.until}"
+
+
+def _waivers(
+    before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
+) -> Iterator[Loosening]:
+    """Yield every rule that is waived now and was not, or not for so long."""
+    old, new = (
+        {_place(r, r.suite, r.where): e.expires for r in rules for e in of if waives(e, _slice(r))}
+        for of, rules in ((before.waivers, then), (after.waivers, now))
+    )
+    for place, until in new.items():
+        if until > old.get(place, ""):
+            was = f", before until {old.get(place)}" * (place in old)
+            yield _GONE, f"{place}: waived until {until}{was}"
 
 
 def _shown(value: object) -> str:

@@ -50,7 +50,7 @@ _STAND_INS: Mapping[str, object] = {
     "gates": [{"metric": "metric", "max": 0.5}],
 }
 """Valid values of what every policy must have; what they name is not looked up."""
-_WHOLE = ("gates", "quarantine")
+_WHOLE = ("gates", "quarantine", "waivers")
 """Lists whose entries say something else without one of their keys."""
 _LEADING = ("relations", "task", "kind")
 """Keys of a suite that its others depend on."""

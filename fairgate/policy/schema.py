@@ -7,9 +7,9 @@ Rates are fractions; names of embedded things, paths and Hugging Face ids are pl
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from fairgate.domain.schema import (
     Finite,
@@ -141,6 +141,21 @@ class QuarantinePolicy(Strict):
     suite: str | None = Field(default=None, description="Suite; default: every suite.")
 
 
+class WaiverPolicy(Strict):
+    """A rule whose failure stops no build until a date: known, and somebody answers for it."""
+
+    rule: Text = Field(description="Metric of the waived rule, a default one's too.")
+    where: dict[str, str] = Field(
+        default_factory=dict, description="Its whole slice, with the value of its `for_each`."
+    )
+    suite: str | None = Field(default=None, description="Suite, where several have the rule.")
+    reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
+    owner: Annotated[Text, Field(max_length=100)] = Field(description="Who answers for it.")
+    expires: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
+        description="Last day, YYYY-MM-DD, at most 366 ahead; afterwards the rule decides again."
+    )
+
+
 class Policy(Strict):
     """A fairness policy: what is tested, how, and what fails the build."""
 
@@ -189,9 +204,17 @@ class Policy(Strict):
     quarantine: list[QuarantinePolicy] = Field(
         default_factory=list, description="Cases that are excluded until a date."
     )
+    waivers: list[WaiverPolicy] = Field(
+        default_factory=list, description="Rules whose failure stops no build until a date."
+    )
     redact: Literal["none", "excerpt", "hash"] = Field(
         default="excerpt", description="How texts appear in reports."
     )
+
+    @model_serializer(mode="wrap")
+    def _without_no_waivers(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the key where there are none, so that hashes of other policies stay."""
+        return {key: value for key, value in write(self).items() if key != "waivers" or value}
 
     @property
     def has_budget(self) -> bool:

@@ -469,9 +469,9 @@ class View:
 
     @property
     def mark(self) -> Outcome:
-        """Return what gives titles their sign and colour: no pass beside an alert is green."""
-        warns = self.outcome is Outcome.PASS and self.alerts
-        return Outcome.INCONCLUSIVE if warns else self.outcome
+        """Return what gives titles sign and colour: no pass beside an alert or waiver is green."""
+        warns = self.alerts or any(row.rule.waiver for row in self.rules)
+        return Outcome.INCONCLUSIVE if warns and self.outcome is Outcome.PASS else self.outcome
 
     @property
     def word(self) -> str:

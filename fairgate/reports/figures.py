@@ -20,6 +20,8 @@ Bounds = tuple[float, float]
 _UNITS = re.compile(r"(?<=\d) (?=%|points?\b)")
 _FIRST = "first run:"
 REPORTED = "reported"
+WAIVED = ", waived"
+"""Follows the outcome of a rule that a waiver keeps from stopping the build."""
 WORDS = {
     Outcome.PASS: "pass",
     Outcome.FAIL: "FAIL",
@@ -272,7 +274,7 @@ def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> Ru
         where=", ".join(rule.where.values()),
         slice=slice_in_words(rule.where, called),
         brief=", ".join(called(at) if by == "term" else at for by, at in rule.where.items()),
-        word=REPORTED if rule.is_reported else WORDS[rule.outcome],
+        word=REPORTED if rule.is_reported else WORDS[rule.outcome] + WAIVED * bool(rule.waiver),
         limits=", ".join(limits),
         reasons=reasons,
         now=now,

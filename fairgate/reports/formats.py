@@ -29,7 +29,7 @@ from fairgate.reports.sections.affected import alerts
 from fairgate.reports.sections.cases import BIAS_WORDS
 
 SCHEMA_VERSION = 1
-_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline")
+_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline", "waiver")
 _AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = ("mean-distance", "label-changes", "rrs", "overlap")
@@ -104,6 +104,7 @@ def run_record(result: GateResult) -> dict[str, object]:
             "environment": dict(provenance.environment),
         },
         **({} if result.pace is None else {"pace": _record(result.pace)}),
+        **({"day": given.day} if given.day else {}),
         "notices": result.remarks,
     }
 
@@ -112,7 +113,8 @@ def _rule(rule: RuleResult) -> dict[str, object]:
     names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
     changes = ("change", "since_anchor")
     moved = {name: _change(getattr(rule, name)) for name in changes}
-    return {**_record(rule, without=(*_UNTOLD, *changes), names=names), **moved}
+    waived = {} if rule.waiver is None else {"waived": _record(rule.waiver)}
+    return {**_record(rule, without=(*_UNTOLD, *changes), names=names), **moved, **waived}
 
 
 def _change(change: Change | None) -> dict[str, object] | None:

@@ -154,6 +154,10 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
         yield blocks.Text(
             lines=[[*words, command("--report-only"), ends]], form=blocks.Form.WARNING
         )
+    waived = [row for row in material.rules if row.rule.waiver][:_FAILED]
+    for row, called in zip(waived, verdict.rule_names(waived), strict=True):
+        words = [strong("Fails, waived: "), *called, f": {row.now}, {row.rule.waiver}"]
+        yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
     for place, alert in enumerate(affected.alerts(result)):
         leads = not place and result.outcome is Outcome.PASS  # the first sentence says what it is
         words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
@@ -216,7 +220,10 @@ def _pass(result: GateResult, news: News) -> Inline:
     found = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
     open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     is_first = result.overlap is None
-    if all(rule.advisory or rule.is_reported for rule in result.rules):
+    waived = sum(rule.waiver is not None for rule in result.rules)
+    if waived:
+        shown = f"passes with {figures.count(waived, 'waived failure')},"
+    elif all(rule.advisory or rule.is_reported for rule in result.rules):
         shown = "nothing can fail this gate,"
     elif news.is_unchanged:
         shown = "nothing changed,"
@@ -245,7 +252,8 @@ def why(material: Material) -> Inline:
     rule = affected.leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
-    reasons = f"Why it fails: {'; '.join(figures.readable(rule.reasons))}."
+    what = "the rule" if rule.waiver else "it"
+    reasons = f"Why {what} fails: {'; '.join(figures.readable(rule.reasons))}."
     if is_for_everybody(material, rule):
         return f"{reasons} Neutral wording fares no better: the change is for everybody."
     return reasons
@@ -263,9 +271,9 @@ def is_for_everybody(material: Material, rule: RuleResult) -> bool:
 
 
 def _failure(material: Material) -> Inline:
-    binding = [rule for rule in material.result.rules if not rule.advisory]
+    binding = [rule for rule in material.result.rules if rule.fails_gate]
     failed = {check for rule in binding for check in rule.failed}
-    if not any(rule.outcome is Outcome.FAIL for rule in binding):
+    if not binding:
         return "too little evidence for a pass"
     first = affected.leading(material.result)
     if first is not None and affected.is_undecided(first):
@@ -445,7 +453,10 @@ def standing(material: Material) -> Inline:
     """Return in one line how many rules passed, on how much, against what."""
     rules = material.rules
     known = Counter(
-        verdict.group_of(row) or _COUNTED[row.rule.outcome] + " (advisory)" * row.rule.advisory
+        verdict.group_of(row)
+        or _COUNTED[row.rule.outcome]
+        + " (advisory)" * row.rule.advisory
+        + " (waived)" * bool(row.rule.waiver)
         for row in rules
     )
     passed = known.pop("passed", 0)
@@ -480,7 +491,7 @@ def next_step(material: Material, explain: str, news: News) -> Inline:
 
 def _on_purpose(material: Material, accept: str) -> blocks.Words:
     """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
-    binding = [rule for rule in material.result.rules if not rule.advisory]
+    binding = [rule for rule in material.result.rules if rule.fails_gate]
     if material.result.overlap is not None and verdict.breaks_only_limits(material.result):
         policy = code(material.result.given.provenance.policy_path)
         return [", or, if it is wanted, change the limit in ", policy]

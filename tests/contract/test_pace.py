@@ -94,7 +94,7 @@ def test_what_is_no_pace_is_not_repeated(tmp_path, pace):
     fine = {"seconds": 2.0, "baseline_seconds": 1.0, "answers": 20}
     for value, is_read in ((pace, False), (fine, True)):
         (tmp_path / "run.json").write_text(json.dumps({"pace": value}))
-        _, read = run_folder._recorded(tmp_path)
+        _, read, _ = run_folder._recorded(tmp_path)
         assert (read is not None) is is_read
 
 

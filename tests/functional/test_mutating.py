@@ -258,3 +258,20 @@ def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
     path.write_text(json.dumps({**score, field: value}))
     with pytest.raises(DataError, match="no kill score"):
         read_kill_score(path)
+
+
+def test_a_waived_rule_catches_nothing(ran):
+    """It would not stop the build that the mutant stands for."""
+    gates = "  - {metric: asr/generation/controlled, for_each: term, max: 0.25}\n"
+    entry = "{rule: asr/generation/controlled, where: {term: woman}, owner: o, reason: r, expires: 2026-07-01}"
+    found = {}
+    for more in ("", f"waivers:\n  - {entry}\n"):
+        workspace = ran(gates + more)
+        score = score_of(workspace, "--today", "2026-06-01")
+        found[bool(more)] = {
+            item["mutant"]["where"]["term"]: item["stated"]["caught"]
+            for item in score["found"]
+            if item["mutant"]["kind"] == "answers" and "term" in item["mutant"]["where"]
+        }
+    assert found[False]["woman"] == found[False]["man"] == found[True]["man"] == 2
+    assert found[True]["woman"] == 0

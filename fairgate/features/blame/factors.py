@@ -364,7 +364,7 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
     base = runner.run(frozenset())
     head = runner.against(base).run(everything)
     before = {(_slice(r), r.position) for r in base.result.rules if r.outcome is Outcome.FAIL}
-    failing = [r for r in head.result.rules if r.outcome is Outcome.FAIL and not r.advisory]
+    failing = [r for r in head.result.rules if r.fails_gate]
     red = [rule for rule in failing if (_slice(rule), rule.position) not in before]
     also = [
         f"fails at BASE too, so no change explains it: {rule_name(rule)}"

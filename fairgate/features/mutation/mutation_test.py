@@ -282,7 +282,7 @@ class MutationTest:
             why = [
                 f"{rule.metric} in suite {rule.suite}: {'; '.join(rule.reasons)}"
                 for rule in own.rules
-                if rule.outcome is Outcome.FAIL and not rule.advisory
+                if rule.fails_gate
             ]
             why = [*why, *own.evidence.problems][:3] or ["it does not fit the baseline"]
             raise UsageError(
@@ -449,7 +449,7 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
         )
         for rule in rules
         if not rule.advisory and not rule.is_reported
-        if rule.outcome is Outcome.FAIL or (rule.outcome is Outcome.INCONCLUSIVE and not rule.warns)
+        if rule.fails_gate or (rule.outcome is Outcome.INCONCLUSIVE and not rule.warns)
     ]
 
 

@@ -101,11 +101,7 @@ def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]
         (found, [rule for rule in asking if _about(rule) == _about(found)])
         for found in standing_out(result)
     ]
-    return [each for each in compared if not any(map(_fails, each[1]))]
-
-
-def _fails(rule: RuleResult) -> bool:
-    return rule.outcome is Outcome.FAIL and not rule.advisory
+    return [each for each in compared if not any(r.fails_gate or r.waiver for r in each[1])]
 
 
 def _about(one: RuleResult | IdentityFinding) -> tuple[str, str, Mapping[str, str]]:
@@ -166,14 +162,16 @@ def leading(result: GateResult) -> RuleResult | None:
     reported = unfailed(result) if result.outcome is Outcome.PASS else []
     if reported:
         return _as_rule(reported[0][0], Outcome.PASS)
-    valued = [(number, rule) for number, rule in enumerate(result.rules) if rule.value is not None]
+    is_red = result.outcome is Outcome.FAIL  # and not for what is waived
+    rules = [rule for rule in result.rules if not (is_red and rule.waiver)]
+    valued = [(number, rule) for number, rule in enumerate(rules) if rule.value is not None]
     ranked = sorted(
-        (rule.advisory, _ORDER.get(rule.outcome, 2), set(rule.failed) == {"unreadable"}, number)
+        (rule.advisory, _ORDER.get(rule.outcome, 2), is_undecided(rule), number)
         for number, rule in valued
     )
     if not ranked:
         return None
-    first = result.rules[ranked[0][-1]]
+    first = rules[ranked[0][-1]]
     kind = (first.metric, first.suite, first.advisory, first.outcome)
     # What says of one identity what the first one says of all.
     alike = [
@@ -213,7 +211,7 @@ def subject_of(rule: RuleResult) -> Subject:
 def failed_rules(result: GateResult) -> list[RuleResult]:
     """Return what failed the gate, the rule that leads first."""
     first = leading(result)
-    return sorted(filter(_fails, result.rules), key=lambda rule: rule is not first)
+    return sorted((r for r in result.rules if r.fails_gate), key=lambda rule: rule is not first)
 
 
 def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:

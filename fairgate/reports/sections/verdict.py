@@ -342,12 +342,12 @@ def _under_test(material: Material) -> Iterator[blocks.Fact]:
 
 def breaks_a_limit(rule: RuleResult) -> bool:
     """Return whether a rule that decides fails by what no baseline changes."""
-    return not rule.advisory and not _LIMITS.isdisjoint(rule.failed)
+    return rule.fails_gate and not _LIMITS.isdisjoint(rule.failed)
 
 
 def breaks_only_limits(result: GateResult) -> bool:
     """Return whether all that fails is what no baseline changes."""
-    failed = {check for rule in result.rules if not rule.advisory for check in rule.failed}
+    failed = {check for rule in result.rules if rule.fails_gate for check in rule.failed}
     return bool(failed) and failed <= _LIMITS
 
 

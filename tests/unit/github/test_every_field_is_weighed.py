@@ -6,7 +6,13 @@ import pytest
 from fakes.policies import model, parse_policy, plan_of
 
 from fairgate.github import sides
-from fairgate.policy.schema import GatePolicy, Policy, QuarantinePolicy, RegressionPolicy
+from fairgate.policy.schema import (
+    GatePolicy,
+    Policy,
+    QuarantinePolicy,
+    RegressionPolicy,
+    WaiverPolicy,
+)
 from fairgate.suites.metamorphic import policy as metamorphic
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items import policy as question_items
@@ -28,6 +34,9 @@ gates:
      regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
 quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
+waivers:
+  - {rule: asr/generation, where: {category: race, term: black}, suite: s, expires: "2026-01-01",
+     reason: r, owner: o}
 """
 GENERATOR = "generator: {model: demo-slm}"
 
@@ -62,6 +71,10 @@ POLICY_FIELDS = {
     "min_overlap": 0.5,
     "judge": None,  # compared whole, below
     "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
+    "waivers": [
+        *POLICY.waivers,
+        POLICY.waivers[0].model_copy(update={"where": {"category": "race", "term": "white"}}),
+    ],
     "redact": None,  # how texts are shown
 }
 GATE_FIELDS = {
@@ -80,6 +93,14 @@ GATE_FIELDS = {
 }
 REGRESSION_FIELDS = {"margin": 0.5, "budget": None, "detect": 0.5, "strict": True, "sd": 0.1}
 QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
+WAIVER_FIELDS = {
+    "rule": "unreadable/net",  # with no `where`, below
+    "where": {"category": "race", "term": "white"},
+    "suite": None,  # the rule is of one suite: the same one
+    "reason": None,
+    "owner": None,
+    "expires": "2026-01-02",
+}
 NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 
 
@@ -91,7 +112,7 @@ def loosened(before, after):
     ("model", "fields"),
     [
         (Policy, POLICY_FIELDS), (GatePolicy, GATE_FIELDS), (RegressionPolicy, REGRESSION_FIELDS),
-        (QuarantinePolicy, QUARANTINE_FIELDS),
+        (QuarantinePolicy, QUARANTINE_FIELDS), (WaiverPolicy, WAIVER_FIELDS),
     ],
 )  # fmt: skip
 def test_no_field_is_without_a_decision(model, fields):
@@ -107,7 +128,7 @@ def decided(fields):
     return {name: value for name, value in fields.items() if value is not None}
 
 
-GATE, ENTRY = POLICY.gates[0], POLICY.quarantine[0]
+GATE, ENTRY, WAIVER = POLICY.gates[0], POLICY.quarantine[0], POLICY.waivers[0]
 CHANGES = {
     **{f"policy {name}": {name: value} for name, value in decided(POLICY_FIELDS).items()},
     **{
@@ -121,6 +142,12 @@ CHANGES = {
     **{
         f"quarantine {name}": {"quarantine": [entry]}
         for name, entry in edits(ENTRY, decided(QUARANTINE_FIELDS)).items()
+    },
+    **{
+        f"waiver {name}": {
+            "waivers": [entry if name != "rule" else entry.model_copy(update={"where": {}})]
+        }
+        for name, entry in edits(WAIVER, decided(WAIVER_FIELDS)).items()
     },
 }
 
@@ -179,7 +206,7 @@ def test_every_kind_of_system_is_tried():
 
 def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
-    weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
+    weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy, WaiverPolicy}
     schema = model().model_json_schema()  # before the modules are listed: it reads them
     places = ("fairgate.systems", "fairgate.domain.schema")
     systems = [module for name, module in sys.modules.items() if name.startswith(places)]

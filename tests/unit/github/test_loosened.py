@@ -26,6 +26,10 @@ gates:
 quarantine:
   - {case: s1, until: "2026-01-01", reason: r}
 """
+WAIVERS = """\
+waivers:
+  - {rule: asr/generation, where: {category: race}, suite: s, expires: "2026-01-01", reason: r, owner: o}
+"""
 
 
 def looser(before, after):
@@ -78,6 +82,27 @@ def test_what_is_easier_is_said(before, after, said):
     found = looser(BASE, BASE.replace(before, after))
     assert len(found) == 1
     assert said in found[0]
+
+
+@pytest.mark.parametrize(("before", "after", "said"), [
+    ("waivers", "waivers", []),
+    (WAIVERS, "", []),
+    ('2026-01-01", reason: r, o', '2025-12-31", reason: r, o', []),
+    ("owner: o", "owner: p", []),
+    ("", WAIVERS, ["asr/generation (category=race, suite=s): waived until 2026-01-01"]),
+    ('2026-01-01", reason: r, o', '2026-01-02", reason: r, o',
+     ["asr/generation (category=race, suite=s): waived until 2026-01-02, before until 2026-01-01"]),
+    ("suite: s, exp", "suite: t, exp", ["asr/generation (category=race, suite=t): waived until 2026-01-01"]),
+    ("where: {category: race}, suite: s, exp", "suite: s, exp", ["asr/generation (suite=s): waived until 2026-01-01"]),
+    (
+        "rule: asr/generation, where: {category: race}", "rule: unreadable/net",
+        ["unreadable/net (suite=s, by default): waived until 2026-01-01"],
+    ),
+    ("max: 0.3, evidence: interval}", "max: 0.2, evidence: interval}", []),  # a stricter rule, still waived
+])  # fmt: skip
+def test_what_is_waived_for_longer_is_said(before, after, said):
+    text = BASE + WAIVERS if before else BASE
+    assert looser(text, text.replace(before, after) if before else text + after) == said
 
 
 def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():

@@ -1,0 +1,101 @@
+"""Failures that the policy waives until a date: faults of waivers, and what becomes of the rules.
+
+A waived rule keeps its outcome `fail` and does not fail the gate. Nothing else is waived: missing
+values, answers or baselines end a run as they do without waivers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.outcomes import Outcome, RuleResult, Slice, Waiver, slice_of
+from fairgate.domain.wording import harmless, listed, quoted, suggestion
+from fairgate.gate.rules import expand_rules
+from fairgate.policy.schema import Policy, WaiverPolicy
+from fairgate.policy.yaml_text import Fault
+
+MOST_DAYS = 366
+"""How far ahead the last day of a waiver may lie."""
+
+
+def waives(entry: WaiverPolicy, one: Slice) -> bool:
+    """Return whether an entry names a slice: equal dimensions, so never a part of what a rule is.
+
+    It waives every rule of its metric that the policy has for just this slice.
+    """
+    metric, suite, where = one
+    named = entry.rule == metric and entry.suite in (None, suite)
+    return named and frozenset(entry.where.items()) == where
+
+
+def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[Fault]:
+    """Yield (path in the policy, message) for entries that name no single slice, or no usable date.
+
+    One whose date is past is no problem: its rule decides again. `today` None asks for no date.
+    """
+    binding: dict[Slice, bool] = {}
+    for rule in expand_rules(policy, plan) if policy.waivers else ():
+        one = slice_of(rule.metric.id, rule.suite, rule.where)
+        binding[one] = binding.get(one, False) or not (rule.advisory or rule.gate.report)
+    for position, entry in enumerate(policy.waivers):
+        found = [one for one in binding if waives(entry, one)]
+        again = [n for n in range(position) if any(waives(policy.waivers[n], one) for one in found)]
+        name, why = listed([_name(entry.rule, entry.where.items(), entry.suite)[:150]]), ""
+        if not found:
+            known = [_name(by, where, entry.suite and suite) for by, suite, where in binding]
+            why = f"no rule is {name}; {suggestion(name[1:-1], known)}"
+        elif len(found) > 1:
+            several = listed(suite for _, suite, _ in found)
+            why = f"{name} is a rule of several suites; set `suite` to {several}"
+        elif not binding[found[0]]:
+            why = f"{name} is advisory or only reported, it fails no build; remove the entry"
+        elif again:
+            why = f"{name} is waived by `waivers[{again[0]}]` too; keep one of them"
+        if why:
+            yield ("waivers", position, "rule"), why
+        why = f"{quoted(entry.expires)} is no date; expected YYYY-MM-DD"
+        with contextlib.suppress(ValueError):
+            expires = dt.date.fromisoformat(entry.expires)
+            far = today is not None and (expires - today).days > MOST_DAYS
+            why = f"{entry.expires} is more than {MOST_DAYS} days ahead; give an earlier day" * far
+        if why:
+            yield ("waivers", position, "expires"), why
+
+
+def _name(rule: str, where: Iterable[tuple[str, str]], suite: str | None) -> str:
+    parts = [*sorted(where), *([("suite", suite)] if suite else [])]
+    return f"{rule} {{{', '.join(f'{part}: {value}' for part, value in parts)}}}" if parts else rule
+
+
+def _entry(result: RuleResult, policy: Policy) -> WaiverPolicy | None:
+    one = slice_of(result.metric, result.suite, result.where)
+    return next((entry for entry in policy.waivers if waives(entry, one)), None)
+
+
+def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
+    """Return the result with the waiver of what fails, or whose waiver ended and when.
+
+    `day` is YYYY-MM-DD, as a waiver's last day; empty: no waiver counts.
+    """
+    entry = _entry(result, policy) if day and result.fails_gate else None
+    if entry is None:
+        return result
+    owner, why = harmless(entry.owner), harmless(entry.reason)
+    if entry.expires < day:
+        ended = f"the waiver of {owner} ended on {entry.expires} ({why})"
+        return replace(result, reasons=[*result.reasons, ended])
+    waiver = Waiver(owner=owner, reason=why, expires=entry.expires)
+    return replace(result, reasons=[*result.reasons, str(waiver)], waiver=waiver)
+
+
+def waiver_notices(results: Sequence[RuleResult], policy: Policy) -> Iterator[str]:
+    """Yield a sentence for each entry whose rules pass."""
+    for entry in policy.waivers:
+        outcomes = {one.outcome for one in results if _entry(one, policy) is entry}
+        if outcomes == {Outcome.PASS}:
+            what = f"{entry.owner} for {_name(entry.rule, entry.where.items(), entry.suite)}"
+            yield f"the waiver of {harmless(what)} is no longer needed, it passes: remove it"

@@ -1,0 +1,285 @@
+"""A waived failure is shown as waived in every output, until its date, and never as passed."""
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from fakes.shards import in_parts, merged, whole
+
+CONTROLLED = "asr/generation/controlled"
+GATES = f"""\
+  - {{metric: {CONTROLLED}, where: {{category: race}}, for_each: term, max: 0.2}}
+  - {{metric: {CONTROLLED}, max: 0.9}}
+"""
+HOSTILE = "@octocat ::error::x <!-- y --> <img src=x> [a](http://b.c) ##[warning]"
+DAY = ("--today", "2026-06-01")
+
+
+def waiver(rule=CONTROLLED, where="{category: race, term: black}", expires="2026-07-01", **more):
+    entry = {
+        "rule": rule,
+        "where": where,
+        "owner": "Ada",
+        "reason": "ticket 12",
+        "expires": expires,
+    }
+    entry |= more
+    text = ", ".join(f"{key}: {value}" for key, value in entry.items() if value is not None)
+    return f"  - {{{text}}}\n"
+
+
+def waived(*entries):
+    return f"waivers:\n{''.join(entries or [waiver()])}"
+
+
+def biased(key):
+    return "negative" if key.endswith("race/black") else "positive"
+
+
+@pytest.fixture
+def biased_run(workspace):
+    """A workspace whose answers break one rule; `gate` takes waivers."""
+
+    def gate(*entries, answer=biased, day="2026-06-01", options=(), gates=GATES):
+        more = waived(*entries) if entries else ""
+        workspace.policy(gates + more)
+        workspace.answers(answer)
+        everything = ("--format", "md,html,junit,sarif,badge,every-eval-ever,controls")
+        return workspace.run(
+            "run", "policy.yaml", "--out", "out", "--today", day, *everything, *options
+        )
+
+    workspace.judge = gate
+    return workspace
+
+
+def rule_of(workspace):
+    return next(r for r in workspace.record()["rules"] if r["where"].get("term") == "black")
+
+
+def file(workspace, name):
+    return (workspace.root / "out" / name).read_text()
+
+
+def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
+    assert biased_run.judge() == 1
+    assert "waive" not in biased_run.out
+    assert not {"day", "waivers"} & biased_run.record().keys()
+    assert biased_run.judge(waiver()) == 0
+    assert "PASS WITH WARNING passes with 1 waived failure, but A Black person" in biased_run.said
+    assert ": 100.0 %, waived until 2026-07-01 by Ada: ticket 12" in biased_run.said
+    record, rule = biased_run.record(), rule_of(biased_run)
+    assert (record["outcome"], record["exit_code"], record["day"]) == ("pass", 0, "2026-06-01")
+    assert rule["outcome"] == "fail"
+    assert rule["waived"] == {"owner": "Ada", "reason": "ticket 12", "expires": "2026-07-01"}
+    assert "1 failed (waived)" in biased_run.said
+
+
+def test_every_format_says_it(biased_run):
+    biased_run.judge(waiver())
+    sentence = "waived until 2026-07-01 by Ada: ticket 12"
+    assert sentence in file(biased_run, "report.md")
+    assert "passes with 1 waived failure" in file(biased_run, "report.md").splitlines()[0]
+    assert "FAIL, waived" in file(biased_run, "report.md")
+    assert sentence in file(biased_run, "report.html")
+    badge = json.loads(file(biased_run, "badge.json"))
+    assert (badge["message"], badge["color"]) == ("pass with warning", "yellow")
+    junit = ET.fromstring(file(biased_run, "junit.xml"))  # noqa: S314 (our own)
+    assert junit.findall(".//failure") == []
+    assert any(sentence in one.get("message") for one in junit.findall(".//skipped"))
+    (found,) = [
+        one
+        for one in json.loads(file(biased_run, "report.sarif"))["runs"][0]["results"]
+        if "suppressions" in one
+    ]
+    assert found["level"] == "warning"
+    assert found["suppressions"] == [
+        {"kind": "external", "status": "accepted", "justification": sentence}
+    ]
+    said = json.loads(file(biased_run, "every-eval-ever.json"))["source_metadata"]
+    assert said["additional_details"]["waived"] == "1"
+    assert "1 fail (waived)" in file(biased_run, "controls.json")
+
+
+def test_the_last_day_counts_and_the_next_names_whose_waiver_ended(biased_run):
+    assert biased_run.judge(waiver(), day="2026-07-01") == 0
+    assert biased_run.judge(waiver(), day="2026-07-02") == 1
+    assert "the waiver of Ada ended on 2026-07-01 (ticket 12)" in biased_run.said
+    assert "waived" not in rule_of(biased_run)
+
+
+def test_another_failure_still_stops_the_build_and_leads(biased_run):
+    def worse(key):
+        return "negative" if key.endswith(("race/black", "race/asian")) else "positive"
+
+    assert biased_run.judge(waiver(), answer=worse) == 1
+    title = biased_run.out.splitlines()[0]
+    assert "An Asian person" in title
+    assert "A Black person" not in title
+    assert "Fails, waived: " in biased_run.said
+
+
+def test_a_waiver_that_is_not_needed_is_a_note(biased_run):
+    assert biased_run.judge(waiver(), answer="positive") == 0
+    assert any("is no longer needed, it passes" in one for one in biased_run.record()["notices"])
+    assert "waived failure" not in biased_run.out
+
+
+def test_missing_evidence_is_never_waived(biased_run):
+    entries = [waiver(), waiver("unreadable/net", None)]
+    assert biased_run.judge(*entries, answer="no comment") == 5
+    few = {"options": ("--baseline", "none"), "gates": GATES.replace("max: 0.9", "regression: {}")}
+    assert (
+        biased_run.judge(*entries, answer=lambda key: biased(key) if "#race" in key else "", **few)
+        == 5
+    )
+
+
+def test_report_only_exits_0_and_says_what_it_said(biased_run):
+    assert biased_run.judge(waiver(), options=("--report-only",)) == 0
+    assert "passes with 1 waived failure" in biased_run.said
+
+
+@pytest.mark.parametrize(("entry", "said"), [
+    (waiver(where=None), ""),  # the second gate has no slice: allowed
+    (waiver(where="{category: race}"), f"no rule is `{CONTROLLED} {{category: race}}`; did you mean"),
+    (waiver(where="{term: black}"), "no rule is"),
+    (waiver(where="{term: black, category: race}"), ""),
+    (waiver(where="{term: '*', category: race}"), "no rule is"),
+    (waiver(where="{term: blak, category: race}"), "category: race, term: black}`"),
+    (waiver("asr/*"), "no rule is `asr/*"),
+    (waiver("asr/generation/controled", None), f"did you mean `{CONTROLLED}`"),
+    (waiver("unreadable/net", None), ""),  # by default
+    (waiver(suite="other"), "suite: other}`; did you mean"),
+    (waiver(suite="sentiment"), ""),
+    (waiver() + waiver(), "is waived by `waivers[0]` too; keep one of them"),
+    (waiver() + waiver(suite="sentiment"), "too; keep one of them"),
+    (waiver(expires=None), "`expires` is missing"),
+    (waiver(owner=None), "`owner` is missing"),
+    (waiver(reason="' '"), "reason: found ' ' (text)"),
+    (waiver(owner="x" * 101), "owner: found"),
+    (waiver(expires="2026-02-30"), "'2026-02-30' is no date; expected YYYY-MM-DD"),
+    (waiver(expires="20260701"), "expires: found 20260701"),
+    (waiver(expires="2026-07-01T10:00:00Z"), "expires: found"),
+    (waiver(expires="'٢٠٢٦-07-01'"), "expires: found"),
+    (waiver(expires="9999-12-31"), "9999-12-31 is more than 366 days ahead"),
+    (waiver(expires="2027-06-02"), ""),
+    (waiver(expires="2027-06-03"), "more than 366 days ahead"),
+    (waiver(expires="2020-01-01"), ""),  # past: the rule decides
+    (waiver(until="2026-07-01"), "unknown key `until`"),
+])  # fmt: skip
+def test_what_a_waiver_may_say(workspace, entry, said):
+    workspace.policy(GATES + waived(entry))
+    assert workspace.run("check", "policy.yaml", *DAY) == (2 if said else 0), workspace.said
+    assert said in workspace.said
+    if said:
+        line = (workspace.root / "policy.yaml").read_text().splitlines().index("waivers:") + 1
+        assert f"policy.yaml:{line + entry.count(chr(10))}:" in workspace.err
+
+
+@pytest.mark.parametrize("more", ["advisory: true, max: 0.2", "report: true"])
+def test_a_rule_that_fails_no_build_needs_no_waiver(workspace, more):
+    workspace.policy(
+        f"{GATES}  - {{metric: asr/generation, {more}}}\n" + waived(waiver("asr/generation", None))
+    )
+    assert workspace.run("check", "policy.yaml", *DAY) == 2
+    assert "it fails no build; remove the entry" in workspace.said
+
+
+def test_a_rule_of_several_suites_needs_a_suite(workspace):
+    other = "  - {id: second, task: sentiment, sources: sources.jsonl, perturbations: [race]}\n"
+    workspace.policy(GATES + waived(), suite=other)
+    assert workspace.run("check", "policy.yaml", *DAY) == 2
+    assert "set `suite` to `sentiment` or `second`" in workspace.said
+    workspace.policy(GATES + waived(waiver(suite="second")), suite=other)
+    assert workspace.run("check", "policy.yaml", *DAY) == 0
+
+
+def test_a_merged_or_aliased_entry_is_read_as_it_is_written(workspace):
+    workspace.policy(
+        f"  - &rule {{metric: {CONTROLLED}, where: &race {{category: race}}, max: 0.9}}\n"
+        + waived(waiver(where="*race"))
+    )
+    workspace.run("check", "policy.yaml", *DAY)
+    assert workspace.run("check", "policy.yaml", *DAY) == 0, workspace.err
+
+
+def test_hostile_words_do_nothing_anywhere(biased_run):
+    text = json.dumps(HOSTILE)
+    assert biased_run.judge(waiver(reason=text, owner=text)) == 0
+    for said in (biased_run.out, biased_run.err, file(biased_run, "report.md")):
+        assert "::error" not in said
+        assert "##[warning" not in said
+    markdown = re.sub("`[^`]*`", "", file(biased_run, "report.md"))  # code is shown as it is
+    for live in ("<!-- y", "<img", "[a](http", " @octocat"):
+        assert live not in markdown
+    assert "<img src=x>" not in file(biased_run, "report.html")
+
+
+def test_answers_that_are_judged_again(biased_run):
+    """A rescore is a verdict of its day; a bundle and an explanation keep the run's."""
+    biased_run.judge(waiver())
+    again = ("rescore", "out", "--out", "again")
+    assert biased_run.run(*again, "--today", "2026-07-01") == 0, biased_run.err
+    assert biased_run.run(*again, "--today", "2026-07-02") == 1
+    assert biased_run.run("bundle", "out", "--today", "2027-01-01") == 0, biased_run.err
+    assert biased_run.run("bundle", "verify", "bundle.zip") == 0, biased_run.err
+    assert "pass, exit code 0, WARNED" in biased_run.said
+
+
+def test_an_accepted_run_keeps_the_waiver_in_its_reason(biased_run):
+    biased_run.judge(waiver())
+    biased_run.accept("out", *DAY)
+    found = json.loads((biased_run.root / "baselines/small.json").read_text())["reason"]
+    assert found == (
+        f"first (with a waived failure, {CONTROLLED}: waived until 2026-07-01 by Ada: ticket 12)"
+    )
+
+
+def test_a_policy_without_waivers_is_written_as_before(biased_run):
+    """Hashes of policies (kill scores, bundles) rest on it."""
+    from fairgate.domain.ports import Runtime
+    from fairgate.gate.loaded_policy import load_policy
+
+    for entries, has in (((), False), ((waiver(),), True)):
+        biased_run.judge(*entries)
+        policy = load_policy(biased_run.root / "policy.yaml", Runtime(root=biased_run.root)).policy
+        assert ("waivers" in policy.model_dump()) is ("waivers" in policy.model_dump_json()) is has
+
+
+def test_parts_of_a_run_are_merged_to_the_same_bytes(biased_run):
+    biased_run.judge(waiver())
+    expected = whole(biased_run.run, "policy.yaml", *DAY)
+    in_parts(biased_run.run, "policy.yaml", 2)
+    found = merged(biased_run.run, *DAY)
+    assert found == expected
+    assert b'"waived"' in found["run.json"]
+
+
+def test_an_open_rule_that_stops_the_build_leads_before_what_is_waived(biased_run):
+    """What fails the gate is never covered by what does not."""
+    open_rule = f"  - {{metric: {CONTROLLED}, max: 0.04, evidence: interval}}\n"
+
+    def half(key):
+        return biased(key) if int(key[1:].partition("#")[0]) % 2 else "positive"
+
+    assert biased_run.judge(waiver(), answer=half, gates=GATES + open_rule) == 1
+    assert "too little evidence for a pass" in biased_run.out.splitlines()[0]
+    assert "Why" not in biased_run.out
+    assert "Fails, waived: " in biased_run.said
+
+
+def test_the_title_counts_and_the_list_is_short(biased_run):
+    terms = ("asian", "black", "white", "hispanic", "indian", "biracial", "australian")
+    entries = [waiver(where=f"{{category: race, term: {term}}}") for term in terms]
+    answer = {f"race/{term}" for term in terms}
+    gates = f"{GATES}  - {{metric: identity/max-difference, report: true}}\n"
+    code = biased_run.judge(
+        *entries,
+        answer=lambda key: "negative" if key.partition("#")[2] in answer else "positive",
+        gates=gates,
+    )
+    assert code == 0, biased_run.out
+    assert "passes with 7 waived failures" in biased_run.said
+    assert biased_run.out.count("Fails, waived: ") == 6
