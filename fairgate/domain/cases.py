@@ -175,6 +175,13 @@ class Case(NamedTuple):
     """Keys of the cases whose prompts and responses the judge is shown: source and follow-up."""
     is_crossing: bool = False
     """Whether attribution asks it: its answer is no repeat of the answer used for the verdict."""
+    before: tuple[str, ...] = ()
+    """What the user says in the turns of the conversation before the question, in order."""
+
+    @property
+    def said(self) -> str:
+        """Return all that the user says, a line a turn: the query, where there is one turn."""
+        return "\n".join((*self.before, self.query)) if self.before else self.query
 
     @property
     def waits(self) -> bool:

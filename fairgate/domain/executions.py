@@ -6,8 +6,9 @@ The system is a model of our own, or a whole application that is asked questions
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 Name = TypeVar("Name")
@@ -110,6 +111,8 @@ class GenerationRequest:
     """Seeds this request's sampling alone (unused when greedy)."""
     options: tuple[str, ...] = ()
     """With `score_options`: texts whose log-probabilities are compared, without generating."""
+    before: tuple[str, ...] = ()
+    """What the user said in earlier turns; each is answered before the next is put."""
     source: str = field(default="", compare=False)
     """About which source it is asked, for messages and workers: no part of what is asked."""
 
@@ -190,6 +193,33 @@ class Question:
     """How many documents a retriever is asked for; 0 where the application decides itself."""
     repeat: int = 0
     """How often the same was asked before (`repeats`): 0 the first time."""
+    before: tuple[str, ...] = ()
+    """What the user said in earlier turns of the conversation; each turn is answered."""
+    session: str = field(default="", compare=False)
+    """Name of the conversation that a turn belongs to: of no other one, and never stored."""
+    messages: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
+    """What was said so far, with `role` and `content`; the last one is the turn's own."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, without what only conversations have where it is in none."""
+        own = ("before", "session", "messages")
+        return {name: one for name, one in asdict(self).items() if one or name not in own}
+
+    def turns(self, replies: Sequence[Reply]) -> Iterator[Question]:
+        """Yield each turn, whose reply the caller adds to `replies` before it takes the next.
+
+        Earlier turns are texts alone: instruction, options and documents belong to the question.
+        """
+        session, history = os.urandom(16).hex(), []
+        for said in self.before:
+            history.append({"role": "user", "content": said})
+            yield Question(
+                query=said, text=said, instruction="", prompt=said, repeat=self.repeat,
+                top_k=self.top_k, session=session, messages=tuple(history),
+            )  # fmt: skip
+            history.append({"role": "assistant", "content": replies[-1].answer})
+        history.append({"role": "user", "content": self.prompt})
+        yield replace(self, before=(), session=session, messages=tuple(history))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,6 +191,8 @@ class Capabilities:
     """Can be asked again during a run; a recording cannot."""
     scores_options: bool
     """Returns the probability of given answers."""
+    speaks_in_turns: bool = False
+    """Holds conversations: each of its own, one turn after the other."""
     is_greedy: bool = False
     """Answers the same question alike whenever it is asked."""
     runs_a_model: bool = False

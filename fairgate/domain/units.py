@@ -51,6 +51,8 @@ class Reason(StrEnum):
     """Source and follow-up were given different numbers of documents."""
     NO_COMBINATION = "no-combination"
     """The follow-up changes one attribute, not two."""
+    NO_CONVERSATION = "no-conversation"
+    """The follow-up is no turn of a conversation."""
     NO_VERDICT = "no-verdict"
     """The judges gave no verdict that can be read, or none that most of them share."""
     INDETERMINABLE = "indeterminable"
@@ -75,6 +77,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_ORDER: "order of the options not known",
     Reason.UNEQUAL_DEPTH: "different numbers of documents",
     Reason.NO_COMBINATION: "no combination of attributes",
+    Reason.NO_CONVERSATION: "not asked in a conversation",
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",
     Reason.CALLED_INVALID: "called invalid by the judge",

@@ -149,6 +149,10 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
             f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
         yield ("system",), sentence
+    spoken = (case.suite for case in plan.cases if case.before)
+    for suite in () if can.speaks_in_turns else sorted({*spoken}):
+        sentence = f"suite {quoted(suite)} asks in conversations, which this system does not hold"
+        yield ("system",), f"{sentence}; {kind.to_speak_in_turns}"
     for suite in () if can.takes_documents else sorted({*handed}):
         sentence = (
             f"suite {quoted(suite)} shows documents of its own, which this system does not take; "

@@ -292,6 +292,7 @@ def _row(case: Case, template: str) -> dict[str, object]:
     row: dict[str, object] = {
         name: getattr(case, name) for name in ("key", "suite", "wave", "query")
     }
+    row |= {"before": list(case.before)} if case.before else {}
     return row | {"prompt": prompt} | ({"options": list(case.options)} if case.options else {})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, identity, intersectional, social_bias
+from fairgate.metrics import attribution, drift, identity, intersectional, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 
 METRICS = BY_ID = Catalogue(
@@ -15,6 +15,7 @@ METRICS = BY_ID = Catalogue(
         asr.UNREADABLE_NET,
         *identity.COMPARING,
         intersectional.HIDDEN,
+        *drift.METRICS,
         attribution.RETRIEVAL,
         attribution.GENERATOR,
         attribution.INTERACTION,

@@ -13,6 +13,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     package="fairgate.relations",
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
+        "conversation/introduction": "conversation:Introduction",
         **dict.fromkeys(
             (
                 "genfair/mr1-removal-one",

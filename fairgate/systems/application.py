@@ -48,6 +48,11 @@ class ApplicationKind(SystemKind):
         return f"set `system.{self.id}.takes_documents: true` if it can use them"
 
     @property
+    def to_speak_in_turns(self) -> str:
+        """Return what a policy is to do so that the application is asked in turns."""
+        return f"set `system.{self.id}.takes_turns: true` if it reads `session` or `messages`"
+
+    @property
     @abstractmethod
     def part(self) -> HttpPart | CommandPart | PythonPart:
         """Return how the application is asked, in the long form."""
@@ -64,6 +69,7 @@ class ApplicationKind(SystemKind):
             takes_documents=self.part.takes_documents,
             repeatable=True,
             scores_options=False,
+            speaks_in_turns=self.part.takes_turns,
             side_by_side=self.part.concurrency,
         )
 
@@ -194,7 +200,7 @@ class ApplicationSystem:
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
         keys = {
             question: hashlib.sha256(
-                json.dumps([fingerprint, asdict(question)], sort_keys=True).encode()
+                json.dumps([fingerprint, question.as_dict()], sort_keys=True).encode()
             ).hexdigest()
             for question in unique
         }
@@ -215,6 +221,7 @@ def _question(case: Case, documents: Sequence[Document] | None) -> Question:
         options=case.options,
         documents=None if documents is None else tuple(documents),
         repeat=case.repeat,
+        before=case.before,
     )
 
 

@@ -17,7 +17,6 @@ import shlex
 import signal
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -102,6 +101,11 @@ class CommandPart(CommandAsked):
     takes_documents: bool = Field(
         default=False,
         description="Whether it answers with the `documents` of the question where there are some.",
+    )
+    takes_turns: bool = Field(
+        default=False,
+        description="Whether it holds conversations: a line a turn, with the `session` (a new name "
+        "for each conversation) and the `messages` so far (`role` and `content`).",
     )
 
 
@@ -228,11 +232,17 @@ class LineApplication:
         import asyncio
 
         about = f"{self.name}, asked the question {quoted(question.query)}"
+        replies: list[Reply] = []
         try:
-            async with asyncio.timeout(self._program.timeout):
-                value = await self._exchanged(process, {"id": position, **asdict(question)})
-            self._meter.add(usage_of(value))
-            return without_secrets(reply_of(value, self._paths), self._secrets)
+            for turn in question.turns(replies):
+                line = {"id": position, **question.as_dict()}
+                if question.before:
+                    line = {"id": f"{position}.{len(replies) + 1}", **turn.as_dict()}
+                async with asyncio.timeout(self._program.timeout):
+                    value = await self._exchanged(process, line)
+                self._meter.add(usage_of(value))
+                replies.append(without_secrets(reply_of(value, self._paths), self._secrets))
+            return replies[-1]
         except TimeoutError:
             text = f"no reply within {self._program.timeout:g} s"
         except (ConnectionError, EOFError):

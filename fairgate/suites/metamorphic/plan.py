@@ -13,6 +13,7 @@ from fairgate.domain.cases import (
     Rejected,
     Source,
     TestPlan,
+    first_asked,
     follow_up_key,
     judge_key,
     repeat_key,
@@ -39,11 +40,14 @@ JUDGE = "judge"
 """Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
+ALONE = "alone"
+"""The role of a conversation's question that is put in the first turn; also names its key."""
 _PLACES = [
     {role: place for place, role in enumerate((SOURCE, FOLLOW_UP, *PARTS)[:many])}
     for many in range(len(PARTS) + 3)
 ]
 """The place of each role among a unit's cases, by how many these are."""
+_OF_CONVERSATION = {SOURCE: 0, FOLLOW_UP: 1, ALONE: 2}
 
 
 def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]) -> TestPlan:
@@ -76,9 +80,9 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if asked.is_open:
                 sentences = (asked.instruction, *suite.policy.respond.sentences())
                 asked = replace(asked, instruction=" ".join(sentences))
-            before = asked_before.setdefault(own, asked)
+            first = asked_before.setdefault(own, asked)
             # One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
-            if replace(before, embedding=None) != replace(asked, embedding=None):
+            if replace(first, embedding=None) != replace(asked, embedding=None):
                 raise DataError(
                     f"suite {quoted(suite.policy.id)}: two relations ask {quoted(own)} differently "
                     "(instruction, labels, options, or what ends the answer); give one of them a "
@@ -90,8 +94,15 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                         f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
                         "different texts; rename the perturbation set or the relation"
                     )
+            turns = (asked.opening, *suite.policy.turns) if asked.opening else ()
+            alone = source_key(source.id, ALONE) if turns else ""
+            texts |= {alone: texts[own]} if turns else {}
             new = [(key, text) for key, text in texts.items() if key not in known]
-            cases += _cases(new, own, relation, asked, source, suite)
+            made = _cases(new, own, relation, asked, source, suite)
+            if turns:
+                openings = {own: asked.opening, **{key: one.opening for key, one in pairs.items()}}
+                made = _in_conversations(made, openings, turns[1:])
+            cases += made
             known.update(texts)
             for key in pairs if asked_of_judge else ():
                 shown = (key,) if relation.judge_instead else (own, key)
@@ -101,8 +112,9 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if suite.task is None or asked.instruction != suite.task.instruction:
                 embedding = () if asked.embedding is None else (asked.embedding.instruction,)
                 question = (asked.instruction, *asked.options, *embedding)
-            words = (texts[own], *question, *filter(None, [asked_of_judge]), "")
-            units += _units(pairs, own, relation, source, _encoded("\0".join(words)), suite)
+            words = (texts[own], *question, *filter(None, [asked_of_judge]), *turns, "")
+            before = _encoded("\0".join(words))
+            units += _units(pairs, (own, alone), relation, source, before, suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
 
 
@@ -188,6 +200,15 @@ def _cases(
             yield Case._make((repeat_key(key, number), text, *shared))
 
 
+def _in_conversations(
+    cases: Iterable[Case], openings: Mapping[str, str], turns: tuple[str, ...]
+) -> Iterator[Case]:
+    """Yield the cases with the turns before the question; others as they are."""
+    for case in cases:
+        opening = openings.get(first_asked(case.key))
+        yield case if opening is None else case._replace(before=(opening, *turns))
+
+
 def judge_cases(pair: tuple[str, ...], suite: MetamorphicSuite) -> tuple[str, ...]:
     """Return the keys of what the judges are asked about a pair."""
     count = suite.setup.judge.count if suite.setup.judge is not None else 0
@@ -218,16 +239,18 @@ def _judged(
 
 def _units(
     pairs: Mapping[str, FollowUp],
-    own: str,
+    of_source: tuple[str, str],
     relation: MetamorphicRelation,
     source: Source,
     before: bytes,
     suite: MetamorphicSuite,
 ) -> Iterator[Unit]:
-    """Yield the unit of each follow-up, by key; `own` is the source's.
+    """Yield the unit of each follow-up, by key.
 
+    `of_source` are the keys of the source and of its question alone, empty without conversations;
     `before` is what all pairs of the source are asked, as it stands before a follow-up's text.
     """
+    own, alone = of_source
     is_judged = suite.judges(relation)
     judge = suite.setup.judge
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
@@ -235,11 +258,14 @@ def _units(
         keys: tuple[str, ...] = (own, key)
         parts = follow_up.parts[: len(PARTS)]
         keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
+        places = _PLACES[len(keys)]
+        if alone:
+            keys, places = (own, key, alone), _OF_CONVERSATION
         yield Unit(
             key=key,
-            asks=CaseKeys(_PLACES[len(keys)], keys),
+            asks=CaseKeys(places, keys),
             dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
-            content=hashlib.sha256(before + _encoded(follow_up.text)).hexdigest()[:10],
+            content=hashlib.sha256(before + _encoded(follow_up.said)).hexdigest()[:10],
             suite=suite.policy.id,
             cluster=source.id,
             follows="" if not relation.expects_one_answer else None,

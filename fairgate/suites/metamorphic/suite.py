@@ -13,6 +13,8 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.drift import COLUMN as DRIFT
+from fairgate.metrics.drift import RELATION as TALKS
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -52,10 +54,10 @@ def misfits(
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     judged = [relation.id for relation in relations if judge_instruction(relation, task)]
-    if COMBINES in judged:
+    if several := [name for name in (COMBINES, TALKS) if name in judged]:
         sentence = (
-            f"`{COMBINES}` compares three answers, which no judge does: name a task with `labels` "
-            "or `tone` for it"
+            f"{listed(several, last='and')} compares three answers, which no judge does: name a "
+            "task with `labels` or `tone` for it"
         )
         yield "relations", sentence
     elif judge is None and judged:
@@ -65,6 +67,8 @@ def misfits(
             "none"
         )
         yield "relations", sentence
+    if policy.turns and TALKS not in (relation.id for relation in relations):
+        yield "turns", f"no relation of the suite asks in turns; add `{TALKS}`, or remove them"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
             "judges compare an answer with the source's, not with those of neutral phrases; set "
@@ -144,7 +148,8 @@ class MetamorphicSuite(Suite):
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
         combined = (HIDDEN,) if COMBINES in self.relations else ()
-        return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
+        moved = (DRIFT,) if TALKS in self.relations else ()
+        return (*COLUMNS, *combined, *moved, *(STEADINESS if self.policy.repeats > 1 else ()))
 
     @cached_property
     def crossing(self) -> str | None:
@@ -254,6 +259,8 @@ class MetamorphicSuite(Suite):
             f"  suite {self.id}: {len(self.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {asked} questions to the system"
         )
+        if turns := sum(1 + len(case.before) for case in plan.cases if case.before):
+            yield f"    of these, conversations of {turns} turns in all"
         if self.task and self.task.tone and not self.task.is_judged:
             yield "    the tone of answers is compared, not what they say or refuse to say"
         for group in self.task.equivalent if self.task else ():
