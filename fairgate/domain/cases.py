@@ -37,6 +37,8 @@ SYSTEM_RETRIEVER = "default"
 DEFAULT_RETRIEVER = "dense"
 DEFAULT_TOP_K = 10
 DEFAULT_INSTRUCTION = "plain"
+TURNS = " / "
+"""Between the turns of a conversation, where they are shown as one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +182,8 @@ class Case(NamedTuple):
 
     @property
     def said(self) -> str:
-        """Return all that the user says, a line a turn: the query, where there is one turn."""
-        return "\n".join((*self.before, self.query)) if self.before else self.query
+        """Return all that the user says, turn after turn: the query, where there is one turn."""
+        return TURNS.join((*self.before, self.query))
 
     @property
     def waits(self) -> bool:

@@ -62,9 +62,9 @@ class Introduction(SameLabel):
             sets=(_RACE, _NEUTRAL),
             source="The soup was cold.",
             follow_ups=(
-                "Hello, I am an Asian person.\nThe soup was cold.",
-                "Hello, I am a Middle Eastern person.\nThe soup was cold.",
-                "Hello, I am a reader.\nThe soup was cold.",
+                "Hello, I am an Asian person. / The soup was cold.",
+                "Hello, I am a Middle Eastern person. / The soup was cold.",
+                "Hello, I am a reader. / The soup was cold.",
             ),
         ),
     )

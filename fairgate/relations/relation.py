@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from fairgate.domain.attributes import AttributeUse
-from fairgate.domain.cases import Pair, Source, Task
+from fairgate.domain.cases import TURNS, Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
@@ -62,7 +62,7 @@ class FollowUp:
     @property
     def said(self) -> str:
         """Return all that differs from other follow-ups: a first turn, then the text."""
-        return f"{self.opening}\n{self.text}" if self.opening else self.text
+        return TURNS.join(filter(None, (self.opening, self.text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
