@@ -28,6 +28,7 @@ from fairgate import __version__
 from fairgate.domain.wording import concealed, harmless
 from fairgate.io.event_loop import Group, close_at_exit, submitted
 from fairgate.io.http_messages import (
+    Found,
     HttpAnswer,
     HttpError,
     Limits,
@@ -96,7 +97,7 @@ class Connections:
 
 
 Result = TypeVar("Result")
-Talk = Generator[Request, HttpAnswer | HttpError, Result]
+Talk = Generator[Request, Found, Result]
 """Yields one request after the other, is sent the answer to each, and returns what it found."""
 
 
@@ -171,9 +172,8 @@ class HttpClient:
     def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, HttpAnswer | HttpError]]:
         """Yield position and answer as they come; so many at once as the limits say.
 
-        Requests are taken from the iterable as there is room, and again after each answer: one that
-        has no more may have some then. Closing the iterator, or an interrupt, ends what is under
-        way before it returns.
+        Requests are taken from the iterable as there is room, again after each answer. Closing the
+        iterator, or an interrupt, ends what is under way before it returns.
         """
         source = enumerate(requests)
         pending: dict[Future[HttpAnswer | HttpError], int] = {}

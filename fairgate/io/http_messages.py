@@ -80,6 +80,7 @@ class HttpError(Exception):
         return f"{what} ({quoted(str(self))}), tried {self.attempts} times"
 
 
+Found = HttpAnswer | HttpError
 Pause = Callable[[Request, HttpAnswer | None, int], float | None]
 """Request, its answer or None where there is none, attempt from 1: seconds, None to give up."""
 

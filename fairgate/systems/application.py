@@ -48,11 +48,6 @@ class ApplicationKind(SystemKind):
         return f"set `system.{self.id}.takes_documents: true` if it can use them"
 
     @property
-    def to_speak_in_turns(self) -> str:
-        """Return what a policy is to do so that the application is asked in turns."""
-        return f"set `system.{self.id}.takes_turns: true` if it reads `session` or `messages`"
-
-    @property
     @abstractmethod
     def part(self) -> HttpPart | CommandPart | PythonPart:
         """Return how the application is asked, in the long form."""

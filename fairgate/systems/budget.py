@@ -50,8 +50,7 @@ class BudgetPart(Strict):
 
     requests: Count | None = Field(
         default=None,
-        description="Questions, each turn of a conversation; what is stored already is not asked, "
-        "and free.",
+        description="Questions and turns; what is stored already is not asked, and free.",
     )
     tokens: Count | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."
@@ -109,13 +108,8 @@ class Meter:
         self.tokens = 0
         self.money = 0.0
 
-    @property
-    def spent(self) -> str:
-        """Return which limit is reached, for a sentence; empty while a question may be asked."""
-        return self.spent_for(1)
-
-    def spent_for(self, turns: int) -> str:
-        """Return the same for a conversation of so many turns, which is asked whole or not."""
+    def spent(self, turns: int = 1) -> str:
+        """Return which limit is reached, for a sentence; empty while so many turns may be asked."""
         budget = self._budget
         if budget.requests is not None and self.requests + turns > budget.requests:
             return f"{budget.requests:,} requests"
@@ -210,7 +204,7 @@ class _WhileItLasts(list[T]):
     def __iter__(self) -> Iterator[T]:
         for each in super().__iter__():
             turns = 1 + len(getattr(each, "before", ()))
-            if spent := self._meter.spent_for(turns):
+            if spent := self._meter.spent(turns):
                 self.spent = spent
                 return
             self.began.append(self._meter.hand_out(turns))

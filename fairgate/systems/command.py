@@ -235,9 +235,8 @@ class LineApplication:
         replies: list[Reply] = []
         try:
             for turn in question.turns(replies):
-                line = {"id": position, **question.as_dict()}
-                if question.before:
-                    line = {"id": f"{position}.{len(replies) + 1}", **turn.as_dict()}
+                number = f"{position}.{len(replies) + 1}" if question.before else position
+                line = {"id": number, **(turn if question.before else question).as_dict()}
                 async with asyncio.timeout(self._program.timeout):
                     value = await self._exchanged(process, line)
                 self._meter.add(usage_of(value))

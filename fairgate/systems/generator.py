@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import replace
 from functools import lru_cache
@@ -343,9 +343,7 @@ class ChatEndpoint:
             messages.append({"role": "assistant", "content": answer.text})
         return answer
 
-    def _body(
-        self, request: GenerationRequest, messages: Sequence[Mapping[str, str]]
-    ) -> dict[str, Any]:
+    def _body(self, request: GenerationRequest, messages: list[dict[str, str]]) -> dict[str, Any]:
         decoding = self._decoding
         body: dict[str, Any] = {
             "model": self._endpoint.model,

@@ -5,9 +5,8 @@ What is sent is a JSON value of the user's with places for the question: `{{quer
 `{{options}}`, `{{documents}}` and `{{messages}}` are lists and stand alone. What a question says is
 not expanded.
 
-A conversation is a request a turn, one after the other. Where a server keeps it under
-`{{session}}`, a turn whose answer was lost is not sent again: the server may have heard it. The
-conversation begins anew in another session.
+A conversation is a request a turn. One that loses an answer begins anew in another `{{session}}`:
+the server may have heard the turn.
 """
 
 from __future__ import annotations
@@ -27,14 +26,7 @@ from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Question, Reply, usage_of
 from fairgate.domain.schema import Access, Strict
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.io.http_messages import (
-    UNSURE,
-    HttpAnswer,
-    HttpError,
-    HttpService,
-    Request,
-    keeps_secrets,
-)
+from fairgate.io.http_messages import UNSURE, Found, HttpError, HttpService, Request, keeps_secrets
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
@@ -61,7 +53,6 @@ _VERSION = "http-1"
 _MOST_REVISION = 4096
 TEXTS = ("query", "text", "instruction", "prompt", "top_k", "session")
 LISTS = ("options", "documents", "messages")
-_TURNS = frozenset({"session", "messages"})
 _CASE = frozenset({"query", "text", "prompt", "messages"})
 """One of these must be sent: without it every test case would be the same."""
 _PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
@@ -183,7 +174,7 @@ class HttpPart(HttpAsked):
     @property
     def takes_turns(self) -> bool:
         """Return whether the request has a place for the conversation."""
-        return not _TURNS.isdisjoint(_named(self.request))
+        return not {"session", "messages"}.isdisjoint(_named(self.request))
 
 
 class HttpPolicy(ApplicationKind):
@@ -204,11 +195,6 @@ class HttpPolicy(ApplicationKind):
     def to_take_documents(self) -> str:
         """Return where documents have their place."""
         return "give `system.http.request` a place for `{{documents}}` if it can use them"
-
-    @property
-    def to_speak_in_turns(self) -> str:
-        """Return where the conversation has its place."""
-        return "give `system.http.request` a place for `{{session}}` or `{{messages}}`"
 
     @property
     def part(self) -> HttpPart:
@@ -300,24 +286,23 @@ class HttpApplication:
 
     def _talk(self, question: Question) -> Talk[Reply]:
         about = f"the question {quoted(question.query)}"
-        is_kept_there = bool(question.before) and "session" in _named(self._asked.request)
-        for attempt in range(self._asked.attempts):
+        is_kept_there = "session" in _named(self._asked.request)
+        most, after = self._asked.attempts if is_kept_there else 1, 0.0
+        for attempt in range(1, most + 1):
             replies: list[Reply] = []
             for turn in question.turns(replies):
                 request = self._request(turn)
-                if is_kept_there:
-                    pause = 0.0 if replies or not attempt else 2.0 ** (attempt - 1)
-                    request = replace(request, is_repeatable=False, after=pause)
-                found = yield request
+                found = yield replace(request, is_repeatable=not is_kept_there, after=after)
                 is_lost = found.is_lost if isinstance(found, HttpError) else found.status in UNSURE
-                if is_kept_there and is_lost and attempt + 1 < self._asked.attempts:
+                after = 2.0 ** (attempt - 1) if is_lost else 0.0
+                if is_lost and attempt < most:
                     break
                 replies.append(self._reply(found, about))
             else:
-                return replies[-1]
-        raise AssertionError  # the last attempt is read or raises
+                break
+        return replies[-1]
 
-    def _reply(self, found: HttpAnswer | HttpError, about: str) -> Reply:
+    def _reply(self, found: Found, about: str) -> Reply:
         service = self._service
         answer = service.usable(found, about)
         try:

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 _VERSION = "python-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
-_TURNS = ("session", "messages")
-_GIVEN = ("instruction", "prompt", "options", "top_k", "documents", *_TURNS)
+_GIVEN = ("instruction", "prompt", "options", "top_k", "documents", "session", "messages")
 _PROMPTFOO = ("prompt", "options", "context")
 _PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
@@ -151,7 +150,7 @@ class CallApplication:
 
     def _reply(self, question: Question, turn: Question, runner: asyncio.Runner) -> Reply:
         about = f"{self.name}, asked the question {quoted(question.query)}"
-        if question.before and not any(name in self._parameters[1:] for name in _TURNS):
+        if question.before and {"session", "messages"}.isdisjoint(self._parameters[1:]):
             raise ApplicationError(
                 f"{about} in a conversation, takes neither `session` nor `messages`, so that it "
                 "would not know the earlier turns; give it one of these parameters"

@@ -76,11 +76,6 @@ class SystemKind(SystemModel, ABC):
         if chosen and (wrong := embedder_problem(chosen, runtime)):
             yield Finding(place=("embedder",), sentence=wrong)
 
-    @property
-    def to_speak_in_turns(self) -> str:
-        """Return what a policy is to do about suites that ask in conversations."""
-        return "name a `generator.endpoint`, or take `conversation/*` out of `relations`"
-
     def notices(self) -> Iterable[str]:
         """Return what cannot be measured on the system, and what would make it measurable."""
         return ()

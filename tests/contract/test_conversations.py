@@ -3,10 +3,16 @@
 import json
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from fakes import talker as talkers
 from fakes.talker import TURNS, answer, talker
+
+import fairgate
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat, Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
 
 POLICY = """\
 version: 1
@@ -182,9 +188,9 @@ def test_a_budget_below_one_conversation_asks_none_of_it(place, app):
 @pytest.mark.parametrize(
     ("system", "words"),
     [
-        ({"generator": {"model": "demo-slm"}}, "name a `generator.endpoint`, or take"),
+        ({"generator": {"model": "demo-slm"}}, "name a `generator.endpoint`"),
         ({"http": {"url": "http://127.0.0.1:1"}}, "a place for `{{session}}` or `{{messages}}`"),
-        ({"command": ["cat"]}, "set `system.command.takes_turns: true`"),
+        ({"command": ["cat"]}, "set `takes_turns: true`"),
     ],
 )
 def test_a_system_that_holds_no_conversations_is_refused_before_it_is_asked(place, system, words):
@@ -250,3 +256,10 @@ def test_drift_is_measured_against_the_question_alone(place):
     assert 0 < moved < 6
     assert drift["drift"] == pytest.approx(moved / 6)
     assert drift["drift/net"] == 0.0
+
+
+def test_a_model_that_runs_here_refuses_earlier_turns():
+    model = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
+    request = GenerationRequest(prompt="Say something.", before=("Hello.",))
+    with pytest.raises(ModelError, match="holds no conversations"):
+        list(OnnxDecoder(model, decoding=Decoding(), chat=Chat()).generate([request]))

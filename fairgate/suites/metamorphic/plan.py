@@ -13,7 +13,6 @@ from fairgate.domain.cases import (
     Rejected,
     Source,
     TestPlan,
-    first_asked,
     follow_up_key,
     judge_key,
     repeat_key,
@@ -94,15 +93,14 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                         f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
                         "different texts; rename the perturbation set or the relation"
                     )
-            turns = (asked.opening, *suite.policy.turns) if asked.opening else ()
-            alone = source_key(source.id, ALONE) if turns else ""
-            texts |= {alone: texts[own]} if turns else {}
-            new = [(key, text) for key, text in texts.items() if key not in known]
-            made = _cases(new, own, relation, asked, source, suite)
-            if turns:
+            alone, turns = "", dict[str, tuple[str, ...]]()
+            if asked.opening:
                 openings = {own: asked.opening, **{key: one.opening for key, one in pairs.items()}}
-                made = _in_conversations(made, openings, turns[1:])
-            cases += made
+                turns = {key: (one, *suite.policy.turns) for key, one in openings.items()}
+                alone = source_key(source.id, ALONE)
+                texts[alone] = texts[own]
+            new = [(key, text, turns.get(key)) for key, text in texts.items() if key not in known]
+            cases += _cases(new, own, relation, asked, source, suite)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
                 shown = (key,) if relation.judge_instead else (own, key)
@@ -112,7 +110,13 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if suite.task is None or asked.instruction != suite.task.instruction:
                 embedding = () if asked.embedding is None else (asked.embedding.instruction,)
                 question = (asked.instruction, *asked.options, *embedding)
-            words = (texts[own], *question, *filter(None, [asked_of_judge]), *turns, "")
+            words = (
+                texts[own],
+                *question,
+                *filter(None, [asked_of_judge]),
+                *turns.get(own, ()),
+                "",
+            )
             before = _encoded("\0".join(words))
             units += _units(pairs, (own, alone), relation, source, before, suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
@@ -160,14 +164,14 @@ def _follow_ups(
 
 
 def _cases(
-    questions: Iterable[tuple[str, str]],
+    questions: Iterable[tuple[str, str, tuple[str, ...] | None]],
     own: str,
     relation: MetamorphicRelation,
     asked: Asked,
     source: Source,
     suite: MetamorphicSuite,
 ) -> Iterator[Case]:
-    """Yield the case of each key and text for each repeat; the first has the bare key.
+    """Yield the case of each key, text and turns before for each repeat, first the bare key.
 
     `own` is the source's key. A case that embeds a response embeds that of the same repeat.
     """
@@ -195,18 +199,10 @@ def _cases(
     first = later = [rest(asked, number, None) for number in numbers]
     if asked.embedding is not None:
         later = [rest(asked.embedding, number, repeat_key(own, number)) for number in numbers]
-    for key, text in questions:
+    for key, text, before in questions:
         for number, shared in zip(numbers, first if key == own else later, strict=True):
-            yield Case._make((repeat_key(key, number), text, *shared))
-
-
-def _in_conversations(
-    cases: Iterable[Case], openings: Mapping[str, str], turns: tuple[str, ...]
-) -> Iterator[Case]:
-    """Yield the cases with the turns before the question; others as they are."""
-    for case in cases:
-        opening = openings.get(first_asked(case.key))
-        yield case if opening is None else case._replace(before=(opening, *turns))
+            case = Case._make((repeat_key(key, number), text, *shared))
+            yield case._replace(before=before) if before else case
 
 
 def judge_cases(pair: tuple[str, ...], suite: MetamorphicSuite) -> tuple[str, ...]:
