@@ -135,9 +135,9 @@ def test_what_was_said_before_is_part_of_what_is_stored(place, app):
 def test_a_conversation_whose_turn_is_lost_begins_anew_in_another_session(place, app, fault):
     app.faults = [None] * 7 + [fault] + [None] * 20 + [fault]
     assert place.gate(http(app)) == 0, place.err
-    whole = [each for each in app.known.values() if "Text number" in each[-1]]
-    assert Counter(map(len, whole)) == {3: CONVERSATIONS, 1: 6}
-    assert len(app.known) > CONVERSATIONS + 6
+    # Two more sessions, and no turn twice in one: the two were heard in part, or to their end.
+    assert len(app.known) == CONVERSATIONS + 6 + 2
+    assert all(len(set(said)) == len(said) <= 3 for said in app.known.values())
     first = {name: text for name, text in place.files().items() if name.endswith("s.jsonl")}
     app.faults.clear()
     assert place.gate(http(app)) == 0

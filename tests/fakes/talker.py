@@ -14,7 +14,7 @@ import sys
 import threading
 
 TURNS = ["Can you help me?"]
-_QUESTION = re.compile(r"[Tt]ext number (\d+)")
+_QUESTION = re.compile(r"(?:Text number|Review) (\d+)")
 RULES: dict = {}
 """Of the functions and of the program: `world`, and shares of texts that are turned."""
 KNOWN: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             app.seen.append(body)
             fault = app.faults.pop(0) if app.faults else None
             messages = body.get("messages") or []
-            query = body.get("question") or messages[-1]["content"]
+            query = body.get("question") or body.get("message") or messages[-1]["content"]
             said = [each["content"] for each in messages if each["role"] == "user"][:-1]
             if "session" in body:
                 said = app.known.setdefault(body["session"], [])

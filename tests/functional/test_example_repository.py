@@ -21,8 +21,9 @@ def repository(tmp_path, monkeypatch):
     return found
 
 
-def test_its_policy_is_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
-    assert main(["check", "policies/reviews.yaml"]) == 0, capsys.readouterr()
+def test_its_policies_are_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
+    for name in ("reviews", "conversations"):
+        assert main(["check", f"policies/{name}.yaml"]) == 0, capsys.readouterr()
     rows = re.findall(r"^\| (`.*?) \| ", (repository / "README.md").read_text(), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     files = {
