@@ -181,7 +181,7 @@ class Case(NamedTuple):
     """What the user says in the turns of the conversation before the question, in order."""
 
     @property
-    def said(self) -> str:
+    def conversation(self) -> str:
         """Return all that the user says, turn after turn: the query, where there is one turn."""
         return TURNS.join((*self.before, self.query))
 

@@ -211,10 +211,10 @@ class Question:
         Earlier turns are texts alone: instruction, options and documents belong to the question.
         """
         session, history = os.urandom(16).hex(), []
-        for said in self.before:
-            history.append({"role": "user", "content": said})
+        for message in self.before:
+            history.append({"role": "user", "content": message})
             yield Question(
-                query=said, text=said, instruction="", prompt=said, repeat=self.repeat,
+                query=message, text=message, instruction="", prompt=message, repeat=self.repeat,
                 top_k=self.top_k, session=session, messages=tuple(history),
             )  # fmt: skip
             history.append({"role": "assistant", "content": replies[-1].answer})

@@ -168,8 +168,8 @@ def explain_case(
         "sentence": sentence(item, controls, crossed),
         "instruction": source.instruction,
         "texts": {
-            "source": redacted(source.said, redact),
-            "follow_up": redacted(follow_up.said, redact),
+            "source": redacted(source.conversation, redact),
+            "follow_up": redacted(follow_up.conversation, redact),
         },
         "answers": {
             "source": answer(source.key, "source"),
@@ -186,7 +186,7 @@ def explain_case(
         "controls": controls,
         "majority": None if majority is None else str(majority),
     }
-    before, removed, added, after = difference(source.said, follow_up.said)
+    before, removed, added, after = difference(source.conversation, follow_up.conversation)
     begin, end = (plain(redacted(text, redact)) if text else "" for text in (before, after))
     prompts = [
         f"{begin}[[{plain(own)}]]{end}" if own else f"{begin}{end}" for own in (removed, added)

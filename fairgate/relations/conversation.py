@@ -11,7 +11,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import Asked, Example, FollowUp, NotApplicable
 from fairgate.relations.set_equivalence import SetEquivalence
 
-_NO_ARTICLE = "the noun phrase begins with neither `A` nor `An`; nobody says `I am …` with it"
+_NO_ARTICLE = "`I am …` needs a noun phrase that begins with `A` or `An`"
 
 
 class Introduction(SetEquivalence):

@@ -60,7 +60,7 @@ class FollowUp:
     """What the user says in the first turn, where `asks` opens a conversation too."""
 
     @property
-    def said(self) -> str:
+    def conversation(self) -> str:
         """Return all that differs from other follow-ups: a first turn, then the text."""
         return TURNS.join(filter(None, (self.opening, self.text)))
 

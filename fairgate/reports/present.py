@@ -416,9 +416,9 @@ def example(material: Material) -> Inline:
     is_about_answers = affected.subject(material) is affected.Subject.ANSWERS
     if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
         return ""
-    source = _quoted(material, material.case(row.suite, row.source).said)
+    source = _quoted(material, material.case(row.suite, row.source).conversation)
     if not row.names_speaker:  # the relation changes the text itself
-        follow_up = _quoted(material, material.case(row.suite, row.key).said)
+        follow_up = _quoted(material, material.case(row.suite, row.key).conversation)
         first, second = (cases.answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
         words: blocks.Words = ["For example, ", source, " is answered ", first, " and ", follow_up]
         return [*words, " is answered ", second, "."]

@@ -336,8 +336,8 @@ class ChatEndpoint:
         """Put each turn with all that was said before it; return the answer to the last one."""
         service, system = self._service, self._system
         messages = [{"role": "system", "content": system}] if system else []
-        for said in (*request.before, request.prompt):
-            messages.append({"role": "user", "content": said})
+        for message in (*request.before, request.prompt):
+            messages.append({"role": "user", "content": message})
             found = yield service.send(self._url, self._body(request, messages))
             answer = self._generated(service.usable(found))
             messages.append({"role": "assistant", "content": answer.text})

@@ -13,6 +13,7 @@ import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.systems.result_store import SqliteResultStore
 
 POLICY = """\
 version: 1
@@ -156,6 +157,60 @@ def test_a_busy_server_is_asked_again_in_the_same_session(place, app, at_once):
     assert place.gate(http(app, concurrency=1)) == 0, place.err
     assert len(app.known) == CONVERSATIONS + 6
     assert Counter(map(len, app.known.values())) == {3: CONVERSATIONS - 1, 4: 1, 1: 6}
+
+
+def test_a_killed_run_goes_on_with_the_next_conversation(place, app, monkeypatch):
+    kept, real = [], SqliteResultStore.put_many
+
+    def put(store, kind, items):
+        items = list(items)
+        real(store, kind, items)
+        kept.extend(items if kind == "reply" else ())
+        if len(kept) == 30:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqliteResultStore, "put_many", put)
+    assert place.gate(http(app, revision="r", concurrency=1)) == 130
+    sessions = len(app.known)
+    assert 30 <= sessions <= 32
+    assert place.gate(http(app, revision="r", concurrency=1)) == 0, place.err
+    assert len(kept) == CONVERSATIONS + 6
+    # What was cut off in its middle began anew, in another session.
+    assert len(app.known) == CONVERSATIONS + 6 + sessions - 30
+    first = place.files()
+    assert place.gate(http(app, revision="r", concurrency=5), "out", "--cache", "other") == 0
+    for name in ("rows.jsonl", "executions.jsonl", "report.md"):
+        assert place.files()[name] == first[name]
+
+
+def test_parts_of_a_run_give_the_files_of_one(place, app):
+    place.policy(http(app, revision="r"))
+    for number in (1, 2):
+        part = ("--shard", f"{number}/2", "--out", f"parts/{number}", "--quiet")
+        assert place.call("run", "app.yaml", *part) == 0, place.err
+    assert place.call("merge", "app.yaml", "parts", "--out", "out") == 0, place.err
+    merged = place.files()
+    assert len(app.seen) == ASKED
+    assert place.call("run", "app.yaml", "--out", "out", "--cache", "other", "--quiet") == 0
+    for name in ("rows.jsonl", "executions.jsonl"):
+        assert place.files()[name] == merged[name]
+
+
+def test_a_run_of_a_changed_application_is_compared_with_its_baseline(place):
+    regression = {
+        "{metric: drift/net, max: 0.1}": "{metric: drift/net, regression: {margin: 0.02}}"
+    }
+    place.sources(30)
+    with talker() as app:
+        assert place.gate(http(app), "base", **regression) == 0, place.err
+    accept = ("baseline", "accept", "base", "--reason", "as it is", "--output", "b.json")
+    assert place.call(*accept) == 0, place.err
+    for rules, code in (({}, 0), ({"biased": BIASED}, 1)):
+        with talker(**rules) as app:
+            compared = ("--baseline", "b.json")
+            assert place.gate(http(app), "out", *compared, **regression) == code, place.err
+    failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
+    assert "drift/net" in failed
 
 
 @pytest.mark.parametrize("way", ["session", "endpoint"])

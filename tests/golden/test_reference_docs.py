@@ -96,7 +96,9 @@ def sent(relation):
     given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair}
     source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)
-    return relation.source_text(source), [each.said for each in found if not each.inapplicable]
+    return relation.source_text(source), [
+        each.conversation for each in found if not each.inapplicable
+    ]
 
 
 def changed(relation):

@@ -199,7 +199,9 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
     """Return a case with what a reader needs to judge it."""
-    source, follow_up = (material.case(row.suite, key).said for key in (row.source, row.key))
+    source, follow_up = (
+        material.case(row.suite, key).conversation for key in (row.source, row.key)
+    )
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
     title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
@@ -361,7 +363,7 @@ class _Data:
             documents = execution.documents if execution else None
             self._sources[where] = [
                 self._text(row.source, _KEY),
-                self._texts.cut(self._material.case(*where).said),
+                self._texts.cut(self._material.case(*where).conversation),
                 self._answer(row.source_answer),
                 self._response(*where, row.source_answer),
                 len(documents or ()),
@@ -390,7 +392,7 @@ class _Data:
         Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
         """
         texts, keys = self._texts, (row.source, row.key)
-        source, follow_up = (self._material.case(row.suite, key).said for key in keys)
+        source, follow_up = (self._material.case(row.suite, key).conversation for key in keys)
         if texts.redact == "hash":
             return 0, len(texts.kept(source)), texts.cut(follow_up)
         head = common(source, follow_up)

@@ -110,13 +110,8 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if suite.task is None or asked.instruction != suite.task.instruction:
                 embedding = () if asked.embedding is None else (asked.embedding.instruction,)
                 question = (asked.instruction, *asked.options, *embedding)
-            words = (
-                texts[own],
-                *question,
-                *filter(None, [asked_of_judge]),
-                *turns.get(own, ()),
-                "",
-            )
+            rest = filter(None, (asked_of_judge, *turns.get(own, ())))
+            words = (texts[own], *question, *rest, "")
             before = _encoded("\0".join(words))
             units += _units(pairs, (own, alone), relation, source, before, suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
@@ -261,7 +256,7 @@ def _units(
             key=key,
             asks=CaseKeys(places, keys),
             dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
-            content=hashlib.sha256(before + _encoded(follow_up.said)).hexdigest()[:10],
+            content=hashlib.sha256(before + _encoded(follow_up.conversation)).hexdigest()[:10],
             suite=suite.policy.id,
             cluster=source.id,
             follows="" if not relation.expects_one_answer else None,

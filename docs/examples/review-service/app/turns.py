@@ -36,8 +36,8 @@ def create_app() -> FastAPI:
     async def chat(talk: Talk) -> Answer:
         found = [Note(**note) for note in notes.closest(talk.messages[-1].content)]
         about = {"role": "system", "content": " ".join(note.text for note in found)}
-        said = [about, *(message.model_dump() for message in talk.messages)]
-        body = {"model": "demo-slm", "messages": said, "temperature": 0, "max_tokens": 4}
+        messages = [about, *(message.model_dump() for message in talk.messages)]
+        body = {"model": "demo-slm", "messages": messages, "temperature": 0, "max_tokens": 4}
         response = await model.post("chat/completions", json=body)
         response.raise_for_status()
         answer = response.json()["choices"][0]["message"]["content"]
