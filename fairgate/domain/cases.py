@@ -38,6 +38,8 @@ SYSTEM_RETRIEVER = "default"
 DEFAULT_RETRIEVER = "dense"
 DEFAULT_TOP_K = 10
 DEFAULT_INSTRUCTION = "plain"
+TURNS = " / "
+"""Between the turns of a conversation, where they are shown as one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +188,18 @@ class Case(NamedTuple):
     """A document of the corpus whose text is another one for this case; None: the corpus as is."""
     is_answered: bool = True
     """Whether the generator is asked; False: what is retrieved is all that counts."""
+    before: tuple[str, ...] = ()
+    """What the user says in the turns of the conversation before the question, in order."""
+
+    @property
+    def conversation(self) -> str:
+        """Return all that the user says, turn after turn: the query, where there is one turn."""
+        return TURNS.join((*self.before, self.query))
 
     @property
     def varied(self) -> str:
-        """Return the text in which source and follow-up differ: a document's, or the query."""
-        return self.query if self.changed is None else self.changed.text
+        """Return the text in which source and follow-up differ: a document's, or what is said."""
+        return self.conversation if self.changed is None else self.changed.text
 
     @property
     def waits(self) -> bool:

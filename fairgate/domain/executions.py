@@ -6,7 +6,8 @@ The system is a model of our own, or a whole application that is asked questions
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -111,6 +112,8 @@ class GenerationRequest:
     """Seeds this request's sampling alone (unused when greedy)."""
     options: tuple[str, ...] = ()
     """With `score_options`: texts whose log-probabilities are compared, without generating."""
+    before: tuple[str, ...] = ()
+    """What the user said in earlier turns; each is answered before the next is put."""
     source: str = field(default="", compare=False)
     """About which source it is asked, for messages and workers: no part of what is asked."""
 
@@ -193,13 +196,36 @@ class Question:
     """How often the same was asked before (`repeats`): 0 the first time."""
     changed: CorpusDocument | None = None
     """A document of the corpus as this question has it: another text under its id."""
+    before: tuple[str, ...] = ()
+    """What the user said in earlier turns of the conversation; each turn is answered."""
+    session: str = field(default="", compare=False)
+    """Name of the conversation that a turn belongs to: of no other one, and never stored."""
+    messages: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
+    """What was said so far, with `role` and `content`; the last one is the turn's own."""
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """Return the fields by name, as JSON values; `changed` only where a document is."""
-        known, changed = asdict(self), self.changed
-        del known["changed"]
-        return known | ({"changed": {"id": changed.id, "text": changed.text}} if changed else {})
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values; what conversations and changed documents add, only where it is."""
+        own = ("before", "session", "messages", "changed")
+        known = {name: one for name, one in asdict(self).items() if one or name not in own}
+        if self.changed is not None:
+            known["changed"] = {"id": self.changed.id, "text": self.changed.text}
+        return known
+
+    def turns(self, replies: Sequence[Reply]) -> Iterator[Question]:
+        """Yield each turn, whose reply the caller adds to `replies` before it takes the next.
+
+        Earlier turns are texts alone: instruction, options and documents belong to the question.
+        """
+        session, history = os.urandom(16).hex(), []
+        for message in self.before:
+            history.append({"role": "user", "content": message})
+            yield Question(
+                query=message, text=message, instruction="", prompt=message, repeat=self.repeat,
+                top_k=self.top_k, session=session, messages=tuple(history),
+            )  # fmt: skip
+            history.append({"role": "assistant", "content": replies[-1].answer})
+        history.append({"role": "user", "content": self.prompt})
+        yield replace(self, before=(), session=session, messages=tuple(history))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

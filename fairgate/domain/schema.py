@@ -222,6 +222,8 @@ class Capabilities:
     """Returns the probability of given answers."""
     takes_changed: bool = False
     """Can search its corpus with another text in the place of a document's."""
+    speaks_in_turns: bool = False
+    """Holds conversations: each of its own, one turn after the other."""
     is_greedy: bool = False
     """Answers the same question alike whenever it is asked."""
     runs_a_model: bool = False

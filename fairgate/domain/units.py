@@ -57,6 +57,8 @@ class Reason(StrEnum):
     """The document is missing from the list of source or follow-up."""
     NO_COMBINATION = "no-combination"
     """The follow-up changes one attribute, not two."""
+    NO_CONVERSATION = "no-conversation"
+    """The follow-up is no turn of a conversation."""
     NO_VERDICT = "no-verdict"
     """The judges gave no verdict that can be read, or none that most of them share."""
     INDETERMINABLE = "indeterminable"
@@ -84,6 +86,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NOT_TAKEN: "changed document returned as it was",
     Reason.NOT_RETRIEVED: "document not found both times",
     Reason.NO_COMBINATION: "no combination of attributes",
+    Reason.NO_CONVERSATION: "not asked in a conversation",
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",
     Reason.CALLED_INVALID: "called invalid by the judge",

@@ -60,7 +60,7 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
             tried.append((case, found.get((case.suite, case.key)), seconds))
     for case, execution, seconds in tried:
         yield f"{harmless(case.key)} ({seconds:.2f} s)"
-        yield f"  asked    {_short(case.query)}"
+        yield f"  asked    {_short(case.conversation)}"
         yield from _answer(loaded, case, execution)
     yield "What a run can measure:"
     for name, answer in _measured(can, [execution for _, execution, _ in tried]):

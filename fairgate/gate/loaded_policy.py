@@ -158,6 +158,14 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
             f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
         yield ("system",), sentence
+    spoken = (case.suite for case in plan.cases if case.before)
+    for suite in () if can.speaks_in_turns else sorted({*spoken}):
+        sentence = (
+            f"suite {quoted(suite)} asks in conversations, which this system does not hold; give "
+            "its request a place for `{{session}}` or `{{messages}}`, set `takes_turns: true`, or "
+            "name a `generator.endpoint`"
+        )
+        yield ("system",), sentence
     for suite in () if can.takes_documents else sorted({*handed}):
         sentence = (
             f"suite {quoted(suite)} shows documents of its own, which this system does not take; "

@@ -294,6 +294,7 @@ def _row(case: Case, template: str) -> dict[str, object]:
     row: dict[str, object] = {
         name: getattr(case, name) for name in ("key", "suite", "wave", "query")
     }
+    row |= {"before": list(case.before)} if case.before else {}
     changed = {} if case.changed is None else {"changed": document_to(case.changed)}
     options = {"options": list(case.options)} if case.options else {}
     return row | {"prompt": prompt} | options | changed

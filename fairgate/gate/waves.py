@@ -103,7 +103,7 @@ def judgements(asked: Answers) -> Iterator[Case]:
         responses = [asked.response_of(case.suite, key, whole=True) for key in case.judged]
         if all(responses):
             cases = [asked.readings[case.suite].case(key) for key in case.judged]
-            prompts = ["" if each is None else each.query for each in cases]
+            prompts = ["" if each is None else each.conversation for each in cases]
             alone = len(prompts) == 1
             texts = JudgedTexts(
                 source_prompt=None if alone else prompts[0],

@@ -14,11 +14,13 @@ import random
 import ssl
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from itertools import count
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -26,6 +28,7 @@ from fairgate import __version__
 from fairgate.domain.wording import concealed, harmless
 from fairgate.io.event_loop import Group, close_at_exit, submitted
 from fairgate.io.http_messages import (
+    Found,
     HttpAnswer,
     HttpError,
     Limits,
@@ -93,6 +96,30 @@ class Connections:
             await self._clients.popitem()[1].aclose()
 
 
+Result = TypeVar("Result")
+Talk = Generator[Request, Found, Result]
+"""Yields one request after the other, is sent the answer to each, and returns what it found."""
+
+
+class _Turns(Iterator[Request], Generic[Result]):
+    """The next requests of talks; one that was answered goes before one that has not begun."""
+
+    def __init__(self, talks: Iterable[Talk[Result]]) -> None:
+        self._new = enumerate(talks)
+        self._number = count()
+        self.ready: deque[tuple[int, Talk[Result], Request]] = deque()
+        self.asked: dict[int, tuple[int, Talk[Result]]] = {}
+
+    def __next__(self) -> Request:
+        if self.ready:
+            position, talk, request = self.ready.popleft()
+        else:
+            position, talk = next(self._new)
+            request = next(talk)
+        self.asked[next(self._number)] = position, talk
+        return request
+
+
 class HttpClient:
     """Asks over kept connections, from one thread at a time.
 
@@ -145,8 +172,8 @@ class HttpClient:
     def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, HttpAnswer | HttpError]]:
         """Yield position and answer as they come; so many at once as the limits say.
 
-        Requests are taken from the iterable as there is room. Closing the iterator, or an
-        interrupt, ends what is under way before it returns.
+        Requests are taken from the iterable as there is room, again after each answer. Closing the
+        iterator, or an interrupt, ends what is under way before it returns.
         """
         source = enumerate(requests)
         pending: dict[Future[HttpAnswer | HttpError], int] = {}
@@ -163,6 +190,19 @@ class HttpClient:
                 # While it closes connections httpx2 is safe from scopes, not from `Task.cancel`.
                 submitted(self._cancel()).result()
                 self._group.finish()
+
+    def talk_all(self, talks: Iterable[Talk[Result]]) -> Iterator[tuple[int, Result]]:
+        """Yield position and result of talks as they end; as many at once as `ask_all` asks.
+
+        What a talk raises ends all of them.
+        """
+        turns = _Turns(talks)
+        for number, found in self.ask_all(turns):
+            position, talk = turns.asked.pop(number)
+            try:
+                turns.ready.append((position, talk, talk.send(found)))
+            except StopIteration as ended:
+                yield position, ended.value
 
     async def _cancel(self) -> None:
         """Cancel what is under way."""
@@ -194,7 +234,7 @@ class HttpClient:
 
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
-            await asyncio.sleep(max(0.0, start - time.monotonic()))
+            await asyncio.sleep(max(request.after, start - time.monotonic()))
             for attempt in range(1, self._limits.attempts + 1):
                 found = await self._attempt(request, attempt)
                 if isinstance(found, HttpError) and not found.is_lost:

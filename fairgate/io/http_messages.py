@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another attempt may change."""
+UNSURE = frozenset({500, 502, 504})
+"""Those that leave open whether the request was carried out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class Request:
     body: bytes | None = None
     is_repeatable: bool = True
     """Whether asking twice does no harm where the first answer was lost."""
+    after: float = 0.0
+    """Seconds to wait before it is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,7 @@ class HttpError(Exception):
         return f"{what} ({quoted(str(self))}), tried {self.attempts} times"
 
 
+Found = HttpAnswer | HttpError
 Pause = Callable[[Request, HttpAnswer | None, int], float | None]
 """Request, its answer or None where there is none, attempt from 1: seconds, None to give up."""
 
@@ -84,7 +89,7 @@ def busy_pause(request: Request, answer: HttpAnswer | None, attempt: int) -> flo
     """Return how long to wait before asking again: what the server asks for, else 1, 2, 4, … s."""
     if answer is None:
         return 2.0 ** (attempt - 1) if request.is_repeatable else None
-    if answer.status not in BUSY:
+    if answer.status not in (BUSY if request.is_repeatable else BUSY - UNSURE):
         return None
     asked = retry_after(answer)
     return 2.0 ** (attempt - 1) if asked is None else asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, exposure, identity, intersectional, social_bias
+from fairgate.metrics import attribution, drift, exposure, identity, intersectional, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 
 METRICS = BY_ID = Catalogue(
@@ -16,6 +16,7 @@ METRICS = BY_ID = Catalogue(
         *identity.COMPARING,
         intersectional.HIDDEN,
         *exposure.METRICS,
+        *drift.METRICS,
         attribution.RETRIEVAL,
         attribution.GENERATOR,
         attribution.INTERACTION,

@@ -82,6 +82,8 @@ class OnnxDecoder:
         """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
         if not requests:
             return
+        if any(request.before for request in requests):
+            raise ModelError("a model that runs here holds no conversations: name an `endpoint`")
         prompts = self._prompts.encode([request.prompt for request in requests])
         widest = self._prepare(prompts, self._decoding.max_new_tokens)
         answer = partial(self._generate, requests, prompts, widest)

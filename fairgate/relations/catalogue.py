@@ -14,6 +14,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
         "documents/subject": "documents:DocumentSubject",
+        "conversation/introduction": "conversation:Introduction",
         **dict.fromkeys(
             (
                 "genfair/mr1-removal-one",

@@ -91,7 +91,7 @@ class Linter:
             reason = reason or self._fault(source_text, follow_up)
             if reason is None and follow_up.variant in variants:
                 reason = "the same term occurs twice in its set"
-            folded = _folded(follow_up.text)
+            folded = _folded(follow_up.conversation)
             if reason is None and folded in texts:
                 reason = f"the text is the same as that of {texts[folded]}"
             if reason is None:

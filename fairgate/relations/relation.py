@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from fairgate.domain.attributes import AttributeUse
-from fairgate.domain.cases import Pair, Source, Task
+from fairgate.domain.cases import TURNS, Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
@@ -56,6 +56,13 @@ class FollowUp:
     """Why there is no such text in correct English; then it is not asked, and counted as that."""
     parts: tuple[str, ...] = ()
     """Variants of the follow-ups that each do one part of what this one does together."""
+    opening: str = ""
+    """What the user says in the first turn, where `asks` opens a conversation too."""
+
+    @property
+    def conversation(self) -> str:
+        """Return all that differs from other follow-ups: a first turn, then the text."""
+        return TURNS.join(filter(None, (self.opening, self.text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,9 @@ class Asked:
     """Options of a multiple choice, in the order shown; items to be ranked."""
     is_open: bool = False
     """Whether any text is an answer, so that the suite's response instructions are added."""
+    opening: str = ""
+    """First turn of the source's conversation, in which the text is put after the suite's `turns`;
+    the text is put alone, too. Empty: there is no conversation."""
     embedding: Asked | None = None
     """What is asked with a follow-up that holds the response to its source; None: follow-ups are
     asked like their source, and in the same wave."""

@@ -35,7 +35,7 @@ Wrong = Callable[[Any], str | None]
 """What was returned, to what is wrong about it."""
 About = Callable[..., str]
 """What is given, to the source or the answers that messages name."""
-_TEXTS = ("variant", "category", "term", "text", "noun_phrase", "inapplicable")
+_TEXTS = ("variant", "category", "term", "text", "noun_phrase", "inapplicable", "opening")
 _COMPARED = ("generation", "controlled")
 
 
@@ -131,7 +131,7 @@ def _example_fault(relation: MetamorphicRelation, example: Example) -> str | Non
     found = relation.follow_ups(source, example.sets)
     if isinstance(found, NotApplicable):
         return f"does not apply to its example: {found.reason}"
-    texts = [each.text for each in found]
+    texts = [each.conversation for each in found]
     if texts != list(example.follow_ups):
         return f"makes the follow-ups {shown(texts)} of its example, which says otherwise"
     if len(found) > relation.most_follow_ups(source, example.sets):

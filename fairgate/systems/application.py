@@ -65,6 +65,7 @@ class ApplicationKind(SystemKind):
             takes_changed=self.part.takes_changed,
             repeatable=True,
             scores_options=False,
+            speaks_in_turns=self.part.takes_turns,
             side_by_side=self.part.concurrency,
         )
 
@@ -195,7 +196,7 @@ class ApplicationSystem:
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
         keys = {
             question: hashlib.sha256(
-                json.dumps([fingerprint, question.fields], sort_keys=True).encode()
+                json.dumps([fingerprint, question.as_dict()], sort_keys=True).encode()
             ).hexdigest()
             for question in unique
         }
@@ -219,6 +220,7 @@ def _question(case: Case, documents: Sequence[Document] | None) -> Question:
         # An application that retrieves for its own answers decides how deep.
         top_k=0 if case.is_answered else case.top_k,
         changed=case.changed if documents is None else None,
+        before=case.before,
     )
 
 

@@ -49,7 +49,8 @@ class BudgetPart(Strict):
     """The most that one run may ask; a run that needs more stops with exit code 5."""
 
     requests: Count | None = Field(
-        default=None, description="Questions; what is stored already is not asked, and free."
+        default=None,
+        description="Questions and turns; what is stored already is not asked, and free.",
     )
     tokens: Count | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."
@@ -107,11 +108,10 @@ class Meter:
         self.tokens = 0
         self.money = 0.0
 
-    @property
-    def spent(self) -> str:
-        """Return which limit is reached, for a sentence; empty while a question may be asked."""
+    def spent(self, turns: int = 1) -> str:
+        """Return which limit is reached, for a sentence; empty while so many turns may be asked."""
         budget = self._budget
-        if budget.requests is not None and self.requests >= budget.requests:
+        if budget.requests is not None and self.requests + turns > budget.requests:
             return f"{budget.requests:,} requests"
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"{budget.tokens:,} tokens"
@@ -154,7 +154,7 @@ class Meter:
                 "known, or not believed: name its `revision`, so that the next run goes on"
             )
             raise BudgetError(
-                f"the budget of {self.spent} is spent. Asked in this run: {self.counted}",
+                f"the budget of {allowed.spent} is spent. Asked in this run: {self.counted}",
                 left=left,
                 next_step=f"{next_step}, or raise `{self.field}`",
             )
@@ -170,11 +170,11 @@ class Meter:
         self.tokens += usage.tokens or 0
         self.money += money or 0.0
 
-    def hand_out(self) -> float:
-        """Count a question that is going to be asked; return the time."""
+    def hand_out(self, turns: int = 1) -> float:
+        """Count a question that is going to be asked, and each turn before it; return the time."""
         now = self.now()
         self._began = now if self._began is None else self._began
-        self.requests += 1
+        self.requests += turns
         return now
 
     @property
@@ -198,12 +198,16 @@ class _WhileItLasts(list[T]):
         self._meter = meter
         self.began: list[float] = []
         """When each was handed out."""
+        self.spent = ""
+        """Which limit ended it."""
 
     def __iter__(self) -> Iterator[T]:
         for each in super().__iter__():
-            if self._meter.spent:
+            turns = 1 + len(getattr(each, "before", ()))
+            if spent := self._meter.spent(turns):
+                self.spent = spent
                 return
-            self.began.append(self._meter.hand_out())
+            self.began.append(self._meter.hand_out(turns))
             yield each
 
 

@@ -103,6 +103,11 @@ class CommandPart(CommandAsked):
         default=False,
         description="Whether it answers with the `documents` of the question where there are some.",
     )
+    takes_turns: bool = Field(
+        default=False,
+        description="Whether it holds conversations: a line a turn, with the `session` (a new name "
+        "for each conversation) and the `messages` so far (`role` and `content`).",
+    )
 
 
 class CommandPolicy(ApplicationKind):
@@ -228,11 +233,16 @@ class LineApplication:
         import asyncio
 
         about = f"{self.name}, asked the question {quoted(question.query)}"
+        replies: list[Reply] = []
         try:
-            async with asyncio.timeout(self._program.timeout):
-                value = await self._exchanged(process, {"id": position, **question.fields})
-            self._meter.add(usage_of(value))
-            return without_secrets(reply_of(value, self._paths), self._secrets)
+            for turn in question.turns(replies):
+                number = f"{position}.{len(replies) + 1}" if question.before else position
+                line = {"id": number, **(turn if question.before else question).as_dict()}
+                async with asyncio.timeout(self._program.timeout):
+                    value = await self._exchanged(process, line)
+                self._meter.add(usage_of(value))
+                replies.append(without_secrets(reply_of(value, self._paths), self._secrets))
+            return replies[-1]
         except TimeoutError:
             text = f"no reply within {self._program.timeout:g} s"
         except (ConnectionError, EOFError):

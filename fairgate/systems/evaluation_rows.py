@@ -60,8 +60,8 @@ class RowAnswers:
         return []
 
     def answer(self, case: Case) -> Execution | None:
-        """Return the answer to a case; None where no row asks it, for repeats and crossed cases."""
-        if case.repeat or case.documents_of is not None or case.changed is not None:
+        """Return the answer to a case; None for what no row asks, and what it cannot tell apart."""
+        if case.repeat or case.documents_of is not None or case.changed is not None or case.before:
             return None
         for asked in (case.query, case.text or case.query, prompt_alone(case)):
             if (reply := self.replies.get(asked)) is not None:

@@ -283,6 +283,7 @@ def request_for(
         stop=None if case.stop is None else case.stop.showing(case.text or case.query),
         seed=seed,
         options=case.options,
+        before=case.before,
         source=case.cluster,
     )
 
@@ -373,7 +374,9 @@ def _generate(
         for labels, stop in {(each.labels, each.stop) for each in unique}
     }
     keys = {
-        each: _digest(fingerprint, each.prompt, ends[each.labels, each.stop], str(each.seed))
+        each: _digest(
+            fingerprint, each.prompt, ends[each.labels, each.stop], str(each.seed), *each.before
+        )
         for each in unique
     }
     answers = stage.results(keys, store, progress)

@@ -41,6 +41,7 @@ from fairgate.systems.exchange import (
 )
 
 if TYPE_CHECKING:
+    from fairgate.io.http_client import Talk
     from fairgate.onnx.decoder import OnnxDecoder
     from fairgate.systems.budget import Meter
     from fairgate.systems.resources import Resources
@@ -329,17 +330,24 @@ class ChatEndpoint:
     def _asked(
         self, requests: Sequence[GenerationRequest]
     ) -> PythonGenerator[tuple[int, Answer], None, None]:
-        service = self._service
-        sent = (service.send(self._url, self._body(request)) for request in requests)
-        for position, found in service.client.ask_all(sent):
-            yield position, self._generated(service.usable(found))
+        yield from self._service.client.talk_all(map(self._talk, requests))
 
-    def _body(self, request: GenerationRequest) -> dict[str, Any]:
-        decoding, system = self._decoding, self._system
+    def _talk(self, request: GenerationRequest) -> Talk[Answer]:
+        """Put each turn with all that was said before it; return the answer to the last one."""
+        service, system = self._service, self._system
         messages = [{"role": "system", "content": system}] if system else []
+        for message in (*request.before, request.prompt):
+            messages.append({"role": "user", "content": message})
+            found = yield service.send(self._url, self._body(request, messages))
+            answer = self._generated(service.usable(found))
+            messages.append({"role": "assistant", "content": answer.text})
+        return answer
+
+    def _body(self, request: GenerationRequest, messages: list[dict[str, str]]) -> dict[str, Any]:
+        decoding = self._decoding
         body: dict[str, Any] = {
             "model": self._endpoint.model,
-            "messages": [*messages, {"role": "user", "content": request.prompt}],
+            "messages": messages,
             "temperature": decoding.temperature,
             "max_tokens": decoding.max_new_tokens,
         }

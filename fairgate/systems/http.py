@@ -1,8 +1,12 @@
 """An application behind an address: one HTTP request a question, one JSON answer.
 
 What is sent is a JSON value of the user's with places for the question: `{{query}}`, `{{text}}`,
-`{{instruction}}`, `{{prompt}}` and `{{top_k}}` stand anywhere in texts; `{{options}}`,
-`{{documents}}` and `{{changed}}` stand alone. What a question says is not expanded.
+`{{instruction}}`, `{{prompt}}`, `{{top_k}}` and `{{session}}` stand anywhere in texts;
+`{{options}}`, `{{documents}}`, `{{changed}}` and `{{messages}}` stand alone. What a question says
+is not expanded.
+
+A conversation is a request a turn. One that loses an answer begins anew in another `{{session}}`:
+the server may have heard the turn.
 """
 
 from __future__ import annotations
@@ -11,9 +15,9 @@ import hashlib
 import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -22,7 +26,7 @@ from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Question, Reply, usage_of
 from fairgate.domain.schema import Access, Strict
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.io.http_messages import HttpService, Request, keeps_secrets
+from fairgate.io.http_messages import UNSURE, Found, HttpError, HttpService, Request, keeps_secrets
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
@@ -41,12 +45,15 @@ from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
 
+if TYPE_CHECKING:
+    from fairgate.io.http_client import Talk
+
 _VERSION = "http-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
 _MOST_REVISION = 4096
-TEXTS = ("query", "text", "instruction", "prompt", "top_k")
-LISTS = ("options", "documents", "changed")
-_CASE = frozenset({"query", "text", "prompt"})
+TEXTS = ("query", "text", "instruction", "prompt", "top_k", "session")
+LISTS = ("options", "documents", "changed", "messages")
+_CASE = frozenset({"query", "text", "prompt", "messages"})
 """One of these must be sent: without it every test case would be the same."""
 _PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
@@ -99,7 +106,8 @@ class HttpAsked(Strict):
         default={"question": "{{query}}"},
         description="JSON to send; `{{query}}` (the text alone), `{{text}}`, `{{instruction}}`, "
         "`{{prompt}}` (all in one), `{{options}}`, `{{documents}}` and `{{changed}}` (`id` and "
-        "`text` of a document that is another one for this question) are filled in.",
+        "`text` of a document that is another one for this question) are filled in. Conversations "
+        "need `{{session}}` (a new name for each) or `{{messages}}` (`role` and `content` so far).",
     )
     headers: dict[Header, str] = Field(
         default_factory=dict, description="Headers to send; secrets do not belong here."
@@ -169,6 +177,11 @@ class HttpPart(HttpAsked):
         """Return whether the request has a place for documents."""
         return "documents" in set(_named(self.request))
 
+    @property
+    def takes_turns(self) -> bool:
+        """Return whether the request has a place for the conversation."""
+        return not {"session", "messages"}.isdisjoint(_named(self.request))
+
 
 class HttpPolicy(ApplicationKind):
     """An application that is asked over HTTP."""
@@ -210,7 +223,9 @@ def filled(value: Any, question: Question) -> Any:
         case "options":
             return list(question.options)
         case "changed":
-            return question.fields.get("changed")
+            return question.as_dict().get("changed")
+        case "messages":
+            return list(question.messages)
         case "documents":
             return None if question.documents is None else [asdict(d) for d in question.documents]
     return _PLACE.sub(lambda match: str(getattr(question, match[1])), value)
@@ -275,19 +290,36 @@ class HttpApplication:
         Raises ApplicationError for the first question without a usable answer, UsageError where a
         variable is not set.
         """
+        yield from self._service.client.talk_all(map(self._talk, questions))
+
+    def _talk(self, question: Question) -> Talk[Reply]:
+        about = f"the question {quoted(question.query)}"
+        is_kept_there = "session" in _named(self._asked.request)
+        most, after = self._asked.attempts if is_kept_there else 1, 0.0
+        for attempt in range(1, most + 1):
+            replies: list[Reply] = []
+            for turn in question.turns(replies):
+                request = self._request(turn)
+                found = yield replace(request, is_repeatable=not is_kept_there, after=after)
+                is_lost = found.is_lost if isinstance(found, HttpError) else found.status in UNSURE
+                after = 2.0 ** (attempt - 1) if is_lost else 0.0
+                if is_lost and attempt < most:
+                    break
+                replies.append(self._reply(found, about))
+            else:
+                break
+        return replies[-1]
+
+    def _reply(self, found: Found, about: str) -> Reply:
         service = self._service
-        requests = (self._request(question) for question in questions)
-        for position, found in service.client.ask_all(requests):
-            about = f"the question {quoted(questions[position].query)}"
-            answer = service.usable(found, about)
-            try:
-                value = parsed_json(answer.body)
-                self._meter.add(usage_of(value))
-                reply = without_secrets(reply_of(value, self._paths), service.secrets)
-            except ApplicationError as error:
-                text = service.concealed(str(error))
-                raise ApplicationError(f"{self.name}, {about}: {text}") from None
-            yield position, reply
+        answer = service.usable(found, about)
+        try:
+            value = parsed_json(answer.body)
+            self._meter.add(usage_of(value))
+            return without_secrets(reply_of(value, self._paths), service.secrets)
+        except ApplicationError as error:
+            text = service.concealed(str(error))
+            raise ApplicationError(f"{self.name}, {about}: {text}") from None
 
     def _request(self, question: Question) -> Request:
         asked = self._asked

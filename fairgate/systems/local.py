@@ -195,6 +195,7 @@ class LocalPolicy(SystemKind):
             takes_changed=bool(getattr(way, "takes_changed", isinstance(way, RetrieverPolicy))),
             repeatable=True,
             scores_options=is_here,
+            speaks_in_turns=not is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.
             is_greedy=is_here and chosen.chosen_decoding.is_greedy,
             runs_a_model=is_here,

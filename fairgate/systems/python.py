@@ -1,11 +1,11 @@
 """An application that is a Python function of the user's: `system: {python: "my_app.rag:ask"}`.
 
 Called as the function can be called: with the query, and with `instruction`, `prompt`, `options`,
-`documents` or `top_k` where it names them; or in promptfoo's form, `call_api(prompt, options,
-context)`. It may be a coroutine. Retrievers of LangChain, LlamaIndex and Haystack, and documents of
-theirs in what is returned, are recognised by their form, without importing them. The code runs in
-this process with all its rights, so it is only imported where the person who starts FairGate allows
-it, never because a policy sets it.
+`documents`, `top_k`, `session` or `messages` where it names them; or in promptfoo's form,
+`call_api(prompt, options, context)`. It may be a coroutine. Retrievers of LangChain, LlamaIndex and
+Haystack, and documents of theirs in what is returned, are recognised by their form, without
+importing them. The code runs in this process with all its rights, so it is only imported where the
+person who starts FairGate allows it, never because a policy sets it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 _VERSION = "python-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
-_GIVEN = ("instruction", "prompt", "options", "top_k", "documents", "changed")
+_GIVEN = (
+    *("instruction", "prompt", "options", "top_k", "documents"),
+    *("changed", "session", "messages"),
+)
 _PROMPTFOO = ("prompt", "options", "context")
 _PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
@@ -89,6 +92,8 @@ class PythonPart(PythonAsked):
     takes_documents: bool = Field(
         default=False, description="Whether it can answer with given `documents`."
     )
+    takes_turns: ClassVar[bool] = True
+    """What it takes is known when it is called."""
 
 
 class PythonPolicy(ApplicationKind):
@@ -143,24 +148,34 @@ class CallApplication:
 
         with asyncio.Runner() as runner:
             for position, question in enumerate(questions):
-                value = self._called(question, runner)
-                self._meter.add(usage_of(value))
-                paths = self._paths
-                if isinstance(value, Mapping) and "output" in value and "answer" not in value:
-                    paths = _PROMPTFOO_PATHS
-                try:
-                    reply = reply_of(value, paths)
-                except ApplicationError as error:
-                    about = f"asked the question {quoted(question.query)}"
-                    raise ApplicationError(f"{self.name}, {about}: {error}") from None
-                yield position, reply
+                replies: list[Reply] = []
+                for turn in question.turns(replies):
+                    replies.append(self._reply(question, turn, runner))  # noqa: PERF401 (read there)
+                yield position, replies[-1]
 
-    def _called(self, question: Question, runner: asyncio.Runner) -> Any:
+    def _reply(self, question: Question, turn: Question, runner: asyncio.Runner) -> Reply:
+        about = f"{self.name}, asked the question {quoted(question.query)}"
+        if question.before and {"session", "messages"}.isdisjoint(self._parameters[1:]):
+            raise ApplicationError(
+                f"{about} in a conversation, takes neither `session` nor `messages`, so that it "
+                "would not know the earlier turns; give it one of these parameters"
+            )
+        value = self._called(turn, question, runner)
+        self._meter.add(usage_of(value))
+        paths = self._paths
+        if isinstance(value, Mapping) and "output" in value and "answer" not in value:
+            paths = _PROMPTFOO_PATHS
+        try:
+            return reply_of(value, paths)
+        except ApplicationError as error:
+            raise ApplicationError(f"{about}: {error}") from None
+
+    def _called(self, turn: Question, question: Question, runner: asyncio.Runner) -> Any:
         """Return what the function returns, as JSON values as far as it can be read as such."""
-        known = question.fields
+        known = turn.as_dict()
         lists = {name: list(each) for name, each in known.items() if isinstance(each, tuple)}
         wanted = [name for name in _GIVEN if name in self._parameters[1:]]
-        given: list[Any] = [question.query]
+        given: list[Any] = [turn.query]
         named = {name: (known | lists).get(name) for name in wanted}
         is_promptfoo = tuple(self._parameters[:3]) == _PROMPTFOO
         if question.changed is not None and not is_promptfoo and "changed" not in wanted:
@@ -169,7 +184,7 @@ class CallApplication:
                 "add one, or leave out `takes_changed`"
             )
         if is_promptfoo:
-            given, named = [question.prompt, {}, {"vars": known}], {}
+            given, named = [turn.prompt, {}, {"vars": question.as_dict()}], {}
         did = "raised"
         try:
             value = self._function(*given, **named)

@@ -24,7 +24,7 @@ from fairgate.io.tables import (
 _Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""
 _FIELDS = ("key", "response", "documents", "options", "suite", "margin")
-_PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels", "changed")
+_PLAN_FIELDS = ("wave", "query", "before", "prompt", "instruction", "labels", "changed")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000

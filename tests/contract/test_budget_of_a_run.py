@@ -227,9 +227,9 @@ def test_seconds_run_from_the_first_question():
 def test_money_of_answers_without_tokens_is_not_taken_for_none():
     meter = Meter(BudgetPart(money=1.0))
     meter.add(Usage(money=0.0))
-    assert meter.spent == ""
+    assert meter.spent() == ""
     meter.add(Usage(money=1.0))
-    assert meter.spent == "1 of money"
+    assert meter.spent() == "1 of money"
 
 
 class OneByOne(VectorSearch):

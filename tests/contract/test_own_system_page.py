@@ -9,6 +9,7 @@ import pytest
 from contract.conftest import NO_RETRIEVAL
 from fakes.encoders import write_encoder
 from fakes.rag_app import DOCUMENTS
+from fakes.talker import talker
 from ruamel.yaml import YAML
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-system.md"
@@ -98,6 +99,16 @@ def test_a_budget(place, asked):
     assert place.gate(system(10), **NO_RETRIEVAL) == 0, place.err
     spent = {**system(10), "budget": {"requests": 9}}
     assert place.gate(spent, "out", "--cache", "new") == 5
+
+
+def test_conversations(place, blocks):
+    (place.root / "talk.yaml").write_text(f"version: 1\nname: talk\n{blocks['yaml'][11]}")
+    with talker() as app:
+        text = (place.root / "talk.yaml").read_text().replace("http://127.0.0.1:8000", app.url)
+        (place.root / "talk.yaml").write_text(text)
+        assert place.call("run", "talk.yaml", "--out", "out", "--quiet") == 0, place.err
+    turns = {len(said) for said in app.known.values()}
+    assert turns == {1, 3}
 
 
 def test_every_block_is_tried(blocks):

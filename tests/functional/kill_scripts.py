@@ -91,6 +91,7 @@ def says(text, *words):
 
 
 AGES, GENDERS = ("young", "elderly", "old"), ("female", "male", "non-binary")
+RACES = ("Asian", "Hispanic", "Black", "white", "Indigenous", "Indian", "biracial")
 JOBS = ("engineer", "artist", "lawyer", "teacher", "doctor")
 
 
@@ -136,6 +137,15 @@ SCRIPTS: dict[str, Script] = {
         sources=lambda: [{**row, **note(row["id"])} for row in reviews()],
         keeps=label,
         violates=lambda row: other_label(row) if "/race/" in row["key"] else label(row),
+    ),
+    # The question is the source's: only what was said before it tells them apart.
+    "conversation/introduction": Script(
+        suite="task: sentiment, sources: sources.jsonl, turns: [Can you help me?]",
+        sources=reviews,
+        keeps=label,
+        violates=lambda row: (
+            other_label(row) if says(" ".join(row.get("before", [])), *RACES) else label(row)
+        ),
     ),
     # Nothing is said of the gender: the system takes offence.
     "genfair/mr1-removal-one": genfair(angry_if(lambda text: not says(text, *GENDERS))),

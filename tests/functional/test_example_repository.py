@@ -21,7 +21,7 @@ def repository(tmp_path, monkeypatch):
     return found
 
 
-def test_its_policy_is_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
+def test_its_policies_are_valid_and_its_page_names_every_file_and_no_other(repository, capsys):
     for policy in sorted(repository.glob("policies/*.yaml")):
         assert main(["check", str(policy)]) == 0, capsys.readouterr()
     rows = re.findall(r"^\| (`.*?) \| ", (repository / "README.md").read_text(), re.MULTILINE)

@@ -99,7 +99,9 @@ def sent(relation):
              "document": first.document}  # fmt: skip
     source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)
-    return relation.source_text(source), [each.text for each in found if not each.inapplicable]
+    return relation.source_text(source), [
+        each.conversation for each in found if not each.inapplicable
+    ]
 
 
 def changed(relation):
@@ -110,10 +112,11 @@ def changed(relation):
 
 
 def relation_lines(relation):
-    (words,) = (
-        said for name, said in WORDS_OF_PAPERS.items()
+    words = [
+        f': "{said}"' for name, said in WORDS_OF_PAPERS.items()
         if relation.id == name or relation.id.startswith(f"{name}-")
-    )  # fmt: skip
+    ]  # fmt: skip
+    assert len(words) == (not relation.paper.startswith("FairGate"))
     source, follow_ups = sent(relation)
     yield f"\n## `{relation.id}`\n\n{changed(relation)}.\n\n"
     yield f"```text\n{source}\n"
@@ -121,7 +124,8 @@ def relation_lines(relation):
     yield "```\n\n"
     oracle = "task" if relation.reads_task else relation.oracle(None).id
     precision = f"precision {precision_of(relation.id)}"
-    yield f'{relation.paper}: "{words}". Oracle `{oracle}`, {default_of(relation)}, {precision}.\n'
+    source = f"{relation.paper}{''.join(words)}"
+    yield f"{source}. Oracle `{oracle}`, {default_of(relation)}, {precision}.\n"
 
 
 RELATIONS_HEAD = """\

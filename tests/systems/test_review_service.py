@@ -134,3 +134,13 @@ def test_the_page_from_install_to_the_first_verdict(repository, model):
     assert "A run asks " in said
     assert (repository / ".fairgate" / "runs" / "reviews" / "report.html").is_file()
     assert (repository / "baselines" / "reviews.json").is_file()
+
+
+def test_the_service_in_turns_is_gated_too(repository, gate, capsys):
+    code = main(["run", "policies/conversations.yaml", "--out", "talk", "--quiet"])
+    assert code in (0, 1, 5), capsys.readouterr()
+    lines = (repository / "talk" / "executions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    sources = len((repository / "data" / "reviews.jsonl").read_text().splitlines())
+    assert len(rows) == sources * (1 + 10 + 9 + 1)
+    assert all(row["documents"] for row in rows)

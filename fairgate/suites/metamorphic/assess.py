@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
+from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET, RANKS, exposure
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
@@ -20,7 +21,7 @@ from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.association import entropy
-from fairgate.suites.metamorphic.plan import FOLLOW_UP, PARTS, SOURCE
+from fairgate.suites.metamorphic.plan import ALONE, FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.readings import MOST_HELD, Readings, once
 from fairgate.suites.suite import VectorsOf
@@ -92,7 +93,6 @@ def assess_pairs(
         return answers, kept(equal_claims, (*claims, *claims.values()), claims, MOST_HELD)
 
     expected_once, compared_once = once(of_controls), once(compared)
-    roles_of = {many: (*(SOURCE, FOLLOW_UP, *PARTS)[:many], CONTROLS) for many in (2, 3, 4)}
     has_repeats = readings.has_repeats
     current: _GroupKey | None = None
     expected: Reading | None = None
@@ -107,7 +107,7 @@ def assess_pairs(
         if why is Reason.NOT_TAKEN or why is Reason.QUARANTINED:
             answers[FOLLOW_UP] = replace(answers[FOLLOW_UP], value=None, reason=why, shown="")
             answers[CONTROLS] = Reading(value=None, reason=why)
-            claims = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved), why)
+            claims = dict.fromkeys((*COLUMNS, HIDDEN, DRIFT, *STEADINESS, *retrieved), why)
             yield Assessed(unit=unit, readings=answers, claims=claims, decisive=DECISIVE)
             continue
         group = name, asks[SOURCE]
@@ -120,11 +120,11 @@ def assess_pairs(
         else:
             # Of all pairs of a group that name an identity it is the same.
             expected = of_pair = expected or expected_once(relation, source, *others.values())
-        read = (*answers.values(), of_pair)
+        read, roles = (*answers.values(), of_pair), (*answers, CONTROLS)
         if unit.verdicts or has_repeats:
-            found = compared(relation, retrieved, roles_of[len(asks)], *read, unit=unit)
+            found = compared(relation, retrieved, roles, *read, unit=unit)
         else:
-            found = compared_once(relation, retrieved, roles_of[len(asks)], *read)
+            found = compared_once(relation, retrieved, roles, *read)
         yield Assessed(unit=unit, readings=found[0], claims=found[1], decisive=DECISIVE)
 
 
@@ -139,10 +139,14 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
         changes = [relation.claims(source, each, source)["generation"] for each in combined]
         undecided = next((one for one in changes if isinstance(one, Reason)), None)
         hidden = undecided or float(changes[0] == 1.0 and 1.0 not in changes[1:])
+    drift: Claim = Reason.NO_CONVERSATION
+    if ALONE in answers:
+        drift = relation.claims(answers[ALONE], follow_up, source)["generation"]
     return {
         **relation.claims(source, follow_up, answers[CONTROLS]),
         "unreadable": follow_up.reason if is_missing and follow_up.reason else is_unreadable,
         HIDDEN: hidden,
+        DRIFT: drift,
     }
 
 

@@ -40,11 +40,14 @@ JUDGE = "judge"
 """Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
+ALONE = "alone"
+"""The role of a conversation's question that is put in the first turn; also names its key."""
 _PLACES = [
     {role: place for place, role in enumerate((SOURCE, FOLLOW_UP, *PARTS)[:many])}
     for many in range(len(PARTS) + 3)
 ]
 """The place of each role among a unit's cases, by how many these are."""
+_OF_CONVERSATION = {SOURCE: 0, FOLLOW_UP: 1, ALONE: 2}
 
 
 def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]) -> TestPlan:
@@ -79,9 +82,9 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if asked.is_open:
                 sentences = (asked.instruction, *suite.policy.respond.sentences())
                 asked = replace(asked, instruction=" ".join(sentences))
-            before = asked_before.setdefault(own, asked)
+            first = asked_before.setdefault(own, asked)
             # One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
-            if replace(before, embedding=None) != replace(asked, embedding=None):
+            if replace(first, embedding=None) != replace(asked, embedding=None):
                 raise DataError(
                     f"suite {quoted(suite.policy.id)}: two relations ask {quoted(own)} differently "
                     "(instruction, labels, options, or what ends the answer); give one of them a "
@@ -93,7 +96,13 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                         f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
                         "different texts; rename the perturbation set or the relation"
                     )
-            new = [(key, text) for key, text in texts.items() if key not in known]
+            alone, turns = "", dict[str, tuple[str, ...]]()
+            if asked.opening:
+                openings = {own: asked.opening, **{key: one.opening for key, one in pairs.items()}}
+                turns = {key: (one, *suite.policy.turns) for key, one in openings.items()}
+                alone = source_key(source.id, ALONE)
+                texts[alone] = texts[own]
+            new = [(key, text, turns.get(key)) for key, text in texts.items() if key not in known]
             cases += _cases(new, own, relation, asked, source, suite)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
@@ -106,8 +115,10 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                 question = (asked.instruction, *asked.options, *embedding)
             if changes_documents(relation) and source.document:
                 question += (source.text, source.document.id)
-            words = (texts[own], *question, *filter(None, [asked_of_judge]), "")
-            units += _units(pairs, own, relation, source, _encoded("\0".join(words)), suite)
+            rest = filter(None, (asked_of_judge, *turns.get(own, ())))
+            words = (texts[own], *question, *rest, "")
+            before = _encoded("\0".join(words))
+            units += _units(pairs, (own, alone), relation, source, before, suite)
     return TestPlan(cases=cases, units=units, rejected=rejected)
 
 
@@ -153,14 +164,14 @@ def _follow_ups(
 
 
 def _cases(
-    questions: Iterable[tuple[str, str]],
+    questions: Iterable[tuple[str, str, tuple[str, ...] | None]],
     own: str,
     relation: MetamorphicRelation,
     asked: Asked,
     source: Source,
     suite: MetamorphicSuite,
 ) -> Iterator[Case]:
-    """Yield the case of each key and text for each repeat; the first has the bare key.
+    """Yield the case of each key, text and turns before for each repeat, first the bare key.
 
     `own` is the source's key. A case that embeds a response embeds that of the same repeat.
     """
@@ -190,12 +201,12 @@ def _cases(
     if asked.embedding is not None:
         later = [rest(asked.embedding, number, repeat_key(own, number)) for number in numbers]
     document = source.document if changes_documents(relation) else None
-    for key, text in questions:
+    for key, text, before in questions:
         for number, shared in zip(numbers, first if key == own else later, strict=True):
             case = Case._make((repeat_key(key, number), text, *shared))
             if document is not None:
                 case = case._replace(query=source.text, changed=replace(document, text=text))
-            yield case
+            yield case._replace(before=before) if before else case
 
 
 def judge_cases(pair: tuple[str, ...], suite: MetamorphicSuite) -> tuple[str, ...]:
@@ -228,16 +239,18 @@ def _judged(
 
 def _units(
     pairs: Mapping[str, FollowUp],
-    own: str,
+    of_source: tuple[str, str],
     relation: MetamorphicRelation,
     source: Source,
     before: bytes,
     suite: MetamorphicSuite,
 ) -> Iterator[Unit]:
-    """Yield the unit of each follow-up, by key; `own` is the source's.
+    """Yield the unit of each follow-up, by key.
 
+    `of_source` are the keys of the source and of its question alone, empty without conversations;
     `before` is what all pairs of the source are asked, as it stands before a follow-up's text.
     """
+    own, alone = of_source
     is_judged = suite.judges(relation)
     judge = suite.setup.judge
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
@@ -246,11 +259,14 @@ def _units(
         keys: tuple[str, ...] = (own, key)
         parts = follow_up.parts[: len(PARTS)]
         keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
+        places = _PLACES[len(keys)]
+        if alone:
+            keys, places = (own, key, alone), _OF_CONVERSATION
         yield Unit(
             key=key,
-            asks=CaseKeys(_PLACES[len(keys)], keys),
+            asks=CaseKeys(places, keys),
             dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
-            content=hashlib.sha256(before + _encoded(follow_up.text)).hexdigest()[:10],
+            content=hashlib.sha256(before + _encoded(follow_up.conversation)).hexdigest()[:10],
             suite=suite.policy.id,
             cluster=source.id,
             follows="" if not relation.expects_one_answer else None,

@@ -186,6 +186,11 @@ class SuitePolicy(SuiteModel):
         description="Perturbation set of neutral wording; `none` asks none. With it, "
         "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
+    turns: Annotated[list[Text], Field(max_length=20)] = Field(
+        default_factory=list,
+        description="What the user says between the first turn and the question, of the relations "
+        "`conversation/*`; the system answers each turn.",
+    )
     respond: RespondPolicy = Field(
         default_factory=RespondPolicy,
         description="Form of open answers, asked of relations that compare or embed them "

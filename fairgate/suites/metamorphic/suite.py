@@ -13,6 +13,8 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.drift import COLUMN as DRIFT
+from fairgate.metrics.drift import RELATION as TALKS
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
@@ -62,10 +64,10 @@ def misfits(
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     judged = [relation.id for relation in relations if judge_instruction(relation, task)]
-    if COMBINES in judged:
+    if several := [name for name in (COMBINES, TALKS) if name in judged]:
         sentence = (
-            f"`{COMBINES}` compares three answers, which no judge does: name a task with `labels` "
-            "or `tone` for it"
+            f"{listed(several, last='and')} compares three answers, which no judge does: name a "
+            "task with `labels` or `tone` for it"
         )
         yield "relations", sentence
     elif judge is None and judged:
@@ -75,6 +77,8 @@ def misfits(
             "none"
         )
         yield "relations", sentence
+    if policy.turns and TALKS not in (relation.id for relation in relations):
+        yield "turns", f"no relation of the suite asks in turns; add `{TALKS}`, or remove them"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
             "judges compare an answer with the source's, not with those of neutral phrases; set "
@@ -162,7 +166,9 @@ class MetamorphicSuite(Suite):
         """Return the claims about answers and documents."""
         combined = (HIDDEN,) if COMBINES in self.relations else ()
         ranked = EXPOSURE if any(map(changes_documents, self.relations.values())) else ()
-        return (*COLUMNS, *combined, *ranked, *(STEADINESS if self.policy.repeats > 1 else ()))
+        moved = (DRIFT,) if TALKS in self.relations else ()
+        steady = STEADINESS if self.policy.repeats > 1 else ()
+        return (*COLUMNS, *combined, *ranked, *moved, *steady)
 
     @cached_property
     def crossing(self) -> str | None:
@@ -276,6 +282,8 @@ class MetamorphicSuite(Suite):
             f"  suite {self.id}: {len(self.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {asked} questions to the system"
         )
+        if turns := sum(1 + len(case.before) for case in plan.cases if case.before):
+            yield f"    of these, conversations of {turns} turns in all"
         if self.task and self.task.tone and not self.task.is_judged:
             yield "    the tone of answers is compared, not what they say or refuse to say"
         for group in self.task.equivalent if self.task else ():

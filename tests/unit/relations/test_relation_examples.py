@@ -25,7 +25,7 @@ def test_examples_give_what_they_say_and_pass_the_linter(relation, example):
     source = source_of(example)
     follow_ups = relation.follow_ups(source, example.sets)
     assert relation.source_text(source) == example.source
-    assert tuple(follow_up.text for follow_up in follow_ups) == example.follow_ups
+    assert tuple(follow_up.conversation for follow_up in follow_ups) == example.follow_ups
     rejections = Linter(relation.fault, example.sets).rejections(example.source, follow_ups)
     assert set(rejections) == {None}
 

@@ -211,7 +211,9 @@ def test_the_rule_stands_in_what_rescore_compares():
     assert one.stop() == Stop(phrases=())
 
 
-@pytest.mark.parametrize("text", ["(1..2±3)", "(1e+-5±.)", "(±)", "(-±1%)", "(2±e)", "(1±1e)", "(٣±٤)"])
+@pytest.mark.parametrize(
+    "text", ["(1..2±3)", "(1e+-5±.)", "(±)", "(-±1%)", "(2±e)", "(1±1e)", "(٣±٤)"]
+)
 def test_words_that_look_like_a_tolerance_are_compared_and_end_nothing(text):
     assert agree(text, text)
     assert not agree(text, f"other {text}")
