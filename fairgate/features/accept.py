@@ -1,8 +1,7 @@
 """`/fairgate accept REASON`: a reviewer's comment makes a pull request's run the baseline.
 
 A workflow of the default branch calls this under `issue_comment`, on a checkout of that branch. Who
-wrote what and when, the head and its run are what GitHub's API says. The run's files are untrusted
-data: its answers are judged again by the default branch's files; nothing else of it is used.
+wrote what, the head and its run are what GitHub's API says; the run's files are untrusted data.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ import contextlib
 import copy
 import json
 import os
-import posixpath
 import re
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -39,16 +36,10 @@ from fairgate.io.durable import PARTS, write_bytes
 from fairgate.io.tables import read_json_object
 from fairgate.reports.escaping import markdown_block, markdown_code
 from fairgate.reports.formats import formats, run_record
-from fairgate.reports.sections.verdict import breaks_a_limit
 
 _DONE = "✅ **The baseline is accepted.**"
 _COMMAND = re.compile(r"/fairgate accept (\S(?:.{0,298}\S)?)")
-_LOGIN = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
-_VERDICT = (
-    "fairgate", "policy", "outcome", "exit_code", "measurements", "rules", "evidence", "baseline",
-    "overlap", "anchor", "anchor_overlap", "identities", "fingerprint",
-)  # fmt: skip
-"""Parts of a run record that follow from answers, policy and baseline alone."""
+_NOT_OF_ANSWERS = "attribution", "instability", "kill_score", "notices", "pace", "provenance"
 
 
 class _Given(NamedTuple):
@@ -57,8 +48,8 @@ class _Given(NamedTuple):
     inputs: Inputs
     workflow: str
     artifact: str
-    said: Mapping[str, Any]
-    pull: Mapping[str, Any]
+    said: Any
+    pull: Any
     home: str  # the repository in the API
 
 
@@ -76,9 +67,8 @@ def by_comment(github: click.Group) -> click.Group:
 def accept(workflow: str, artifact: str, **options: str) -> int:
     """Accept the run of a pull request's head as a comment asks (event `issue_comment`).
 
-    The comment is `/fairgate accept REASON`, by someone who may write and is not the pull request's
-    author. The run's answers are judged again by the default branch's files; the baseline becomes a
-    commit of the pull request's branch. Each command gets an answer, other comments get none.
+    The comment is `/fairgate accept REASON`, by someone who may write and is not the author. The
+    run's answers are judged again; the baseline becomes a commit of the pull request's branch.
     """
     with accounted() as account:
         environment = account.environment
@@ -86,9 +76,11 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
         api, home = github_api(roots, options["github_token"]), f"/repos/{event.repository}"
         if api is None or event.number is None or not event.comment:
             raise UsageError(f"expected a `github-token` and a comment; event {quoted(event.name)}")
-        graphql, run = roots.graphql, (event.run_id, event.run_attempt)
-        own = StickyComment(api, repository=event.repository, number=event.number, graphql=graphql)
-        marker = Marker(key=f"accept/{event.comment}", head="", run=run)
+        of = {"repository": event.repository, "graphql": roots.graphql}
+        own = StickyComment(api, number=event.number, **of)
+        marker = Marker(
+            key=f"accept/{event.comment}", head="", run=(event.run_id, event.run_attempt)
+        )
         comment = f"{home}/issues/comments/{event.comment}"
 
         def answer(text: str, commit: str = "") -> None:
@@ -120,49 +112,54 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
 
 
 def _accepted(given: _Given, place: str) -> tuple[str, str]:
-    """Return the commit that holds the baseline, and the answer.
-
-    Raises FairGateError where anything forbids it; nothing is written then.
-    """
+    """Return the commit that holds the baseline, and the answer. Nothing is written on an error."""
     reason, login, run = _asked(given)
     done = _judged(given, run)
     _refuse_edits(given, done, place)
-    name = done.loaded.policy.name
-    file = accepted_runs.path_in_repository(given.inputs.policies[0], name, Reference.BASELINE)
+    api, event, policy, name = *given[:2], given.inputs.policies[0], done.loaded.policy.name
+    file = accepted_runs.path_in_repository(policy, name, Reference.BASELINE)
     made = accepted_runs.baseline_of(done.run, reason=reason, date=given.said["created_at"][:10])
     made, _ = accepted_runs.with_history(made, done.run.given, Path(file))
-    made = replace(made, provenance=replace(made.provenance, commit=given.event.head_sha))
-    by = f"Accepted-by: {login}\nFairGate-Comment: {given.event.comment}\nFairGate-Run: {run}\n"
+    made = replace(made, provenance=replace(made.provenance, commit=event.head_sha))
+    by = f"Accepted-by: {login}\nFairGate-Comment: {event.comment}\nFairGate-Run: {run}\n"
     message = f"chore: accept the baseline of {name}\n\n{reason}\n\n{by}"
-    commit = _committed(given, f"{place}{file}", dump_baseline(made), message)
-    broken = sum(breaks_a_limit(rule) for rule in done.run.result.rules)
+    path, git, head = f"{place}{file}", f"{given.home}/git", event.head_sha
+    blob = {"path": path, "mode": "100644", "type": "blob", "content": dump_baseline(made)}
+    try:
+        base = value_at(api.get(f"{git}/commits/{head}"), "tree", "sha")
+        tree = api.send("POST", f"{git}/trees", {"base_tree": base, "tree": [blob]})
+        body = {"message": message, "tree": value_at(tree, "sha"), "parents": [head]}
+        commit = commit_of(value_at(api.send("POST", f"{git}/commits", body), "sha"))
+        pull = api.get(f"{given.home}/pulls/{event.number}")
+        if pull_request_commits(pull)["head_sha"] != head or value_at(pull, "state") != "open":
+            raise UsageError("the head moved meanwhile: read the new report and comment anew")
+        # The only request that changes what anybody sees, and only where the head is its parent.
+        api.send("PATCH", f"{git}/refs/heads/{event.head_branch}", {"sha": commit, "force": False})
+    except ApiError as error:
+        fetch = f"gh run download {run} --name {given.artifact} --dir accepted"
+        take = f"fairgate baseline accept accepted --policy {policy} --reason …"
+        how = f"without `contents: write`, accept it on the head's branch:\n{fetch}\n{take}"
+        raise ApiError(f"{error}; {how}") from error
     return commit, (
-        f"{_DONE} Commit {commit} has it in {markdown_code(f'{place}{file}')}, made of run {run}. "
-        "The base branch's baseline decides until this is merged.\n\nThis commit starts no "
-        "workflow: close and reopen the pull request. Rules that fail whatever the baseline: "
-        f"{broken}.\n"
+        f"{_DONE} Commit {commit} has it in {markdown_code(path)}. Until that is merged, the base "
+        "branch's baseline decides. It starts no workflow: close and reopen the pull request.\n"
     )
 
 
 def _asked(given: _Given) -> tuple[str, str, int]:
-    """Return the reason, who gives it, and the run. Raises UsageError with every objection.
-
-    The run is the newest of the gate's workflow on the head as it is now, and it ended before the
-    comment: whatever came later, nobody had seen.
-    """
+    """Return the reason, who gives it, and the head's newest run. Raises UsageError."""
     api, event, inputs, workflow, _, said, pull, home = given
     user, created = value_at(said, "user"), str(value_at(said, "created_at"))
     command, login = _COMMAND.fullmatch(said["body"]), str(value_at(user, "login"))
     reason = command[1] if command and command[1].isprintable() else ""
-    is_person = value_at(user, "type") == "User" and bool(_LOGIN.fullmatch(login))
-    is_person = is_person and value_at(said, "performed_via_github_app") is None
+    kind, app = value_at(user, "type"), value_at(said, "performed_via_github_app")
+    is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,99}", login, re.ASCII) is not None
+    is_person = is_name and kind == "User" and app is None
     rights = api.get(f"{home}/collaborators/{login}/permission") if is_person else None
-    may_write = value_at(rights, "permission") in ("admin", "write")
-    may_write = may_write and value_at(said, "author_association") in (
-        "OWNER", "MEMBER", "COLLABORATOR",
-    )  # fmt: skip
+    is_known = value_at(said, "author_association") in ("OWNER", "MEMBER", "COLLABORATOR")
+    may_write = is_known and value_at(rights, "permission") in ("admin", "write")
     author, writer = (natural(value_at(one, "user", "id")) for one in (pull, said))
-    runs = f"{home}/actions/workflows/{PurePosixPath(workflow).name}/runs"
+    runs = f"{home}/actions/workflows/{Path(workflow).name}/runs"
     of = {"event": "pull_request", "head_sha": event.head_sha}
     listed = value_at(api.get(runs, per_page=100, **of), "workflow_runs")
     run = max(listed or (), key=lambda one: natural(value_at(one, "id")) or 0, default=None)
@@ -173,8 +170,7 @@ def _asked(given: _Given) -> tuple[str, str, int]:
     verdict = value_at(run, "conclusion") if value_at(run, "status") == "completed" else None
     head, default = Clone(inputs.root, inputs.workspace).head(), event.default_branch
     objections = {
-        "expected `/fairgate accept REASON` on one line, with 1 to 300 printable characters":
-            not reason,
+        "expected `/fairgate accept REASON` on one line, 1 to 300 printable characters": not reason,
         "the comment was edited: write a new one": created != value_at(said, "updated_at"),
         "a bot or an app wrote the comment": not is_person,
         "only an owner, member or collaborator who may write can accept": not may_write,
@@ -213,15 +209,13 @@ def _judged(given: _Given, run: int) -> FinishedRun:
         raise DataError(f"the record is of commit {commit[:12] or 'none'}, not of the head")
     locate = partial(accepted_runs.locate_references, named=None)
     done = replay(folder, Path(inputs.policies[0]), inputs.runtime, locate)
-    both = json.dumps(
-        [[one.get(name) for name in _VERDICT] for one in (record, run_record(done.run.result))]
-    )
-    both = json.loads(both, parse_float=lambda one: round(float(one), 4))  # machines differ in more
-    if differing := [name for name, then, now in zip(_VERDICT, *both, strict=True) if then != now]:
+    read = partial(json.loads, parse_float=lambda one: round(float(one), 4))  # machines differ
+    then, now = (read(json.dumps(one)) for one in (record, run_record(done.run.result)))
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if differing := [name for name in names if name not in _NOT_OF_ANSWERS]:
         raise DataError(
             "the run's answers do not give its verdict by the default branch's policy and baseline "
-            f"({differing[0]} differs): one of them changed since, or the record was edited; let "
-            "the gate run again, with one version of FairGate in both workflows"
+            f"({quoted(differing[0])} differs): let the gate run again, by the same FairGate"
         )
     return done
 
@@ -235,26 +229,9 @@ def _refuse_edits(given: _Given, done: FinishedRun, place: str) -> None:
     anchor = accepted_runs.path_in_repository(inputs.policies[0], policy.name, Reference.ANCHOR)
     names = (one for one in named_by(policy, inputs.runtime) if not one.role.is_under_test)
     named = [inputs.policies[0], anchor, *(one.name for one in names if may_be_path(one))]
-    decides = {".github", *(posixpath.normpath(f"{place}{name}") for name in named)}
-    for real in [(inputs.workspace / name).resolve() for name in decides]:  # where links lead
-        if real.is_relative_to(inputs.workspace):
-            decides.add(real.relative_to(inputs.workspace).as_posix())
+    here = inputs.workspace
+    decides = {here / ".github", *(Path(os.path.normpath(here / place / name)) for name in named)}
+    decides |= {one.resolve() for one in decides}  # where links lead
     for file in (value_at(one, key) for one in files for key in ("filename", "previous_filename")):
-        if file and decides & {file, *map(str, PurePosixPath(file).parents)}:
+        if file and decides & {here / file, *(here / file).parents}:
             raise UsageError(f"{quoted(file)} is edited here, and it decides: merge that first")
-
-
-def _committed(given: _Given, path: str, text: str, message: str) -> str:
-    """Add a commit of one file to the head's branch, by the last request alone; return it."""
-    api, git, head = given.api, f"{given.home}/git", given.event.head_sha
-    tree = value_at(api.get(f"{git}/commits/{head}"), "tree", "sha")
-    file = {"path": path, "mode": "100644", "type": "blob", "content": text}
-    made = api.send("POST", f"{git}/trees", {"base_tree": tree, "tree": [file]})
-    body = {"message": message, "tree": value_at(made, "sha"), "parents": [head]}
-    commit = commit_of(value_at(api.send("POST", f"{git}/commits", body), "sha"))
-    pull = api.get(f"{given.home}/pulls/{given.event.number}")
-    if pull_request_commits(pull)["head_sha"] != head or value_at(pull, "state") != "open":
-        raise UsageError("the head moved meanwhile: read the new report and comment anew")
-    ref = f"{git}/refs/heads/{given.event.head_branch}"
-    api.send("PATCH", ref, {"sha": commit, "force": False})
-    return commit

@@ -248,8 +248,7 @@ def _files(
     found, left, member = dict[str, bytes](), most, names[0]
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            there = set(archive.namelist())
-            for member in (names[0], *(name for name in names[1:] if name in there)):
+            for member in sorted({names[0]} | (set(names) & set(archive.namelist()))):
                 with archive.open(member) as file:
                     found[member] = file.read(left + 1)
                 left -= len(found[member])
@@ -325,8 +324,7 @@ def base_run_file(
         if value_at(history, "status") not in _IN_HISTORY:
             continue
         try:
-            found = _files(api, repository, number, artifact, (member,), _MOST_STORED)
-            return head, found[member]
+            return head, _files(api, repository, number, artifact, (member,), _MOST_STORED)[member]
         except (ApiError, DataError) as error:
             failed = error
     if failed is not None:

@@ -78,7 +78,6 @@ class Event:
     """Of a `workflow_run`: the run that ran before."""
     cause_attempt: int = 1
     comment: int = 0
-    """Of an `issue_comment`: the comment's number."""
 
     @property
     def own_commit(self) -> str:
