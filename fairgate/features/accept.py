@@ -48,7 +48,7 @@ class _Given(NamedTuple):
     inputs: Inputs
     workflow: str
     artifact: str
-    said: Any
+    comment: Any
     pull: Any
     home: str  # the repository in the API
 
@@ -81,17 +81,17 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
         marker = Marker(
             key=f"accept/{event.comment}", head="", run=(event.run_id, event.run_attempt)
         )
-        comment = f"{home}/issues/comments/{event.comment}"
+        address = f"{home}/issues/comments/{event.comment}"
 
         def answer(text: str, commit: str = "") -> None:
             outputs = {"comment-url": own.put(marker, text, create=True), "commit": commit}
             write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
             with contextlib.suppress(ApiError):
-                api.send("POST", f"{comment}/reactions", {"content": "+1" if commit else "-1"})
+                api.send("POST", f"{address}/reactions", {"content": "+1" if commit else "-1"})
 
         try:
-            said = api.get(comment)
-            is_command = str(value_at(said, "body")).startswith("/fairgate")
+            comment = api.get(address)
+            is_command = str(value_at(comment, "body")).startswith("/fairgate")
             if not is_command or own.text(marker).startswith(_DONE):
                 click.echo("fairgate: the comment asks for nothing, or was followed before")
                 return ExitCode.PASS
@@ -100,7 +100,7 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
             os.chdir(inputs.root)
             pull = api.get(f"{home}/pulls/{event.number}")
             event = replace(event, **pull_request_commits(pull))
-            given = _Given(api, event, inputs, workflow, artifact, said, pull, home)
+            given = _Given(api, event, inputs, workflow, artifact, comment, pull, home)
             commit, text = _accepted(given, account.place)
         except Exception as error:
             why = str(error) if isinstance(error, FairGateError) else type(error).__name__
@@ -118,7 +118,7 @@ def _accepted(given: _Given, place: str) -> tuple[str, str]:
     _refuse_edits(given, done, place)
     api, event, policy, name = *given[:2], given.inputs.policies[0], done.loaded.policy.name
     file = accepted_runs.path_in_repository(policy, name, Reference.BASELINE)
-    made = accepted_runs.baseline_of(done.run, reason=reason, date=given.said["created_at"][:10])
+    made = accepted_runs.baseline_of(done.run, reason=reason, date=given.comment["created_at"][:10])
     made, _ = accepted_runs.with_history(made, done.run.given, Path(file))
     made = replace(made, provenance=replace(made.provenance, commit=event.head_sha))
     by = f"Accepted-by: {login}\nFairGate-Comment: {event.comment}\nFairGate-Run: {run}\n"
@@ -148,17 +148,17 @@ def _accepted(given: _Given, place: str) -> tuple[str, str]:
 
 def _asked(given: _Given) -> tuple[str, str, int]:
     """Return the reason, who gives it, and the head's newest run. Raises UsageError."""
-    api, event, inputs, workflow, _, said, pull, home = given
-    user, created = value_at(said, "user"), str(value_at(said, "created_at"))
-    command, login = _COMMAND.fullmatch(said["body"]), str(value_at(user, "login"))
+    api, event, inputs, workflow, _, comment, pull, home = given
+    user, created = value_at(comment, "user"), str(value_at(comment, "created_at"))
+    command, login = _COMMAND.fullmatch(comment["body"]), str(value_at(user, "login"))
     reason = command[1] if command and command[1].isprintable() else ""
-    kind, app = value_at(user, "type"), value_at(said, "performed_via_github_app")
+    kind, app = value_at(user, "type"), value_at(comment, "performed_via_github_app")
     is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,99}", login, re.ASCII) is not None
     is_person = is_name and kind == "User" and app is None
     rights = api.get(f"{home}/collaborators/{login}/permission") if is_person else None
-    is_known = value_at(said, "author_association") in ("OWNER", "MEMBER", "COLLABORATOR")
+    is_known = value_at(comment, "author_association") in ("OWNER", "MEMBER", "COLLABORATOR")
     may_write = is_known and value_at(rights, "permission") in ("admin", "write")
-    author, writer = (natural(value_at(one, "user", "id")) for one in (pull, said))
+    author, writer = (natural(value_at(one, "user", "id")) for one in (pull, comment))
     runs = f"{home}/actions/workflows/{Path(workflow).name}/runs"
     of = {"event": "pull_request", "head_sha": event.head_sha}
     listed = value_at(api.get(runs, per_page=100, **of), "workflow_runs")
@@ -171,7 +171,7 @@ def _asked(given: _Given) -> tuple[str, str, int]:
     head, default = Clone(inputs.root, inputs.workspace).head(), event.default_branch
     objections = {
         "expected `/fairgate accept REASON` on one line, 1 to 300 printable characters": not reason,
-        "the comment was edited: write a new one": created != value_at(said, "updated_at"),
+        "the comment was edited: write a new one": created != value_at(comment, "updated_at"),
         "a bot or an app wrote the comment": not is_person,
         "only an owner, member or collaborator who may write can accept": not may_write,
         "the author cannot accept": None in (author, writer) or author == writer,

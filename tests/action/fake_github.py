@@ -230,7 +230,8 @@ class _Handler(Answering):
     def _move(self, match, query, body):
         hub, made = self.server, self.server.made_commits[body["sha"]]
         pull = next(one for one in hub.pulls.values() if one["head"]["ref"] == match[1])
-        if made["parents"] != [pull["head"]["sha"]] or body["force"]:
+        is_there = pull["head"]["sha"] == body["sha"]
+        if not is_there and (made["parents"] != [pull["head"]["sha"]] or body["force"]):
             return 422, {"message": "Update is not a fast forward"}
         pull["head"]["sha"] = body["sha"]
         return 200, {"object": {"sha": body["sha"]}}

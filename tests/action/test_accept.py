@@ -168,6 +168,24 @@ def test_a_repeated_workflow_run_accepts_nothing_again(space):
     assert len(space.moved) == len(space.answers) == 1
 
 
+def test_an_outage_after_the_write_is_no_refusal(space):
+    space.hub.fail("PATCH", "/git/refs/", 500, after=True)
+    assert space.ask() == 0
+    assert len(space.moved) == 2  # asked again, for the same commit
+    assert space.pull["head"]["sha"] == space.job.outputs["commit"]
+
+
+def test_a_second_comment_on_the_commit_of_the_first_is_refused(space):
+    """No run of the gate has judged that commit."""
+    assert space.ask() == 0
+    first = space.said
+    space.said = space.hub.comment(7, "/fairgate accept once more", REVIEWER)
+    space.said.update({key: first[key] for key in first if key not in ("id", "body", "html_url")})
+    assert space.ask() == 2
+    assert len(space.moved) == 1
+    assert "no run of the head" in space.answers[1]["body"]
+
+
 def test_other_comments_get_no_answer(space):
     for body in ("Looks good", "I would /fairgate accept this", " /fairgate accept x",
                  "\uff0ffairgate accept x", "> /fairgate accept x"):  # fmt: skip
