@@ -71,6 +71,7 @@ SHIPPED = (
         name="merge", answers=True, steps={"shard": ".shards.change:ask_part"},
         extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
     ),
+    Feature(id="accept", extends={"github": ".accept:by_comment"}),
     Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
     Feature(
         id="hooks",

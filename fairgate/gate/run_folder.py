@@ -43,7 +43,7 @@ class FinishedRun:
 RECORD = "run.json"
 EXECUTIONS = "executions.jsonl"
 """The answers, in the format of a recorded system."""
-_STOP_RULES = "stop-rule.json"
+STOP_RULES = "stop-rule.json"
 """The rules and labels by which answers were cut."""
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""
@@ -140,7 +140,7 @@ def write_run(
         {
             **{name: _rendered(name, text) for name, text in reports.items()},
             EXECUTIONS: (f"{line}\n" for line in execution_lines(run.executions.values())),
-            _STOP_RULES: (f"{rules}\n",),
+            STOP_RULES: (f"{rules}\n",),
         },
     )
     for known in known_files:
@@ -167,7 +167,7 @@ def check_run(run: Path) -> None:
     """Raise DataError where the files of a run's folder are of different runs, or were edited."""
     refuse_shard(run)
     try:
-        check_parts(run, [RECORD, EXECUTIONS, _STOP_RULES])
+        check_parts(run, [RECORD, EXECUTIONS, STOP_RULES])
     except DataError as error:
         raise _no_run(run, error) from error
 
@@ -205,7 +205,7 @@ def replay(
     if not path.is_file():
         raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
     loaded = load_policy(path, runtime)
-    then = _read(run, _STOP_RULES)
+    then = _read(run, STOP_RULES)
     for suite, rule in _stop_rules(loaded).items():
         if then.get(suite) != rule:
             raise UsageError(

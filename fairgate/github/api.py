@@ -15,7 +15,7 @@ import re
 import time
 import urllib.parse
 import zipfile
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,13 +213,14 @@ def _parsed(raw: bytes) -> Any:
         raise ApiError("GitHub's answer is no JSON") from error
 
 
-def artifact_member(
-    api: GitHubApi, repository: str, run: int, artifact: str, member: str, *, head: str
-) -> bytes:
-    """Return a file of an artifact that a run of commit `head` has left.
+def artifact_files(
+    api: GitHubApi, repository: str, run: int, artifact: str, *names: str, head: str
+) -> dict[str, bytes]:
+    """Return the files with these names of an artifact that a run of commit `head` has left.
 
-    Nothing is unpacked: the one member is read in memory, up to its limit, whatever it claims.
-    Raises ApiError, and DataError where the run has no such artifact of that commit.
+    The first must be there. Nothing is unpacked: members are read in memory, up to the limit of
+    all together, whatever they claim. Raises ApiError, and DataError where the run has no such
+    artifact of that commit.
     """
     listed = _artifacts(api, f"/repos/{repository}/actions/runs/{run}", artifact)
     known = (one for one in listed if isinstance(one.get("id"), int) and not one.get("expired"))
@@ -236,17 +237,21 @@ def artifact_member(
             f"artifact {quoted(artifact)} of run {run} belongs to commit {quoted(str(commit))}, "
             f"not to {head[:12]}, which ran; run the gate again"
         )
-    return _member(api, repository, newest["id"], artifact, member, MAX_MEMBER_BYTES)
+    return _files(api, repository, newest["id"], artifact, names, len(names) * MAX_MEMBER_BYTES)
 
 
-def _member(
-    api: GitHubApi, repository: str, number: int, artifact: str, member: str, most: int
-) -> bytes:
-    """Return a file of an archive, of at most so many bytes, as its archive. Raises DataError."""
+def _files(
+    api: GitHubApi, repository: str, number: int, artifact: str, names: Sequence[str], most: int
+) -> dict[str, bytes]:
+    """Return files of an archive, of at most so many bytes, as its archive. Raises DataError."""
     raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", most)
+    found, left, member = dict[str, bytes](), most, names[0]
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(member) as file:
-            content = file.read(most + 1)
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            for member in sorted({names[0]} | (set(names) & set(archive.namelist()))):
+                with archive.open(member) as file:
+                    found[member] = file.read(left + 1)
+                left -= len(found[member])
     except (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError, RuntimeError) as error:
         raise DataError(
             f"artifact {quoted(artifact)} has no readable {member} ({type(error).__name__}): it "
@@ -254,10 +259,10 @@ def _member(
         ) from error
     except Exception as error:  # zlib.error and what other decompressors raise
         raise DataError(f"artifact {quoted(artifact)} is damaged; run the gate again") from error
-    if len(content) > most:
+    if left < 0:
         size = f"{most >> 20} MiB"
         raise DataError(f"{member} of artifact {quoted(artifact)} is larger than {size}")
-    return content
+    return found
 
 
 def value_at(value: object, *keys: str) -> Any:
@@ -319,7 +324,7 @@ def base_run_file(
         if value_at(history, "status") not in _IN_HISTORY:
             continue
         try:
-            return head, _member(api, repository, number, artifact, member, _MOST_STORED)
+            return head, _files(api, repository, number, artifact, (member,), _MOST_STORED)[member]
         except (ApiError, DataError) as error:
             failed = error
     if failed is not None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import ApiError, DataError, ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome
-from fairgate.github.api import GitHubApi, artifact_member, value_at
+from fairgate.github.api import GitHubApi, artifact_files, value_at
 from fairgate.github.event import Event, Roots, pull_request_commits, pulls_of
 from fairgate.github.runner import CommentMode
 from fairgate.metrics.catalogue import BY_ID
@@ -121,6 +121,10 @@ class StickyComment:
         raise failed or ApiError(
             "the comment was modified concurrently several times; another job writes it"
         )
+
+    def text(self, marker: Marker) -> str:
+        """Return what stands below the marker so far; nothing where there is no comment."""
+        return next((found.body.partition("\n")[2] for found in self._mine(marker)), "")
 
     def _mine(self, marker: Marker) -> list[_Found]:
         """Return our comments of this policy, oldest first."""
@@ -368,9 +372,10 @@ def comment_foreign_report(
             break
     else:
         return "", "no open pull request has the commit that ran; it may have moved on"
-    raw = artifact_member(api, event.repository, run, artifact, _MEMBER, head=event.head_sha)
+    head = event.head_sha
+    found = artifact_files(api, event.repository, run, artifact, _MEMBER, head=head)
     url = run_url(event, roots, run)
-    text = render_foreign_record(read_foreign_record(raw), head=event.head_sha, report_url=url)
+    text = render_foreign_record(read_foreign_record(found[_MEMBER]), head=head, report_url=url)
     marker = Marker(
         key=f"fork/{key or artifact}",  # nothing that the fork could choose
         head=event.head_sha,

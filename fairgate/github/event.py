@@ -77,6 +77,7 @@ class Event:
     cause_run: int = 0
     """Of a `workflow_run`: the run that ran before."""
     cause_attempt: int = 1
+    comment: int = 0
 
     @property
     def own_commit(self) -> str:
@@ -219,7 +220,8 @@ def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
     issue = value_at(payload, "issue")
     if not isinstance(value_at(issue, "pull_request"), dict):
         raise UsageError("the comment belongs to an issue, not to a pull request; nothing to gate")
-    return {"number": natural(value_at(issue, "number"))}
+    comment = natural(value_at(payload, "comment", "id"))
+    return {"number": natural(value_at(issue, "number")), "comment": comment}
 
 
 def _of_repository_dispatch(payload: Mapping[str, Any]) -> dict[str, Any]:

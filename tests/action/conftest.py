@@ -98,8 +98,8 @@ class Job:
         ):
             code = main(["github", command])
         self.out, self.err = out.getvalue(), err.getvalue()
-        self.outputs = parse_outputs((self.folder / "output").read_text())
-        summary = self.folder / "summary"
+        output, summary = self.folder / "output", self.folder / "summary"
+        self.outputs = parse_outputs(output.read_text()) if output.exists() else {}
         self.summary = summary.read_text() if summary.exists() else ""
         assert TOKEN not in self.out + self.err + self.summary
         return int(code)

@@ -49,6 +49,13 @@ class FakeGitHub(ThreadingHTTPServer):
         self.comments, self.pulls, self.commits, self.histories = {}, {}, {}, {}
         self.artifacts, self.artifact_heads, self.runs, self.blobs = {}, {}, {}, {}
         self.expired = set()
+        self.rights, self.files, self.parents, self.made_commits, self.reactions = (
+            {},
+            {},
+            {},
+            {},
+            [],
+        )
         self._next = 1000
 
     def fail(self, method, pattern, status, *, headers=None, message="", times=1, after=False):
@@ -132,6 +139,13 @@ class _Handler(Answering):
         for pattern, serve in (
             (r"/issues/(\d+)/comments", self._comments),
             (r"/issues/comments/(\d+)", self._comment),
+            (r"/issues/comments/(\d+)/reactions", self._react),
+            (r"/collaborators/([^/]+)/permission", self._right),
+            (r"/actions/workflows/([^/]+)/runs", self._runs),
+            (r"/pulls/(\d+)/files", self._files),
+            (r"/git/commits/([0-9a-f]+)", self._parents),
+            (r"/git/(trees|commits)", self._make),
+            (r"/git/refs/heads/(.+)", self._move),
             (r"/actions/runs/(\d+)/artifacts", self._artifacts),
             (r"/actions/runs/(\d+)", self._run),
             (r"/actions/artifacts", self._artifacts),
@@ -174,6 +188,8 @@ class _Handler(Answering):
         comments, number = self.server.comments, int(match[1])
         if number not in comments:
             return MISSING
+        if self.command == "GET":
+            return 200, comments[number]
         if self.command == "DELETE":
             del comments[number]
             return 204, b""
@@ -181,6 +197,44 @@ class _Handler(Answering):
             return refused
         comments[number]["body"] = body["body"]
         return 200, comments[number]
+
+    def _react(self, match, query, body):
+        self.server.reactions.append((int(match[1]), body["content"]))
+        return 201, {"id": 1}
+
+    def _right(self, match, query, body):
+        return 200, {"permission": self.server.rights.get(match[1], "read")}
+
+    def _runs(self, match, query, body):
+        found = [
+            {"id": number, **run} for number, run in self.server.runs.items()
+            if str(run.get("path")).partition("@")[0].endswith(f"/{match[1]}")
+            and run["head_sha"] == query["head_sha"] and run["event"] == query["event"]
+        ]  # fmt: skip
+        return 200, {"total_count": len(found), "workflow_runs": found}
+
+    def _files(self, match, query, body):
+        return self._page(self.server.files[int(match[1])], query)
+
+    def _parents(self, match, query, body):
+        parents = self.server.parents.get(match[1])
+        tree = {"sha": match[1][::-1]}
+        known = parents and {"parents": [{"sha": one} for one in parents], "tree": tree}
+        return _found(known)
+
+    def _make(self, match, query, body):
+        made = hashlib.sha1(repr((match[1], body)).encode()).hexdigest()  # noqa: S324
+        self.server.made_commits[made] = body
+        return 201, {"sha": made}
+
+    def _move(self, match, query, body):
+        hub, made = self.server, self.server.made_commits[body["sha"]]
+        pull = next(one for one in hub.pulls.values() if one["head"]["ref"] == match[1])
+        is_there = pull["head"]["sha"] == body["sha"]
+        if not is_there and (made["parents"] != [pull["head"]["sha"]] or body["force"]):
+            return 422, {"message": "Update is not a fast forward"}
+        pull["head"]["sha"] = body["sha"]
+        return 200, {"object": {"sha": body["sha"]}}
 
     def _pull(self, match, query, body):
         return _found(self.server.pulls.get(int(match[1])))

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ACTIONS = [ROOT / "action.yml", ROOT / "comment" / "action.yml", ROOT / "merge" / "action.yml"]
+ACTIONS = [ROOT / name / "action.yml" for name in ("", "accept", "comment", "merge")]
 
 
 def load(path):

@@ -81,8 +81,11 @@ def found_by_a_program(script):
     return done.stdout
 
 
+ACTIONS = ["action.yml", "merge/action.yml", "comment/action.yml", "accept/action.yml"]
+
+
 @NEEDS_PROC
-@pytest.mark.parametrize("action", ["action.yml", "merge/action.yml", "comment/action.yml"])
+@pytest.mark.parametrize("action", ACTIONS)
 def test_no_process_above_a_program_shows_the_token(action):
     found = found_by_a_program(last_step(action))
     assert "of" not in found

@@ -1,0 +1,237 @@
+"""`/fairgate accept REASON`: a reviewer's comment makes a pull request's run the baseline.
+
+A workflow of the default branch calls this under `issue_comment`, on a checkout of that branch. Who
+wrote what, the head and its run are what GitHub's API says; the run's files are untrusted data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+import re
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from fairgate.domain.errors import ApiError, DataError, ExitCode, FairGateError, UsageError
+from fairgate.domain.wording import quoted
+from fairgate.gate import accepted_runs
+from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline_files import dump_baseline
+from fairgate.gate.manifest import may_be_path, named_by
+from fairgate.gate.run_folder import EXECUTIONS, RECORD, STOP_RULES, FinishedRun, check_run, replay
+from fairgate.github import accounted, place_of
+from fairgate.github.api import GitHubApi, artifact_files, commit_of, natural, value_at
+from fairgate.github.base_commit import Clone
+from fairgate.github.comments import Marker, StickyComment
+from fairgate.github.event import Event, github_api, pull_request_commits, read_event, read_roots
+from fairgate.github.runner import Inputs, input_options, read_inputs, write_outputs
+from fairgate.io.durable import PARTS, write_bytes
+from fairgate.io.tables import read_json_object
+from fairgate.reports.escaping import markdown_block, markdown_code
+from fairgate.reports.formats import formats, run_record
+
+_DONE = "✅ **The baseline is accepted.**"
+_COMMAND = re.compile(r"/fairgate accept (\S(?:.{0,298}\S)?)")
+_NOT_OF_ANSWERS = "attribution", "instability", "kill_score", "notices", "pace", "provenance"
+
+
+class _Given(NamedTuple):
+    api: GitHubApi
+    event: Event  # with the ends of the pull request
+    inputs: Inputs
+    workflow: str
+    artifact: str
+    comment: Any
+    pull: Any
+    home: str  # the repository in the API
+
+
+def by_comment(github: click.Group) -> click.Group:
+    """Return `fairgate github` with `accept`."""
+    found = copy.copy(github)
+    found.commands = {**github.commands, "accept": accept}
+    return found
+
+
+@click.command()
+@input_options
+@click.option("--workflow", default="", envvar="FAIRGATE_WORKFLOW", help="The gate's workflow.")
+@click.option("--artifact", default="", envvar="FAIRGATE_ARTIFACT", help="Has the run's folder.")
+def accept(workflow: str, artifact: str, **options: str) -> int:
+    """Accept the run of a pull request's head as a comment asks (event `issue_comment`).
+
+    The comment is `/fairgate accept REASON`, by someone who may write and is not the author. The
+    run's answers are judged again; the baseline becomes a commit of the pull request's branch.
+    """
+    with accounted() as account:
+        environment = account.environment
+        roots, event = read_roots(environment), read_event(environment)
+        api, home = github_api(roots, options["github_token"]), f"/repos/{event.repository}"
+        if api is None or event.number is None or not event.comment:
+            raise UsageError(f"expected a `github-token` and a comment; event {quoted(event.name)}")
+        of = {"repository": event.repository, "graphql": roots.graphql}
+        own = StickyComment(api, number=event.number, **of)
+        marker = Marker(
+            key=f"accept/{event.comment}", head="", run=(event.run_id, event.run_attempt)
+        )
+        address = f"{home}/issues/comments/{event.comment}"
+
+        def answer(text: str, commit: str = "") -> None:
+            outputs = {"comment-url": own.put(marker, text, create=True), "commit": commit}
+            write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+            with contextlib.suppress(ApiError):
+                api.send("POST", f"{address}/reactions", {"content": "+1" if commit else "-1"})
+
+        try:
+            comment = api.get(address)
+            is_command = str(value_at(comment, "body")).startswith("/fairgate")
+            if not is_command or own.text(marker).startswith(_DONE):
+                click.echo("fairgate: the comment asks for nothing, or was followed before")
+                return ExitCode.PASS
+            inputs = read_inputs(options, environment)
+            account.place = place_of(inputs)
+            os.chdir(inputs.root)
+            pull = api.get(f"{home}/pulls/{event.number}")
+            event = replace(event, **pull_request_commits(pull))
+            given = _Given(api, event, inputs, workflow, artifact, comment, pull, home)
+            commit, text = _accepted(given, account.place)
+        except Exception as error:
+            why = str(error) if isinstance(error, FairGateError) else type(error).__name__
+            with contextlib.suppress(FairGateError):  # the log has the reason
+                answer(f"❌ **Nothing was accepted.**\n\n{markdown_block(why[:4000])}\n")
+            raise
+        answer(text, commit)
+        return ExitCode.PASS
+
+
+def _accepted(given: _Given, place: str) -> tuple[str, str]:
+    """Return the commit that holds the baseline, and the answer. Nothing is written on an error."""
+    reason, login, run = _asked(given)
+    done = _judged(given, run)
+    _refuse_edits(given, done, place)
+    api, event, policy, name = *given[:2], given.inputs.policies[0], done.loaded.policy.name
+    file = accepted_runs.path_in_repository(policy, name, Reference.BASELINE)
+    made = accepted_runs.baseline_of(done.run, reason=reason, date=given.comment["created_at"][:10])
+    made, _ = accepted_runs.with_history(made, done.run.given, Path(file))
+    made = replace(made, provenance=replace(made.provenance, commit=event.head_sha))
+    by = f"Accepted-by: {login}\nFairGate-Comment: {event.comment}\nFairGate-Run: {run}\n"
+    message = f"chore: accept the baseline of {name}\n\n{reason}\n\n{by}"
+    path, git, head = f"{place}{file}", f"{given.home}/git", event.head_sha
+    blob = {"path": path, "mode": "100644", "type": "blob", "content": dump_baseline(made)}
+    try:
+        base = value_at(api.get(f"{git}/commits/{head}"), "tree", "sha")
+        tree = api.send("POST", f"{git}/trees", {"base_tree": base, "tree": [blob]})
+        body = {"message": message, "tree": value_at(tree, "sha"), "parents": [head]}
+        commit = commit_of(value_at(api.send("POST", f"{git}/commits", body), "sha"))
+        pull = api.get(f"{given.home}/pulls/{event.number}")
+        if pull_request_commits(pull)["head_sha"] != head or value_at(pull, "state") != "open":
+            raise UsageError("the head moved meanwhile: read the new report and comment anew")
+        # The only request that changes what anybody sees, and only where the head is its parent.
+        api.send("PATCH", f"{git}/refs/heads/{event.head_branch}", {"sha": commit, "force": False})
+    except ApiError as error:
+        fetch = f"gh run download {run} --name {given.artifact} --dir accepted"
+        take = f"fairgate baseline accept accepted --policy {policy} --reason …"
+        how = f"without `contents: write`, accept it on the head's branch:\n{fetch}\n{take}"
+        raise ApiError(f"{error}; {how}") from error
+    return commit, (
+        f"{_DONE} Commit {commit} has it in {markdown_code(path)}. Until that is merged, the base "
+        "branch's baseline decides. It starts no workflow: close and reopen the pull request.\n"
+    )
+
+
+def _asked(given: _Given) -> tuple[str, str, int]:
+    """Return the reason, who gives it, and the head's newest run. Raises UsageError."""
+    api, event, inputs, workflow, _, comment, pull, home = given
+    user, created = value_at(comment, "user"), str(value_at(comment, "created_at"))
+    command, login = _COMMAND.fullmatch(comment["body"]), str(value_at(user, "login"))
+    reason = command[1] if command and command[1].isprintable() else ""
+    kind, app = value_at(user, "type"), value_at(comment, "performed_via_github_app")
+    is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,99}", login, re.ASCII) is not None
+    is_person = is_name and kind == "User" and app is None
+    rights = api.get(f"{home}/collaborators/{login}/permission") if is_person else None
+    is_known = value_at(comment, "author_association") in ("OWNER", "MEMBER", "COLLABORATOR")
+    may_write = is_known and value_at(rights, "permission") in ("admin", "write")
+    author, writer = (natural(value_at(one, "user", "id")) for one in (pull, comment))
+    runs = f"{home}/actions/workflows/{Path(workflow).name}/runs"
+    of = {"event": "pull_request", "head_sha": event.head_sha}
+    listed = value_at(api.get(runs, per_page=100, **of), "workflow_runs")
+    run = max(listed or (), key=lambda one: natural(value_at(one, "id")) or 0, default=None)
+    whose, path = value_at(run, "head_repository", "full_name"), str(value_at(run, "path"))
+    is_own = all(value_at(run, name) == value for name, value in of.items())
+    is_own = is_own and (whose, path.partition("@")[0]) == (event.repository, workflow)
+    number, pusher = natural(value_at(run, "id")), str(value_at(run, "actor", "login"))
+    verdict = value_at(run, "conclusion") if value_at(run, "status") == "completed" else None
+    head, default = Clone(inputs.root, inputs.workspace).head(), event.default_branch
+    objections = {
+        "expected `/fairgate accept REASON` on one line, 1 to 300 printable characters": not reason,
+        "the comment was edited: write a new one": created != value_at(comment, "updated_at"),
+        "a bot or an app wrote the comment": not is_person,
+        "only an owner, member or collaborator who may write can accept": not may_write,
+        "the author cannot accept": None in (author, writer) or author == writer,
+        "the pull request is closed": value_at(pull, "state") != "open",
+        "the head lies in a fork": event.is_fork,
+        "the base is not the default branch": not default or event.base_branch != default,
+        "the checkout must be the default branch, without `ref`": not head or head != event.sha,
+        "expected one policy": len(inputs.policies) != 1,
+        "`workflow` is no file of the default branch": not (inputs.workspace / workflow).is_file(),
+        "the gate's workflow has no run of the head": not is_own or number is None,
+        "the head's newest run has no verdict (yet)": verdict not in ("success", "failure"),
+        "the head's newest run ended after the comment: read its report and comment anew":
+            str(value_at(run, "updated_at")) > created,
+        "who pushed the head cannot accept it": pusher.lower() in ("none", login.lower()),
+    }  # fmt: skip
+    if (found := [text for text, holds in objections.items() if holds]) or number is None:
+        raise UsageError("; ".join(found))
+    return reason, login, number
+
+
+def _judged(given: _Given, run: int) -> FinishedRun:
+    """Return the run, judged again. Raises DataError where that is not what its record says."""
+    api, event, inputs = given[:3]
+    names = [PARTS, EXECUTIONS, STOP_RULES, *(one.file for one in formats())]
+    head, of = event.head_sha, (event.repository, run, given.artifact)
+    inputs.scratch.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="accept-", dir=inputs.scratch))
+    for name, content in artifact_files(api, *of, *names, head=head).items():
+        write_bytes(folder / name, content)
+    check_run(folder)
+    record = read_json_object(folder / RECORD)
+    commit = commit_of(value_at(record, "provenance", "commit"))
+    merged = value_at(api.get(f"{given.home}/git/commits/{commit}"), "parents") if commit else None
+    if head not in (commit, *(value_at(one, "sha") for one in (merged or ())[1:])):
+        raise DataError(f"the record is of commit {commit[:12] or 'none'}, not of the head")
+    locate = partial(accepted_runs.locate_references, named=None)
+    done = replay(folder, Path(inputs.policies[0]), inputs.runtime, locate)
+    read = partial(json.loads, parse_float=lambda one: round(float(one), 4))  # machines differ
+    then, now = (read(json.dumps(one)) for one in (record, run_record(done.run.result)))
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if differing := [name for name in names if name not in _NOT_OF_ANSWERS]:
+        raise DataError(
+            "the run's answers do not give its verdict by the default branch's policy and baseline "
+            f"({quoted(differing[0])} differs): let the gate run again, by the same FairGate"
+        )
+    return done
+
+
+def _refuse_edits(given: _Given, done: FinishedRun, place: str) -> None:
+    """Raise UsageError where the pull request edits what decides, its baseline's file aside."""
+    files = list(given.api.pages(f"{given.home}/pulls/{given.event.number}/files"))
+    if len(files) != value_at(given.pull, "changed_files"):
+        raise UsageError("GitHub does not list all files that the pull request edits")
+    inputs, policy = given.inputs, done.loaded.policy
+    anchor = accepted_runs.path_in_repository(inputs.policies[0], policy.name, Reference.ANCHOR)
+    names = (one for one in named_by(policy, inputs.runtime) if not one.role.is_under_test)
+    named = [inputs.policies[0], anchor, *(one.name for one in names if may_be_path(one))]
+    here = inputs.workspace
+    decides = {here / ".github", *(Path(os.path.normpath(here / place / name)) for name in named)}
+    decides |= {one.resolve() for one in decides}  # where links lead
+    for file in (value_at(one, key) for one in files for key in ("filename", "previous_filename")):
+        if file and decides & {here / file, *(here / file).parents}:
+            raise UsageError(f"{quoted(file)} is edited here, and it decides: merge that first")
