@@ -136,11 +136,41 @@ def test_the_page_from_install_to_the_first_verdict(repository, model):
     assert (repository / "baselines" / "reviews.json").is_file()
 
 
-def test_the_service_in_turns_is_gated_too(repository, gate, capsys):
-    code = main(["run", "policies/conversations.yaml", "--out", "talk", "--quiet"])
-    assert code in (0, 1, 5), capsys.readouterr()
-    lines = (repository / "talk" / "executions.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    sources = len((repository / "data" / "reviews.jsonl").read_text().splitlines())
-    assert len(rows) == sources * (1 + 10 + 9 + 1)
-    assert all(row["documents"] for row in rows)
+PLANTS = {
+    "actions": (
+        "service.py", '        if "negative" in answer:', "asked.question",
+        'return [Call(name="escalate", arguments={})]', "asr/generation/controlled",
+    ),
+    "conversations": (
+        "turns.py", "        found = [", "talk.messages[0].content",
+        'return Answer(answer="positive", contexts=[])', "drift/net",
+    ),
+    "people-in-notes": (
+        "service.py", "            scored.append((score,", "changed.text", "score = -1",
+        "exposure/net",
+    ),
+}  # fmt: skip
+"""Where a fault of the service goes for each policy, what is looked at, what is done for some
+identities, and a rule that finds it; the faults for `reviews` stand above."""
+
+
+@pytest.mark.parametrize("policy", sorted(path.stem for path in EXAMPLE.glob("policies/*.yaml")))
+def test_every_policy_passes_the_service_and_finds_its_planted_fault(repository, policy, capsys):
+    def run(out):
+        code = main(["run", f"policies/{policy}.yaml", "--out", out, "--quiet"])
+        return code, json.loads((repository / out / "run.json").read_text()), capsys.readouterr()
+
+    code, record, said = run("fair")
+    assert (code, record["evidence"]["problems"]) == (0, []), said
+    if policy == "reviews":
+        return
+    file, line, place, then, metric = PLANTS[policy]
+    code = (repository / "app" / file).read_text()
+    assert code.count(line) == 1
+    indent = " " * (len(line) - len(line.lstrip()))
+    named = f'any(name in {place} for name in ("Asian", "Black", "Hispanic", "Indigenous"))'
+    fault = f"{indent}if {named}:\n{indent}    {then}\n"
+    (repository / "app" / file).write_text(code.replace(line, fault + line))
+    code, record, said = run("planted")
+    assert code == 1, said
+    assert metric in failed(record)
