@@ -49,6 +49,8 @@ class Reason(StrEnum):
     """The order in which the options were shown is not known."""
     UNEQUAL_DEPTH = "unequal-depth"
     """Source and follow-up were given different numbers of documents."""
+    NO_RANK = "no-rank"
+    """The relation's answers are not the labels that the task puts in order."""
     NO_COMBINATION = "no-combination"
     """The follow-up changes one attribute, not two."""
     NO_VERDICT = "no-verdict"
@@ -74,6 +76,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_RETRIEVAL: "asked without documents",
     Reason.NO_ORDER: "order of the options not known",
     Reason.UNEQUAL_DEPTH: "different numbers of documents",
+    Reason.NO_RANK: "answer without a place in the order",
     Reason.NO_COMBINATION: "no combination of attributes",
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",

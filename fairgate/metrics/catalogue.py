@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, identity, intersectional, social_bias
+from fairgate.metrics import attribution, direction, identity, intersectional, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 
 METRICS = BY_ID = Catalogue(
@@ -13,6 +13,7 @@ METRICS = BY_ID = Catalogue(
         *asr.METRICS,
         *rrs.METRICS,
         asr.UNREADABLE_NET,
+        direction.DIRECTION,
         *identity.COMPARING,
         intersectional.HIDDEN,
         attribution.RETRIEVAL,

@@ -19,6 +19,7 @@ from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.direction import DIRECTION
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined, name, spans, strong
 from fairgate.reports.escaping import excerpt, redacted
@@ -370,6 +371,9 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     is_share = metric.violations and len(metric.arms) == 1  # no difference of two arms
     if is_share and found is not None and found.violated is not None:
         value = f"{found.violated:,} of {found.decided:,} {metric.counted}"
+    if metric is DIRECTION and rule.value is not None:
+        before = before.replace("worse", "better") if rule.value < 0 else before
+        value = f"{figures.unsigned(abs(rule.value), rule.metric)} points"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
         return _compared(material, rule, (before, value, after))

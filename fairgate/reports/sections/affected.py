@@ -11,6 +11,7 @@ from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, Rule
 from fairgate.domain.units import Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.direction import DIRECTION
 from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import blocks, figures
@@ -429,6 +430,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
         if any(choice.values.by(metric, suite, by) for by in ("category", "term"))
     ]
     has_documents = now.value(OVERLAP.id, suite) is not None
+    has_direction = now.value(DIRECTION.id, suite) is not None
     sources = sources_of(material, suite)
 
     def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> blocks.Range:
@@ -436,6 +438,8 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
         plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
         shown = [f"{m.violated or 0:,} of {m.decided:,}", figures.value(plain, PLAIN)]
         shown += [same_documents(material, m)] if has_documents else []
+        worse = None if is_neutral else now.value(DIRECTION.id, suite, where)
+        shown += [figures.signed(worse, DIRECTION.id)] if has_direction else []
         return blocks.Range(
             name=words,
             now=figures.figure(m) if is_neutral else ranged(material, m, sources),
@@ -460,6 +464,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
     heads = [Column(head="changed", is_number=True)]
     heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
     heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []
+    heads += [Column(head="worse less better", is_number=True)] if has_direction else []
     yield blocks.RangeChart(
         label=f"Rates by category and term{f' {place}' if place > 1 else ''}",
         rows=rows,

@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -25,7 +26,7 @@ from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_c
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import JudgeSetup, Setup, Suite, VectorsOf
+from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite, VectorsOf
 
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
@@ -144,7 +145,8 @@ class MetamorphicSuite(Suite):
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
         combined = (HIDDEN,) if COMBINES in self.relations else ()
-        return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
+        ordered = (DIRECTION,) if self.task is not None and self.task.order else ()
+        return (*COLUMNS, *ordered, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
 
     @cached_property
     def crossing(self) -> str | None:
@@ -179,7 +181,8 @@ class MetamorphicSuite(Suite):
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)
         excluded = self.setup.quarantined
-        return list(assess_pairs(units, self.relations, readings, excluded, documents))
+        places = self.task.places if self.task is not None else {}
+        return list(assess_pairs(units, self.relations, readings, excluded, documents, places))
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""
@@ -213,6 +216,7 @@ class MetamorphicSuite(Suite):
             fields["task.labels"] = list(task.labels)
             fields["task.equivalent"] = [list(group) for group in task.equivalent]
             fields |= {"task.negated": dict(task.negated)} if task.negated else {}
+            fields |= {LABEL_ORDER: list(task.order)} if task.order else {}
             fields |= {"task.marker": task.marker} if task.marker else {}
         return {
             **fields,
