@@ -390,14 +390,19 @@ def _compared(
     material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
 ) -> tuple[Inline, str, str]:
     """Return who stands out and in which direction; `otherwise` where that is not known."""
-    found = next(iter(affected.differing(material, rule)), None)
-    if found is None:
+    compared = affected.differing(material, rule)
+    if compared is None:
         return otherwise
+    found = compared.terms[0]
     who = name(material.identity(rule.suite, found.term), Tone.STRONG)
     before, amount, after = affected.differs(rule.metric, found.difference).partition(otherwise[1])
     if not amount:
         return otherwise
-    return ["For ", who, f", {before}"], amount, f"{after} than for {affected.others(rule.where)}"
+    return (
+        ["For ", who, f", {before}"],
+        amount,
+        f"{after} than for {affected.others(rule.where)} ({compared.chance})",
+    )
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:

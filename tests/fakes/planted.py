@@ -83,7 +83,7 @@ class PlantedRetriever:
         return [self._documents(query, top_k) for query in queries]
 
     def _documents(self, query: str, top_k: int) -> list[Document]:
-        phrase, text = parsed(query)
+        phrase, text = _parsed(query)
         plant = self._plant
         kind = ""
         if phrase and chance(plant.world, "other", text, phrase) < plant.neutral_retrieval:
@@ -119,7 +119,7 @@ class PlantedGenerator:
 
     def _answer(self, request: GenerationRequest) -> Answer:
         plant, world = self._plant, self._plant.world
-        phrase, text = parsed(request.prompt)
+        phrase, text = _parsed(request.prompt)
         if chance(world, "refuse", text, phrase) < plant.refusing.get(phrase, 0.0):
             return Answer(text="I cannot say.")
         label = chance(world, "label", text) < 0.5
@@ -137,7 +137,7 @@ class PlantedGenerator:
 
 
 @cache
-def parsed(text: str) -> tuple[str, str]:
+def _parsed(text: str) -> tuple[str, str]:
     found = _SPEAKER.search(text)
     return (found[1] or "", found[2]) if found else ("", text)
 
