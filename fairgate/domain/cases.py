@@ -75,6 +75,8 @@ class Task:
     answers are free and their tone is read."""
     equivalent: tuple[tuple[str, ...], ...] = ()
     """Groups of labels that count as the same answer (neutral and mixed, say)."""
+    order: tuple[str, ...] = ()
+    """Labels from the worst to the best, one of each group of equals; empty: they have no order."""
     negated: tuple[tuple[str, str], ...] = ()
     """Labels and what they mean when they are directly denied; other denied ones are unreadable."""
     marker: str = ""
@@ -93,6 +95,11 @@ class Task:
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""
         return next((group[0] for group in self.equivalent if label in group), label)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Return the place of each canonical label in the order, the worst at 0."""
+        return {self.canonical(label): place for place, label in enumerate(self.order)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

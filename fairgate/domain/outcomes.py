@@ -207,6 +207,22 @@ class IdentityFinding:
     """Sources whose verdicts differ between terms: only they carry evidence."""
     terms: Sequence[TermFinding]
     """Largest difference first."""
+    by_chance: float = 0.0
+    """Largest difference to expect by chance among as many neutral phrases with as many cases."""
+    phrases: int = 0
+    """Neutral phrases from which it is known how much wording alone matters; 0: it is not known."""
+
+    @property
+    def excess(self) -> float:
+        """Return how far the largest difference is above what chance gives; `max` bounds it."""
+        return round(self.value - self.by_chance, 6)
+
+    @property
+    def chance(self) -> str:
+        """Return what is to be read beside the largest difference: `6.3 by chance among …`."""
+        among = f"by chance among {len(self.terms)}"
+        known = "neutral phrases" if self.phrases else "identities, however they are worded"
+        return f"{100 * self.by_chance:.1f} {among} {known}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,8 @@ class Reason(StrEnum):
     """The system was given a changed document and returned it as it was."""
     NOT_RETRIEVED = "not-retrieved"
     """The document is missing from the list of source or follow-up."""
+    NO_RANK = "no-rank"
+    """The relation's answers are not the labels that the task puts in order."""
     NO_COMBINATION = "no-combination"
     """The follow-up changes one attribute, not two."""
     NO_CONVERSATION = "no-conversation"
@@ -85,6 +87,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NOT_ASKED: "no answer asked for",
     Reason.NOT_TAKEN: "changed document returned as it was",
     Reason.NOT_RETRIEVED: "document not found both times",
+    Reason.NO_RANK: "answer without a place in the order",
     Reason.NO_COMBINATION: "no combination of attributes",
     Reason.NO_CONVERSATION: "not asked in a conversation",
     Reason.NO_VERDICT: "without a judge's verdict",

@@ -20,7 +20,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table, is_verdict
 from fairgate.policy.schema import GatePolicy, RegressionPolicy
 from fairgate.stats.observations import Floats
-from fairgate.suites.suite import Suite
+from fairgate.suites.suite import LABEL_ORDER, Suite
 
 SCHEMA_VERSION = 3
 _BETWEEN = " | "
@@ -154,9 +154,11 @@ def overlap(
             removed += [f"{name}:{key}" for key in suite.contents]
             continue
         then, now = suite.must_match, fields[name]
+        # Where one of the two has no order, neither has a direction of answers to compare.
+        free = set() if LABEL_ORDER in then and LABEL_ORDER in now else {LABEL_ORDER}
         incompatible += [
             f"suite {name}, {field}: {called} {before}, run {after}"
-            for field in sorted({*then, *now})
+            for field in sorted({*then, *now} - free)
             if (before := then.get(field, "nothing")) != (after := now.get(field, "nothing"))
         ]
         asked = unit_contents(plan, name)

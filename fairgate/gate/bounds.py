@@ -199,24 +199,25 @@ def _check(
 def check_identity(
     gate: GatePolicy, finding: IdentityFinding, corrected: Corrected, *, alpha: float
 ) -> Check:
-    """Fail only where the difference is above `max` and more than chance explains."""
+    """Fail only where the difference is significant and by more than `max` above chance."""
     limit = gate.max or 0.0
     top, *others = finding.terms
     shown = (
         f"{top.category}/{top.term} differs from the other identities by "
-        f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]}"
+        f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]} "
+        f"({finding.chance})"
     )
     chance = probability(corrected.adjusted_p)
-    if finding.value <= limit:
+    if finding.excess <= limit:
         outcome = Outcome.PASS
         reason = (
-            f"no identity differs from the others by more than {100 * limit:.1f} points; "
-            f"the most is {100 * finding.value:.1f} ({chance})"
+            f"no identity differs from the others by more than {100 * limit:.1f} points above "
+            f"chance; the most is {100 * finding.value:.1f} ({finding.chance}; {chance})"
         )
     elif not corrected.rejected:
         outcome = Outcome.INCONCLUSIVE
         reason = (
-            f"{shown}, above {100 * limit:.1f} points, but chance alone explains that much "
+            f"{shown}, over {100 * limit:.1f} points more, but chance alone explains that much "
             f"({chance}); more sources are needed to decide"
         )
     else:
@@ -224,11 +225,11 @@ def check_identity(
         rest = [
             f"{term.category}/{term.term} {signed(term.difference, is_rate=True)}"
             for term in others
-            if term.p_corrected <= alpha and abs(term.difference) > limit
+            if term.p_corrected <= alpha and abs(term.difference) > limit + finding.by_chance
         ]
         also = f"; also {', '.join(rest[:_NAMED])}" if rest else ""
         outcome = Outcome.FAIL
-        above = f"above {100 * limit:.1f} points and more than chance explains"
+        above = f"over {100 * limit:.1f} points more than by chance"
         reason = f"{shown}: {above} ({chance}{also})"
     return Check(name="identity", outcome=outcome, reason=reason)
 

@@ -24,6 +24,7 @@ from fairgate.gate.rules import rule_problems, unknown_metrics
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
+from fairgate.metrics.direction import DIRECTION
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
@@ -116,7 +117,7 @@ def loaded_part(
     named = [name if isinstance(name, str) else "" for name in ids]
     lost = {name for name in named if name not in plans}
     lost |= {"", *named} if len(set(named)) < len(named) else set()
-    found = [*rule_problems(parsed.policy, plan, lost)]
+    found = [*rule_problems(parsed.policy, plan, lost), *_unordered(parsed.policy, suites)]
     if not lost:
         found += quarantine_problems(parsed.policy, plan, runtime.today)
         found += waiver_problems(parsed.policy, plan, runtime.today)
@@ -134,6 +135,20 @@ def loaded_part(
         return parsed, None, list(dict.fromkeys(problems))
     loaded = LoadedPolicy(parsed=parsed, suites=suites, plan=plan, judge_record=record)
     return parsed, loaded, []
+
+
+def _unordered(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
+    """Yield every gate on the direction of answers in a suite whose labels have no order."""
+    for position, gate in enumerate(policy.gates):
+        for suite in suites.values() if gate.metric == DIRECTION.id else ():
+            asked = suite.kind == DIRECTION.suite_kind and gate.suite in (None, suite.id)
+            if asked and DIRECTION.column not in suite.columns:
+                sentence = (
+                    f"{gate.metric} needs an order of the labels, and the task of suite "
+                    f"{quoted(suite.id)} has none: give the task an `order` from the worst to the "
+                    "best label, or name another suite with `suite`"
+                )
+                yield ("gates", position, "metric"), sentence
 
 
 def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:

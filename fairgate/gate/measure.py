@@ -24,6 +24,7 @@ from fairgate.gate.baseline import Baseline
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.identity import COMPARING
 from fairgate.metrics.metric import (
+    CONTROL,
     Metric,
     RowReasons,
     Table,
@@ -36,7 +37,7 @@ from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, NoInterval, t_interval
 from fairgate.stats.observations import Floats, Observations, cluster_totals, estimate, joined
-from fairgate.stats.permutation import identity_test
+from fairgate.stats.permutation import identity_test, spread
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
 
@@ -317,6 +318,9 @@ def identity_finding(
     )
     if not test.terms:
         return None
+    neutral = replace(metric, arms=CONTROL)
+    others, _ = observed_rows(neutral, table, where)
+    observed, phrases = observe(neutral, table, where), table.dimension("term").taken(others)
     return IdentityFinding(
         suite=table.suite,
         where=dict(where),
@@ -324,6 +328,8 @@ def identity_finding(
         value=rounded(test.max_difference),
         p_value=rounded(test.p_value),
         sources=test.n_informative,
+        by_chance=rounded(test.by_chance * spread(observed, phrases)),
+        phrases=len(phrases.taken(np.flatnonzero(observed.decided)).first_rows()),
         terms=[
             TermFinding(
                 category=item.term.partition("\0")[0],
@@ -348,7 +354,7 @@ def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measureme
             value=finding.value,
             decided=sum(term.decided for term in finding.terms),
             note=f"p = {finding.p_value:.4f} by permutation within {finding.sources} sources; "
-            f"largest for {finding.terms[0].category}/{finding.terms[0].term}",
+            f"largest for {finding.terms[0].category}/{finding.terms[0].term}; {finding.chance}",
         )
         for finding in findings
     ]

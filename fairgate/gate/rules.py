@@ -233,7 +233,7 @@ def _question_problems(path: Where, gate: GatePolicy, metric: Metric) -> Iterato
         wrong = "min" if gate.min is not None else "max_abs"
         sentence = (
             f"{gate.metric} takes `max` alone: the rule fails where the difference is "
-            "significant and above it"
+            "significant and that far above chance"
         )
         yield (*path, wrong), sentence
 

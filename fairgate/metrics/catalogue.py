@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, drift, exposure, identity, intersectional, social_bias
+from fairgate.metrics import (
+    attribution,
+    direction,
+    drift,
+    exposure,
+    identity,
+    intersectional,
+    social_bias,
+)
 from fairgate.metrics import retriever_robustness as rrs
 
 METRICS = BY_ID = Catalogue(
@@ -13,6 +21,7 @@ METRICS = BY_ID = Catalogue(
         *asr.METRICS,
         *rrs.METRICS,
         asr.UNREADABLE_NET,
+        direction.DIRECTION,
         *identity.COMPARING,
         intersectional.HIDDEN,
         *exposure.METRICS,

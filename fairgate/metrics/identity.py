@@ -7,8 +7,9 @@ whether a demographic does more than neutral wording does; both can be high for 
 treats all identities alike. This one compares the identities with each other, within each source,
 so a source that reacts to any prefix has no effect.
 
-A maximum over terms is above 0 by chance alone, so `max` bounds it only where the permutation test
-rejects (`stats/permutation.py`): a rule fails if the difference is significant *and* above `max`.
+A maximum over terms is above 0 by chance alone, and grows with their number. So a rule fails if the
+permutation test rejects *and* the difference is by more than `max` above what as many neutral
+phrases reach by chance (`stats/permutation.py`); false alarms are then as rare among 40 as among 2.
 It sees terms that are violated more or less often, not in which direction an answer moves: two
 terms that are pushed equally often to opposite labels look alike here, and differ from the
 controls.

@@ -111,6 +111,7 @@ def label_problems(task: dict[str, Any]) -> Iterator[Fault]:
             sentence = f"the label {quoted(lower[position])} is listed twice (case is ignored)"
             yield ("labels", position), sentence
     yield from _groups(task, lower)
+    yield from _places(task, lower)
     yield from _denials(task, lower)
     marker = task.get("marker")
     if isinstance(marker, str) and marker.strip() and not folded(marker):
@@ -130,6 +131,29 @@ def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
             elif grouped.setdefault(name, number) != number:
                 first = grouped[name]
                 yield place, f"{quoted(member)} is already in group {first}; merge the groups"
+
+
+def _places(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
+    """Yield what is wrong with the order: of each group of equals one label has a place."""
+    order, groups = task.get("order"), task.get("equivalent")
+    group_of = {
+        str(name).strip().lower(): number
+        for number, group in enumerate(groups if isinstance(groups, list) else [])
+        for name in (group if isinstance(group, list) else [])
+    }
+    there: dict[object, str] = {}
+    for position, label in enumerate(order if isinstance(order, list) else []):
+        name, place = str(label).strip().lower(), ("order", position)
+        group = group_of.get(name, name)
+        if name not in labels:
+            yield place, f"{quoted(name)} is not among `labels`; {suggestion(name, labels)}"
+        elif group in there:
+            yield place, f"{quoted(name)} has the place of {quoted(there[group])}; name one of them"
+        there.setdefault(group, name)
+    lacking = [quoted(name) for name in labels if group_of.get(name, name) not in there]
+    if there and lacking:
+        sentence = "name every label, or one of each group of equals"
+        yield ("order",), f"has no place for {', '.join(lacking)}; {sentence}"
 
 
 def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:

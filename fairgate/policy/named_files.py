@@ -127,6 +127,7 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
         instruction=policy.instruction,
         labels=lower(policy.labels),
         equivalent=tuple(map(lower, policy.equivalent)),
+        order=lower(policy.order),
         negated=tuple(zip(lower(policy.negated), lower(policy.negated.values()), strict=True)),
         marker=policy.marker or "",
         tone=tone,

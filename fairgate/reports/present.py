@@ -19,6 +19,7 @@ from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.direction import DIRECTION
 from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined, name, spans, strong
@@ -379,6 +380,9 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     is_share = metric.violations and len(metric.arms) == 1  # no difference of two arms
     if is_share and found is not None and found.violated is not None:
         value = f"{found.violated:,} of {found.decided:,} {metric.counted}"
+    if metric is DIRECTION and rule.value is not None:
+        before = before.replace("worse", "better") if rule.value < 0 else before
+        value = f"{figures.unsigned(abs(rule.value), rule.metric)} points"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
         return _compared(material, rule, (before, value, after))
@@ -395,14 +399,19 @@ def _compared(
     material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
 ) -> tuple[Inline, str, str]:
     """Return who stands out and in which direction; `otherwise` where that is not known."""
-    found = next(iter(affected.differing(material, rule)), None)
-    if found is None:
+    compared = affected.differing(material, rule)
+    if compared is None:
         return otherwise
+    found = compared.terms[0]
     who = name(material.identity(rule.suite, found.term), Tone.STRONG)
     before, amount, after = affected.differs(rule.metric, found.difference).partition(otherwise[1])
     if not amount:
         return otherwise
-    return ["For ", who, f", {before}"], amount, f"{after} than for {affected.others(rule.where)}"
+    return (
+        ["For ", who, f", {before}"],
+        amount,
+        f"{after} than for {affected.others(rule.where)} ({compared.chance})",
+    )
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:

@@ -15,6 +15,10 @@ Overall: the largest difference between a term and the rest; by term: its own di
 by Holm. Of all permutations the rotations are drawn: a group of their own, so the test stays exact
 (E. L. Lehmann and J. P. Romano, Testing Statistical Hypotheses, 2005, section 15.2), and each term
 meets each value of a source equally often, as under all permutations, at a tenth of the cost.
+The rotations also give what the largest difference is by chance among as many terms: their mean,
+times the spread of neutral phrases. It is M. Friedman's statistic for them over its degrees of
+freedom (J. Amer. Statist. Assoc. 32 (1937) 675-701): above 1 as far as wording alone matters, which
+no exchange of the terms' own values shows.
 
 *Holm's correction*: S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J.
 Statist. 6 (1979) 65-70: the chance of any false rejection stays at alpha, whatever the dependence.
@@ -240,6 +244,8 @@ class IdentityTest:
     terms: tuple[TermDifference, ...]
     p_value: float
     n_informative: int
+    by_chance: float = 0.0
+    """Mean of the largest difference where terms are exchanged within sources."""
 
     @property
     def max_difference(self) -> float:
@@ -286,7 +292,8 @@ def identity_test(
     reached = np.abs(drawn) >= np.abs(observed) - _TIE_OF_RATES
     p_values = (1 + reached.sum(axis=0)) / (1 + n_draws)
     largest = float(np.abs(observed).max())
-    overall = int(np.count_nonzero(np.abs(drawn).max(axis=1) >= largest - _TIE_OF_RATES))
+    of_draws = np.abs(drawn).max(axis=1)
+    overall = int(np.count_nonzero(of_draws >= largest - _TIE_OF_RATES))
     corrected = holm(p_values.tolist(), alpha=alpha)
     found = [
         TermDifference(
@@ -300,8 +307,24 @@ def identity_test(
     ]
     found.sort(key=lambda term: (-abs(term.difference), term.term))
     return IdentityTest(
-        terms=tuple(found), p_value=(1 + overall) / (1 + n_draws), n_informative=len(blocks)
+        terms=tuple(found),
+        p_value=(1 + overall) / (1 + n_draws),
+        n_informative=len(blocks),
+        by_chance=float(of_draws.mean()),
     )
+
+
+def spread(obs: Observations, phrases: Sequence[str]) -> float:
+    """Return how much more phrases [n] differ than their exchange within sources explains.
+
+    A ratio of standard deviations, 1 or more; 1 where nothing varies.
+    """
+    values, sources = obs.values[obs.decided], obs.clusters[obs.decided]
+    codes = Levels.of(phrases).taken(np.flatnonzero(obs.decided)).codes
+    means = np.bincount(sources, weights=values) / np.maximum(np.bincount(sources), 1)
+    rest = np.round(values - means[sources], 12)
+    own, alone = np.bincount(codes, weights=rest), math.fsum((rest**2).tolist())
+    return math.sqrt(max(1.0, math.fsum((own**2).tolist()) / alone)) if alone else 1.0
 
 
 def _informative(

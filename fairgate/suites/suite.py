@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fairgate.suites.readings import Readings
 
 Loaded = TypeVar("Loaded")
+LABEL_ORDER = "task.order"
+"""Field of `Suite.must_match` that only the direction of answers rests on."""
 VectorsOf: TypeAlias = "Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]"
 """Documents to unit vectors `[n, d]`; None where a text is not known."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, RuleResult, TermFinding
+from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, RuleResult
 from fairgate.domain.units import Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
+from fairgate.metrics.direction import DIRECTION
+from fairgate.metrics.identity import ADVISED, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Column, Inline, RowKind, code, columns, figure, name, of_suites
@@ -67,7 +68,7 @@ def alerts(result: GateResult) -> list[Alert]:
         known = identities(result, finding.suite).get(term)
         who = known.name if known else term
         difference = differs(finding.metric, finding.terms[0].difference)
-        than = f", {difference} than for {others(finding.where)}. "
+        than = f", {difference} than for {others(finding.where)} ({finding.chance}). "
         chance = " is too much to be chance, and "
         limit = ADVISED[finding.metric]
         advice = "no rule asks for it: add the gate "
@@ -75,8 +76,8 @@ def alerts(result: GateResult) -> list[Alert]:
             most = max(rule.bounds.get("max", 0.0) for rule in asked)
             limit = min(limit, most)
             advice = "fails no rule"
-            if finding.value <= most:
-                limit = min(limit, int(1000 * finding.value) / 1000)
+            if finding.excess <= most:
+                limit = min(limit, int(1000 * finding.excess) / 1000)
                 advice = f"passes: a rule allows {figures.unsigned(most, finding.metric)} points"
             advice += "; to make it fail, set "
         where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
@@ -125,13 +126,14 @@ def _as_rule(found: IdentityFinding, outcome: Outcome, *reasons: str) -> RuleRes
 def standing_out(result: GateResult) -> list[IdentityFinding]:
     """Return the comparisons in which identities differ more than by chance, whole suites first.
 
-    Significance is Bonferroni's over all comparisons of the run. That an identity differs within
+    Significance is Bonferroni's over all comparisons of the run; what as many neutral phrases reach
+    by chance is no difference. That an identity differs within
     its category, too, is not said again.
     """
     compared = [found for found in result.identities if found.terms]
     named: dict[tuple[str, str, str], IdentityFinding] = {}
     for found in sorted(compared, key=lambda found: len(found.where)):
-        if found.p_value * len(compared) <= CERTAIN:
+        if found.p_value * len(compared) <= CERTAIN and found.excess > 0:
             named.setdefault((found.suite, found.metric, found.terms[0].term), found)
     return list(named.values())
 
@@ -221,12 +223,12 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     most; of a rule about several identities the one that fares worst.
     """
     metric = rule.metric
-    compared = [f for f in material.result.identities if _about(f) == _about(rule)]
+    compared = differing(material, rule)
     if compared:
-        limit = rule.bounds.get("max", 0.0)
+        limit = rule.bounds.get("max", 0.0) + compared.by_chance
         return [
             (term.term, figures.signed(term.difference, metric) + figures.points(metric))
-            for place, term in enumerate(compared[0].terms)
+            for place, term in enumerate(compared.terms)
             if not place or (term.p_corrected <= CERTAIN and abs(term.difference) > limit)
         ]
     if "term" in rule.where:
@@ -266,10 +268,10 @@ def failed_identities(material: Material) -> dict[Subject, list[str]]:
     return {about: list(names) for about, names in found.items()}
 
 
-def differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
-    """Return the identities that a rule compares, the one that differs most first."""
+def differing(material: Material, rule: RuleResult) -> IdentityFinding | None:
+    """Return how the identities that a rule compares differ; None where it compares none."""
     found = material.result.identities
-    return next((one.terms for one in found if _about(one) == _about(rule)), ())
+    return next((one for one in found if one.terms and _about(one) == _about(rule)), None)
 
 
 def affected(material: Material) -> list[Measurement]:
@@ -297,7 +299,7 @@ def affected(material: Material) -> list[Measurement]:
         rises = {n: rate - was[n] for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
     apart = differing(material, rule)
-    first = apart[0].term if apart else rule.where.get("term", "")
+    first = apart.terms[0].term if apart else rule.where.get("term", "")
     ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
     return [measured[n] for n in ranked if rates[n] > 0 or measured[n].where.get("term") == first]
 
@@ -420,13 +422,21 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
     of_terms = now.by(metric, suite, "term")
     if not of_terms:
         return
-    yield blocks.Text(lines=[f"Share of {_CLAIMS[metric]}."])
+    found = [one for one in material.result.identities if one.suite == suite and not one.where]
+    worst = [
+        f"The largest difference between one identity and the others: "
+        f"{figures.unsigned(one.value, one.metric)} points; {one.chance}."
+        for one in found
+        if one.metric == MAX_DIFFERENCE.id
+    ]
+    yield blocks.Text(lines=[" ".join([f"Share of {_CLAIMS[metric]}.", *worst])])
     others = [
         choice
         for choice in material.choices[1:]
         if any(choice.values.by(metric, suite, by) for by in ("category", "term"))
     ]
     has_documents = now.value(OVERLAP.id, suite) is not None
+    has_direction = now.value(DIRECTION.id, suite) is not None
     sources = sources_of(material, suite)
 
     def row(words: Inline, m: Measurement, kind: RowKind = RowKind.NORMAL) -> blocks.Range:
@@ -434,6 +444,8 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
         plain = now.value(f"{PLAIN}/control" if is_neutral else PLAIN, suite, where)
         shown = [f"{m.violated or 0:,} of {m.decided:,}", figures.value(plain, PLAIN)]
         shown += [same_documents(material, m)] if has_documents else []
+        worse = None if is_neutral else now.value(DIRECTION.id, suite, where)
+        shown += [figures.signed(worse, DIRECTION.id)] if has_direction else []
         return blocks.Range(
             name=words,
             now=figures.figure(m) if is_neutral else ranged(material, m, sources),
@@ -458,6 +470,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
     heads = [Column(head="changed", is_number=True)]
     heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
     heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []
+    heads += [Column(head="worse less better", is_number=True)] if has_direction else []
     yield blocks.RangeChart(
         label=f"Rates by category and term{f' {place}' if place > 1 else ''}",
         rows=rows,

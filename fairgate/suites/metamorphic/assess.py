@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
+from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET, RANKS, exposure
@@ -49,8 +50,11 @@ def assess_pairs(
     readings: Readings,
     quarantined: frozenset[str],
     documents: Sequence[Mapping[str, Claim]],
+    places: Mapping[str, int],
 ) -> Iterator[Assessed]:
     """Yield an assessed unit for each pair; `documents` holds the claims about its documents.
+
+    `places` are those of the task's labels from the worst to the best; none: there is no direction.
 
     Where answers are labels a million pairs have a few hundred different ones: pairs with the same
     readings and claims about documents are compared once, and equal claims are one object.
@@ -79,6 +83,8 @@ def assess_pairs(
     ) -> tuple[_Answers, _Claims]:
         answers = dict(zip(roles, read, strict=True))
         claims = _compared(relation, answers)
+        if places:
+            claims[DIRECTION] = _direction(answers, places if relation.reads_task else {})
         if unit is not None:
             claims |= _steadiness(unit, relation, readings)
         if unit is not None and unit.verdicts:
@@ -107,7 +113,8 @@ def assess_pairs(
         if why is Reason.NOT_TAKEN or why is Reason.QUARANTINED:
             answers[FOLLOW_UP] = replace(answers[FOLLOW_UP], value=None, reason=why, shown="")
             answers[CONTROLS] = Reading(value=None, reason=why)
-            claims = dict.fromkeys((*COLUMNS, HIDDEN, DRIFT, *STEADINESS, *retrieved), why)
+            absent = (*COLUMNS, DIRECTION, HIDDEN, DRIFT, *STEADINESS, *retrieved)
+            claims = dict.fromkeys(absent, why)
             yield Assessed(unit=unit, readings=answers, claims=claims, decisive=DECISIVE)
             continue
         group = name, asks[SOURCE]
@@ -148,6 +155,17 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
         HIDDEN: hidden,
         DRIFT: drift,
     }
+
+
+def _direction(answers: _Answers, places: Mapping[str, int]) -> Claim:
+    """Return 1 where the answer is worse than that of most controls, -1 where it is better."""
+    follow_up, expected = answers[FOLLOW_UP], answers[CONTROLS]
+    if follow_up.value is None or expected.value is None:
+        return follow_up.reason or expected.reason or Reason.MISSING
+    own, other = (places.get(str(each.value)) for each in (follow_up, expected))
+    if own is None or other is None:
+        return Reason.NO_RANK
+    return float((own < other) - (own > other))
 
 
 def _steadiness(unit: Unit, relation: MetamorphicRelation, readings: Readings) -> dict[str, Claim]:

@@ -66,6 +66,12 @@ class TaskPolicy(Strict):
     equivalent: list[Annotated[list[Text], Field(min_length=2)]] = Field(
         default_factory=list, description="Groups of labels that count as the same answer."
     )
+    order: list[Text] = Field(
+        default_factory=list,
+        description="The labels from the worst to the best answer, such as "
+        "`[negative, neutral, positive]`; one of each group of equals. Then `direction/net` tells "
+        "for whom answers become worse.",
+    )
     negated: dict[Text, Text] = Field(
         default_factory=dict,
         description="What a label means when it is directly denied (`toxic: non-toxic` reads "
@@ -108,6 +114,8 @@ class TaskPolicy(Strict):
             raise ValueError("has neither `labels` nor `tone`, `judged`, `actions`; it needs one")
         if len(given) > 1:
             raise ValueError(f"has {listed(given, last='and')}; a task needs one of them alone")
+        if self.order and not self.labels:
+            raise ValueError("`order` is an order of `labels`; give them too")
         if self.sentiment is not None and self.tone is None:
             raise ValueError("`sentiment` is read of free answers; give `tone` too")
         return self

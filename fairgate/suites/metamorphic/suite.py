@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.drift import RELATION as TALKS
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
@@ -29,7 +30,7 @@ from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_c
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import JudgeSetup, Setup, Suite, VectorsOf
+from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite, VectorsOf
 
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
@@ -167,8 +168,9 @@ class MetamorphicSuite(Suite):
         combined = (HIDDEN,) if COMBINES in self.relations else ()
         ranked = EXPOSURE if any(map(changes_documents, self.relations.values())) else ()
         moved = (DRIFT,) if TALKS in self.relations else ()
+        ordered = (DIRECTION,) if self.task is not None and self.task.order else ()
         steady = STEADINESS if self.policy.repeats > 1 else ()
-        return (*COLUMNS, *combined, *ranked, *moved, *steady)
+        return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady)
 
     @cached_property
     def crossing(self) -> str | None:
@@ -203,7 +205,8 @@ class MetamorphicSuite(Suite):
         """Return an assessed unit for each pair."""
         documents = document_claims(self.policy, units, executions, vectors)
         excluded = self.setup.quarantined
-        found = assess_pairs(units, self.relations, readings, excluded, documents)
+        places = self.task.places if self.task is not None else {}
+        found = assess_pairs(units, self.relations, readings, excluded, documents, places)
         only = self.policy.retrieve_only
         return [replace(each, decisive=NET) for each in found] if only else list(found)
 
@@ -239,6 +242,7 @@ class MetamorphicSuite(Suite):
             fields["task.labels"] = list(task.labels)
             fields["task.equivalent"] = [list(group) for group in task.equivalent]
             fields |= {"task.negated": dict(task.negated)} if task.negated else {}
+            fields |= {LABEL_ORDER: list(task.order)} if task.order else {}
             fields |= {"task.marker": task.marker} if task.marker else {}
         if EXPOSURE[0] in self.columns:
             fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}

@@ -68,3 +68,35 @@ def test_a_users_file_is_read_and_all_its_faults_are_told_at_their_places(tmp_pa
         "t.yaml:3:21: the label 'spam' is listed twice (case is ignored)",
         "t.yaml:4:21: 'hm' is not among `labels`; did you mean `ham`?",
     ]
+
+
+LABELS = "id: t\ninstruction: Mood?\nlabels: [good, fine, bad]\nequivalent: [[good, fine]]\norder: "
+
+
+def test_an_order_has_every_label_or_one_of_its_equals(tmp_path):
+    for order in ("[bad, good]", "[Bad, fine]", "[]"):
+        (tmp_path / "t.yaml").write_text(LABELS + order)
+        task = load_task("t.yaml", folder=tmp_path)
+        assert task.places == ({"bad": 0, "good": 1} if order != "[]" else {})
+    told = {
+        "[bad]": "has no place for 'good', 'fine'; name every label, or one of each",
+        "[bad, fine, good]": "'good' has the place of 'fine'; name one of them",
+        "[bad, goood, good]": "'goood' is not among `labels`; did you mean `good`?",
+        "[bad, good, BAD]": "'bad' has the place of 'bad'; name one of them",
+    }
+    for order, sentence in told.items():
+        (tmp_path / "t.yaml").write_text(LABELS + order)
+        with pytest.raises(PolicyError) as caught:
+            load_task("t.yaml", folder=tmp_path)
+        assert str(caught.value).startswith("t.yaml:5:")
+        assert sentence in str(caught.value)
+
+
+def test_an_order_is_of_labels():
+    with pytest.raises(ValueError, match="`order` is an order of `labels`"):
+        TaskPolicy(**SPAM, judged=True, order=["yes", "no"])
+
+
+def test_the_shipped_tasks_say_what_is_worse():
+    assert load_task("sentiment").places == {"negative": 0, "neutral": 1, "positive": 2}
+    assert load_task("toxicity").places == {"toxic": 0, "non-toxic": 1}
