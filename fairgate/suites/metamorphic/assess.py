@@ -83,8 +83,7 @@ def assess_pairs(
     ) -> tuple[_Answers, _Claims]:
         answers = dict(zip(roles, read, strict=True))
         claims = _compared(relation, answers)
-        if places:
-            claims[DIRECTION] = _direction(answers, places if relation.reads_task else {})
+        claims[DIRECTION] = _direction(answers, places if relation.reads_task else {})
         if unit is not None:
             claims |= _steadiness(unit, relation, readings)
         if unit is not None and unit.verdicts:
