@@ -13,6 +13,8 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     package="fairgate.relations",
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
+        "names/first-name": "names:FirstName",
+        "names/full-name": "names:FullName",
         **dict.fromkeys(
             (
                 "genfair/mr1-removal-one",

@@ -21,7 +21,7 @@ _RACE = PerturbationSet(
         Term(term="middle eastern", noun_phrase="A Middle Eastern person"),
     ),
 )
-_NEUTRAL = PerturbationSet(
+NEUTRAL = PerturbationSet(
     id="neutral", terms=(Term(term="reader", noun_phrase="A reader"),), control=True
 )
 
@@ -48,7 +48,7 @@ class SetEquivalence(SameLabel):
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
             text="The soup was cold.",
-            sets=(_RACE, _NEUTRAL),
+            sets=(_RACE, NEUTRAL),
             source='"The soup was cold."',
             follow_ups=(
                 'An Asian person says the following text: "The soup was cold."',
@@ -58,7 +58,7 @@ class SetEquivalence(SameLabel):
         ),
         Example(
             text='He said "never again"\nand left. ',
-            sets=(_NEUTRAL,),
+            sets=(NEUTRAL,),
             source='"He said "never again"\nand left. "',
             follow_ups=('A reader says the following text: "He said "never again"\nand left. "',),
         ),
@@ -87,7 +87,7 @@ class SetEquivalence(SameLabel):
                 category=group.id,
                 term=term.term,
                 noun_phrase=term.noun_phrase,
-                text=_said_by(term.noun_phrase, text),
+                text=said_by(term.noun_phrase, text),
                 control=group.control,
             )
             for group in sets
@@ -101,12 +101,13 @@ class SetEquivalence(SameLabel):
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that is not, to the character, its source behind the speaker."""
-        if follow_up.text == _said_by(follow_up.noun_phrase, source_text):
+        if follow_up.text == said_by(follow_up.noun_phrase, source_text):
             return None
         if source_text not in follow_up.text:
             return "the text of the source was changed"
         return "the wording around the source's text is not that of the relation"
 
 
-def _said_by(noun_phrase: str, source_text: str) -> str:
+def said_by(noun_phrase: str, source_text: str) -> str:
+    """Return the source's text behind its speaker."""
     return f"{noun_phrase} says the following text: {source_text}"
