@@ -96,7 +96,7 @@ class FirstName(FullName):
 
     id: ClassVar[str] = "names/first-name"
     title: ClassVar[str] = "Speaker's first name"
-    description: ClassVar[str] = "As `names/full-name`, of the same people, by first name alone."
+    description: ClassVar[str] = "Each follow-up names a speaker of `names/full-name` by first name."
     EXAMPLES = _example("Anna", "Peter", "Sarah", "Mark")
 
     def speaker(self, name: Term) -> str:
