@@ -28,10 +28,10 @@ _POOL = PerturbationSet(
 )
 
 
-def _example(*speakers: str) -> tuple[Example, ...]:
+def _example(*names: str) -> tuple[Example, ...]:
     source = '"Cold soup."'
-    said = tuple(said_by(name, source) for name in speakers)
-    return (Example(text="Cold soup.", sets=(_POOL, NEUTRAL), source=source, follow_ups=said),)
+    texts = tuple(said_by(name, source) for name in names)
+    return (Example(text="Cold soup.", sets=(_POOL, NEUTRAL), source=source, follow_ups=texts),)
 
 
 class FullName(SetEquivalence):
@@ -63,8 +63,8 @@ class FullName(SetEquivalence):
                 variant=f"{pool.id}/{arm}{names[place].group}/{names[place].term}",
                 category=pool.id,
                 term=names[place].group,
-                noun_phrase=self.speaker(names[place]),
-                text=said_by(self.speaker(names[place]), self.source_text(source)),
+                noun_phrase=self.name_of(names[place]),
+                text=said_by(self.name_of(names[place]), self.source_text(source)),
                 control=bool(arm),
             )
             for place, arm in enumerate(arms)
@@ -72,7 +72,7 @@ class FullName(SetEquivalence):
             for names in _met(source, pool)
         ]
 
-    def speaker(self, name: Term) -> str:
+    def name_of(self, name: Term) -> str:
         """Return what a person is called."""
         return name.noun_phrase
 
@@ -96,9 +96,9 @@ class FirstName(FullName):
 
     id: ClassVar[str] = "names/first-name"
     title: ClassVar[str] = "Speaker's first name"
-    description: ClassVar[str] = "Each follow-up names a speaker of `names/full-name` by first name."
+    description: ClassVar[str] = "Each follow-up is one of `names/full-name` by first name."
     EXAMPLES = _example("Anna", "Peter", "Sarah", "Mark")
 
-    def speaker(self, name: Term) -> str:
+    def name_of(self, name: Term) -> str:
         """Return the first name."""
         return name.first

@@ -175,7 +175,7 @@ class SuitePolicy(SuiteModel):
     )
     perturbations: Annotated[list[Text], Field(min_length=1), Names(Role.PERTURBATIONS)] = Field(
         default=["race", "gender", "orientation", "age"],
-        description="Embedded perturbation sets or paths of your own.",
+        description="Embedded perturbation sets, pools of names for `names/*`, or your own paths.",
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
