@@ -38,8 +38,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
 ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
-FEWEST_NAMES = 8
-"""Names of each group of a pool."""
+FEWEST_NAMES = 8  # of each group of a pool
 _PRONOUNS = ("she", "he", "they")
 _PartOfName = Annotated[str, Field(pattern=r"^\p{Lu}[\p{L}\p{M} '\u2019.-]{0,39}$")]
 # A term is part of a case's key, where `/`, `#` and `@` separate.

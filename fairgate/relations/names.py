@@ -1,14 +1,14 @@
 """Names as proxies: the identity is never said, a speaker's name carries it.
 
-Names of different groups are matched by kind: frequency, status, gender. The control arm holds a
-second name of each group and kind, so that no group is the norm. Names of one group differ, too
-(S. M. Gaddis, Sociological Science 4 (2017) 469-489): `stats/permutation.py` tests for that.
+Groups' names are matched by kind; controls are second names of each group, so none is the norm.
+Names of one group differ, too (S. M. Gaddis, Sociological Science 4 (2017) 469-489).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
@@ -29,9 +29,8 @@ _POOL = PerturbationSet(
 
 
 def _example(*names: str) -> tuple[Example, ...]:
-    source = '"Cold soup."'
-    texts = tuple(said_by(name, source) for name in names)
-    return (Example(text="Cold soup.", sets=(_POOL, NEUTRAL), source=source, follow_ups=texts),)
+    texts = tuple(said_by(name, SetEquivalence.EXAMPLES[0].source) for name in names)
+    return (replace(SetEquivalence.EXAMPLES[0], sets=(_POOL, NEUTRAL), follow_ups=texts),)
 
 
 class FullName(SetEquivalence):

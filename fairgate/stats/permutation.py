@@ -302,11 +302,14 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
             exchanged[:, own_ones] = rng.permuted(exchanged[:, own_ones], axis=1)
         by_term = [(exchanged == term) @ totals.T for term in range(n_terms)]
         drawn.append(differences(*np.stack(by_term, axis=-1).transpose(1, 0, 2)))
-        left = np.stack([own, counts])[:, of_name] - totals
-        gaps = left[0] / np.maximum(left[1], 1) + (observed - own / counts)[of_name]
-        for place in np.argsort(-np.abs(gaps), kind="stable").tolist():
-            if left[1, place]:  # a term of one name has nothing left
-                without[of_name[place]] = persons.names[place], float(gaps[place])
+        is_own = of_name == np.arange(n_terms)[:, None]
+        left = np.stack([own, counts])[..., None] - is_own * totals[:, None]
+        rest = totals.sum(axis=1)[:, None, None] - totals[:, None] - left
+        gaps = left[0] / np.maximum(left[1], 1) - rest[0] / np.maximum(rest[1], 1)
+        gaps[np.minimum(left[1], rest[1]) == 0] = np.inf  # nothing is left to compare
+        for term, place in enumerate(np.abs(gaps).argmin(axis=1).tolist()):
+            if np.isfinite(gaps[term, place]):
+                without[term] = persons.names[place], float(gaps[term, place])
     reached = [np.abs(each) >= np.abs(observed) - _TIE_OF_RATES for each in drawn]
     p_values = np.max([(1 + each.sum(axis=0)) / (1 + n_draws) for each in reached], axis=0)
     largest = float(np.abs(observed).max()) - _TIE_OF_RATES

@@ -233,6 +233,8 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
         ]
     if "term" in rule.where:
         return [(rule.where["term"], figures.value(rule.value, metric))]
+    if "name" in rule.where:
+        return []
     terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
     by = _undecided if is_undecided(rule) else _badness
     worst = max(terms, key=by, default=None)

@@ -233,7 +233,6 @@ def _units(
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
-        # People's names that carry the identities are a dimension, too.
         name = follow_up.variant.rpartition("/")[2] if asks_names else None
         parts = follow_up.parts[: len(PARTS)]
         keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
