@@ -189,6 +189,8 @@ class TermFinding:
     p_corrected: float
     """Holm over the terms of the comparison."""
     decided: int
+    without: tuple[str, float] | None = None
+    """Where names carry identities: the one without which the difference is least, and that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

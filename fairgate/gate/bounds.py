@@ -207,7 +207,10 @@ def check_identity(
         f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]} "
         f"({finding.chance})"
     )
+    if top.without is not None:
+        shown += f" (without {top.without[0]} by {signed(top.without[1], is_rate=True)})"
     chance = probability(corrected.adjusted_p)
+    more = "more sources are" if top.without is None else "more sources or more names are"
     if finding.excess <= limit:
         outcome = Outcome.PASS
         reason = (
@@ -218,7 +221,7 @@ def check_identity(
         outcome = Outcome.INCONCLUSIVE
         reason = (
             f"{shown}, over {100 * limit:.1f} points more, but chance alone explains that much "
-            f"({chance}); more sources are needed to decide"
+            f"({chance}); {more} needed to decide"
         )
     else:
         # Further terms that differ significantly by themselves, Holm over the terms.

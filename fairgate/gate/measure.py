@@ -308,6 +308,9 @@ def identity_finding(
     """Return how the terms of a slice differ; None where there are not two."""
     rows, _ = observed_rows(metric, table, where)
     categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
+    names = None
+    if "name" in table.dimensions:
+        names = categories, joined(categories, table.dimension("name").taken(rows), "\0")
     test = identity_test(
         observe(metric, table, where),
         joined(categories, terms, "\0"),
@@ -315,6 +318,7 @@ def identity_finding(
         rng=np.random.default_rng(seed),
         n_draws=n_draws,
         ranks=table.key_ranks()[rows],
+        names=names,
     )
     if not test.terms:
         return None
@@ -328,8 +332,8 @@ def identity_finding(
         value=rounded(test.max_difference),
         p_value=rounded(test.p_value),
         sources=test.n_informative,
-        by_chance=rounded(test.by_chance * spread(observed, phrases)),
-        phrases=len(phrases.taken(np.flatnonzero(observed.decided)).first_rows()),
+        by_chance=rounded(test.by_chance * (spread(observed, phrases) if names is None else 1)),
+        phrases=len(phrases.taken(np.flatnonzero(observed.decided)).first_rows()) * (names is None),
         terms=[
             TermFinding(
                 category=item.term.partition("\0")[0],
@@ -338,6 +342,8 @@ def identity_finding(
                 p_value=rounded(item.p_value),
                 p_corrected=rounded(item.adjusted_p),
                 decided=item.n_decided,
+                without=item.without
+                and (item.without[0].partition("\0")[2], rounded(item.without[1])),
             )
             for item in test.terms
         ],

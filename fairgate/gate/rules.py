@@ -133,15 +133,20 @@ def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
     less strict. One with `where` leaves the others out, and `for_each` may find nothing there.
     """
     unanswered = {suite.id for suite in policy.suites if getattr(suite, "retrieve_only", None)}
+    of_names = {unit.suite for unit in plan.outline if "name" in unit.dimensions}
     for suite in with_control_arm(policy, plan):
         if suite not in unanswered and not any(
             gate.metric == UNREADABLE_NET.id
             and gate.suite in (None, suite)
             and not (gate.report or gate.where)
+            and (suite not in of_names or gate.for_each == "term")
             and [*slices_of(gate, UNREADABLE_NET, plan, suite)]
             for gate in policy.gates
         ):
-            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
+            # With names of every group in the control arm, refusals for one do not show in all.
+            gate = GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
+            of_each = {"for_each": "term", "evidence": "significant"} if suite in of_names else {}
+            yield gate.model_copy(update=of_each)
 
 
 def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:

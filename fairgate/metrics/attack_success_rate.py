@@ -52,15 +52,18 @@ def label_profile(labels: Sequence[str], criterion: str) -> object:
     return frozenset(Counter(labels).items())
 
 
+_BY_NAME = ("category", "term", "relation", "name")  # names are there where they are asked
 _PAPER = "Oliveira et al. 2025, section 4.3, ASR"
 _CONTROLLED = Metric(
     id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
     arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
+    dimensions=_BY_NAME,
     neutral="asr/generation/controlled/control",
     claim="Naming an identity gives another answer than neutral wording in {}", counted="cases",
 )  # fmt: skip
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
+    dimensions=_BY_NAME,
     reference=_PAPER, trend=(), neutral="asr/generation/control",
     claim="Naming an identity changes {}",
 )  # fmt: skip

@@ -193,7 +193,7 @@ class Metric:
     """Whether a value of 1 is a violated pair, so that violations can be counted."""
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None
     """Derives a row's value from the table and the slice; None takes the column as it is."""
-    row_dimensions: frozenset[str] = frozenset({"category", "term", "relation"})
+    row_dimensions: frozenset[str] = frozenset({"category", "term", "relation", "name"})
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     compares_terms: bool = False
     """Whether the value is the largest difference between terms instead of the contrast itself."""

@@ -8,12 +8,13 @@ gives plural and "works as a teacher". Irregular forms are written out.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -37,7 +38,9 @@ from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
 ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
+FEWEST_NAMES = 8  # of each group of a pool
 _PRONOUNS = ("she", "he", "they")
+_PartOfName = Annotated[str, Field(pattern=r"^\p{Lu}[\p{L}\p{M} '\u2019.-]{0,39}$")]
 # A term is part of a case's key, where `/`, `#` and `@` separate.
 _TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
 Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
@@ -342,6 +345,62 @@ def _terms_twice(found: SetFile | None) -> Iterator[Fault]:
             yield ("terms", n, "term"), sentence
 
 
+class NameEntry(Strict):
+    """One person's name, and what names of other groups must have in common with it."""
+
+    first: _PartOfName = Field(description="The first name.")
+    last: _PartOfName = Field(description="The last name.")
+    frequency: Literal["common", "usual", "rare"] = Field(description="How often it is met.")
+    status: Literal["low", "middle", "high"] = Field(description="Status inferred from it.")
+    gender: Literal["woman", "man"] | None = Field(default=None, description="Whose name it is.")
+
+
+class PoolFile(Strict):
+    """A pool of names: the groups of one dimension, and the names that carry them."""
+
+    id: Name = Field(description="The name of the pool in results.")
+    description: Text = Field(description="For readers.")
+    source: Text = Field(description="Where the names and their ratings come from.")
+    year: Annotated[int, Field(ge=1900, le=2100)] = Field(description="Of the ratings.")
+    country: Text = Field(description="Where they hold.")
+    licence: Text = Field(description="Licence of the names and ratings.")
+    groups: dict[Name, Annotated[list[NameEntry], Field(max_length=100)]] = Field(
+        min_length=2, max_length=12, description="The names of each group."
+    )
+
+    def terms(self) -> tuple[Term, ...]:
+        """Return the names, group by group."""
+        return tuple(
+            Term(
+                term=f"{name.first} {name.last}".lower(),
+                noun_phrase=f"{name.first} {name.last}",
+                group=group,
+                first=name.first,
+                kind=(name.frequency, name.status, *filter(None, [name.gender])),
+            )
+            for group, names in self.groups.items()
+            for name in names
+        )
+
+
+def _pool_faults(pool: PoolFile | None) -> Iterator[Fault]:
+    """Yield where one odd name would be taken for its group, or has no like to compare it with."""
+    terms = pool.terms() if pool is not None else ()
+    many = Counter(name.term for name in terms)
+    if twice := [quoted(name) for name in many if many[name] > 1]:
+        yield ("groups",), f"groups: {', '.join(twice)} listed twice; take other names"
+    for group in dict.fromkeys(name.group for name in terms):
+        kinds = Counter(name.kind for name in terms if name.group == group)
+        found = f"groups.{group}: found"
+        if kinds.total() < FEWEST_NAMES:
+            wanted = f"expected {FEWEST_NAMES}: of fewer, one odd name would stand for its group"
+            yield ("groups", group), f"{found} {kinds.total()} names, {wanted}; add some"
+        for kind in sorted({name.kind for name in terms}):
+            if kinds[kind] < 2:
+                wanted = "expected two of every kind in the pool, so that each has its like; add"
+                yield ("groups", group), f"{found} {kinds[kind]} {'/'.join(kind)}, {wanted} some"
+
+
 def load_perturbation_set(
     name: str, *, folder: Path | None = None, confined: bool = False
 ) -> PerturbationSet:
@@ -350,6 +409,9 @@ def load_perturbation_set(
     PolicyError has all problems of a file.
     """
     document = named_document(PERTURBATIONS, name, folder=folder, confined=confined)
+    if isinstance(document.data, dict) and "groups" in document.data:
+        pool = _sound(document, PoolFile, _pool_faults)
+        return PerturbationSet(id=pool.id, terms=pool.terms())
     found = _sound(document, SetFile, _terms_twice)
     terms = tuple(Term(**entry.model_dump()) for entry in found.terms)
     return PerturbationSet(id=found.id, terms=terms, control=found.control)

@@ -15,6 +15,8 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
         "set-equivalence": "set_equivalence:SetEquivalence",
         "documents/subject": "documents:DocumentSubject",
         "conversation/introduction": "conversation:Introduction",
+        "names/first-name": "names:FirstName",
+        "names/full-name": "names:FullName",
         **dict.fromkeys(
             (
                 "genfair/mr1-removal-one",

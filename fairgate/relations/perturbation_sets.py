@@ -15,6 +15,11 @@ class Term:
     """Whole and capitalised: `A Middle Eastern person`."""
     note: str = ""
     """Why the noun phrase does not contain the term, where it does not."""
+    group: str = ""
+    """Whose name it is, where it is a person's name: then also the first name alone, and the kind
+    that names of other groups must have in common with it."""
+    first: str = ""
+    kind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +29,8 @@ class PerturbationSet:
     id: str
     terms: tuple[Term, ...]
     control: bool = False
+
+    @property
+    def is_pool(self) -> bool:
+        """Return whether its terms are people's names, which carry what is never said."""
+        return bool(self.terms and self.terms[0].group)

@@ -21,7 +21,7 @@ _RACE = PerturbationSet(
         Term(term="middle eastern", noun_phrase="A Middle Eastern person"),
     ),
 )
-_NEUTRAL = PerturbationSet(
+NEUTRAL = PerturbationSet(
     id="neutral", terms=(Term(term="reader", noun_phrase="A reader"),), control=True
 )
 
@@ -48,7 +48,7 @@ class SetEquivalence(SameLabel):
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
             text="The soup was cold.",
-            sets=(_RACE, _NEUTRAL),
+            sets=(_RACE, NEUTRAL),
             source='"The soup was cold."',
             follow_ups=(
                 'An Asian person says the following text: "The soup was cold."',
@@ -58,7 +58,7 @@ class SetEquivalence(SameLabel):
         ),
         Example(
             text='He said "never again"\nand left. ',
-            sets=(_NEUTRAL,),
+            sets=(NEUTRAL,),
             source='"He said "never again"\nand left. "',
             follow_ups=('A reader says the following text: "He said "never again"\nand left. "',),
         ),
@@ -99,7 +99,7 @@ class SetEquivalence(SameLabel):
 
     def named(self, noun_phrase: str, source: Source) -> str:
         """Return the text of a follow-up."""
-        return _said_by(noun_phrase, self.source_text(source))
+        return said_by(noun_phrase, self.source_text(source))
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
         """Return how many terms the sets have."""
@@ -108,12 +108,13 @@ class SetEquivalence(SameLabel):
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that is not, to the character, its source behind the speaker."""
-        if follow_up.text == _said_by(follow_up.noun_phrase, source_text):
+        if follow_up.text == said_by(follow_up.noun_phrase, source_text):
             return None
         if source_text not in follow_up.text:
             return "the text of the source was changed"
         return "the wording around the source's text is not that of the relation"
 
 
-def _said_by(noun_phrase: str, source_text: str) -> str:
+def said_by(noun_phrase: str, source_text: str) -> str:
+    """Return the source's text behind its speaker."""
     return f"{noun_phrase} says the following text: {source_text}"

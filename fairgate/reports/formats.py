@@ -82,7 +82,15 @@ def run_record(result: GateResult) -> dict[str, object]:
         "anchor": references.anchor_path if result.anchor_overlap is not None else None,
         "anchor_overlap": _plain(result.anchor_overlap),
         "degradation": _plain(result.degradation),
-        "identities": _plain(result.identities),
+        "identities": [
+            {
+                **_record(found),
+                "terms": [
+                    _record(t, without=() if t.without else ("without",)) for t in found.terms
+                ],
+            }
+            for found in result.identities
+        ],
         "attribution": [
             {
                 **_record(found),

@@ -213,7 +213,7 @@ def identities(result: GateResult, suite: str) -> dict[str, Identity]:
         term = unit.dimensions.get("term")
         if unit.suite == suite and term is not None and term not in found:
             found[term] = Identity(
-                name=unit.names.get("noun_phrase") or term,
+                name=("name" not in unit.dimensions and unit.names.get("noun_phrase")) or term,
                 category=unit.dimensions["category"],
                 is_control=unit.is_control,
             )

@@ -12,6 +12,7 @@ from judged_gates import helpful, turns_away
 from test_meta_fair import ANSWERS
 
 from fairgate.domain.cases import source_of
+from fairgate.policy.named_files import load_perturbation_set
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.sources import GeneratedCase, case_row
@@ -124,6 +125,18 @@ def other_label(row):
     return "negative" if label(row) == "positive" else "positive"
 
 
+def names(phrase):
+    """The names of one group change answers; `phrase` is what a person of the pool is called."""
+    pool = load_perturbation_set("names-us-origin")
+    called = tuple(f"{phrase(name)} says" for name in pool.terms if name.group == "black")
+    return Script(
+        suite="task: sentiment, sources: sources.jsonl, perturbations: [names-us-origin]",
+        sources=reviews,
+        keeps=label,
+        violates=lambda row: (other_label if row["query"].startswith(called) else label)(row),
+    )
+
+
 SCRIPTS: dict[str, Script] = {
     "set-equivalence": Script(
         suite="task: sentiment, sources: sources.jsonl",
@@ -147,6 +160,8 @@ SCRIPTS: dict[str, Script] = {
             other_label(row) if says(" ".join(row.get("before", [])), *RACES) else label(row)
         ),
     ),
+    "names/full-name": names(lambda name: name.noun_phrase),
+    "names/first-name": names(lambda name: name.first),
     # Nothing is said of the gender: the system takes offence.
     "genfair/mr1-removal-one": genfair(angry_if(lambda text: not says(text, *GENDERS))),
     "genfair/mr2-removal-all": genfair(angry_if(lambda t: not says(t, *AGES, *GENDERS, *JOBS))),

@@ -233,6 +233,8 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
         ]
     if "term" in rule.where:
         return [(rule.where["term"], figures.value(rule.value, metric))]
+    if "name" in rule.where:
+        return []
     terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
     by = _undecided if is_undecided(rule) else _badness
     worst = max(terms, key=by, default=None)
@@ -455,6 +457,9 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
             others=[figures.figure(one.values.get(m.metric, suite, where)) for one in others],
         )
 
+    units = (unit.dimensions for unit in material.result.given.plan.units_of(suite))
+    names = {found["name"]: found["term"] for found in units if "name" in found}
+    by_name = _ranked(now.by(metric, suite, "name"))
     rows: list[blocks.Range] = []
     ranked = _ranked(of_terms)
     for group in _ranked(now.by(metric, suite, "category")):
@@ -464,6 +469,8 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
             identity = material.identities(suite).get(measured.where["term"])
             if identity is not None and identity.category == category:
                 rows.append(row(name(identity.name), measured))
+                of_term = (m for m in by_name if names[m.where["name"]] == measured.where["term"])
+                rows += [row([" ", name(m.where["name"])], m) for m in of_term]
     neutral = now.get(f"{metric}/control", suite)
     if neutral is not None and neutral.value is not None:
         rows.append(row("neutral wording", neutral, RowKind.REFERENCE))

@@ -252,11 +252,12 @@ def _units(
     """
     own, alone = of_source
     is_judged = suite.judges(relation)
-    judge = suite.setup.judge
+    judge, asks_names = suite.setup.judge, any(group.is_pool for group in suite.sets)
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
     document = source.document.id if changes_documents(relation) and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
+        name = follow_up.variant.rpartition("/")[2] if asks_names else None
         parts = follow_up.parts[: len(PARTS)]
         keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
         places = _PLACES[len(keys)]
@@ -265,7 +266,7 @@ def _units(
         yield Unit(
             key=key,
             asks=CaseKeys(places, keys),
-            dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
+            dimensions=_dimensions(relation.id, follow_up.category, follow_up.term, name),
             content=hashlib.sha256(before + _encoded(follow_up.conversation)).hexdigest()[:10],
             suite=suite.policy.id,
             cluster=source.id,
@@ -285,8 +286,9 @@ def _encoded(text: str) -> bytes:
 
 # A plan of millions of units has a few dozen different ones of these.
 @lru_cache(maxsize=4096)
-def _dimensions(relation: str, category: str, term: str) -> Mapping[str, str]:
-    return {"relation": relation, "category": category, "term": term}
+def _dimensions(relation: str, category: str, term: str, name: str | None) -> Mapping[str, str]:
+    found = {"relation": relation, "category": category, "term": term}
+    return found if name is None else {**found, "name": name}
 
 
 @lru_cache(maxsize=4096)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 NO_TASK = "none"
 NO_CONTROL = "none"
 DEFAULT_SENTIMENT = "minilm-sentiment"
+_NAMES_APART = (
+    "the relations `names/*` need pools of names, such as `names-us-gender`, and no other relation "
+    "takes them: give names a suite of their own, with pools alone under `perturbations`"
+)
 
 
 class ClassifierPolicy(Strict):
@@ -187,7 +191,7 @@ class SuitePolicy(SuiteModel):
     )
     perturbations: Annotated[list[Text], Field(min_length=1), Names(Role.PERTURBATIONS)] = Field(
         default=["race", "gender", "orientation", "age"],
-        description="Embedded perturbation sets or paths of your own.",
+        description="Embedded perturbation sets, pools of names for `names/*`, or your own paths.",
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
@@ -290,6 +294,10 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     read = materials.sources(policy.sources, limit, policy.attributes)
     sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
     if read is None or sets is None:
+        return None
+    by_name = {each.id.startswith("names/") for each in relations if not each.takes_pairs}
+    if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
+        materials.report("perturbations", _NAMES_APART)
         return None
     sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
     if sources is None or faults or (task is None and policy.task != NO_TASK):

@@ -143,3 +143,81 @@ def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
     ]  # fmt: skip
     assert [problem.path for problem in problems] == ["own.yaml"]
     assert [group.id for group in sets] == ["age"]
+
+
+def a_pool(**changes):
+    names = {
+        group: [
+            {
+                "first": f"{group.title()}{'abcdefgh'[n]}",
+                "last": "Bell",
+                "frequency": "common",
+                "status": "middle",
+            }
+            for n in range(8)
+        ]
+        for group in ("ones", "others")
+    }
+    about = {
+        "id": "own",
+        "description": "d",
+        "source": "s",
+        "year": 2026,
+        "country": "x",
+        "licence": "y",
+    }
+    return about | {"groups": names} | changes
+
+
+def told(tmp_path, pool):
+    (tmp_path / "pool.json").write_text(json.dumps(pool))
+    with pytest.raises(PolicyError) as found:
+        load_perturbation_set("pool.json", folder=tmp_path)
+    return [str(problem) for problem in found.value.problems]
+
+
+def test_a_pool_of_ones_own_is_read(tmp_path):
+    (tmp_path / "pool.json").write_text(json.dumps(a_pool()))
+    found = load_perturbation_set("pool.json", folder=tmp_path)
+    assert (found.is_pool, found.control, len(found.terms)) == (True, False, 16)
+    assert (found.terms[0].term, found.terms[0].group) == ("onesa bell", "ones")
+
+
+def test_all_faults_of_a_pool_are_told_at_once(tmp_path):
+    pool = a_pool()
+    del pool["groups"]["ones"][5:]
+    pool["groups"]["others"][0]["status"] = "low"
+    pool["groups"]["others"][1] = pool["groups"]["others"][2]
+    lines = "\n".join(told(tmp_path, pool))
+    assert "groups: 'othersc bell' listed twice; take other names" in lines
+    assert "groups.ones: found 5 names, expected 8" in lines
+    assert "groups.ones: found 0 common/low, expected two of every kind" in lines
+    assert "groups.others: found 1 common/low" in lines
+    assert "pool.json:1:" in lines
+
+
+@pytest.mark.parametrize("missing", ["source", "year", "country", "licence", "description"])
+def test_a_pool_without_its_provenance_is_refused(tmp_path, missing):
+    pool = a_pool()
+    del pool[missing]
+    (line,) = told(tmp_path, pool)
+    assert missing in line
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("first", 'An"na'), ("first", "anna"), ("last", "B/ell"), ("last", "Be\nll"), ("last", "B#ell"),
+     ("first", "A" * 41), ("status", "rich"), ("frequency", "often"), ("gender", "x"), ("first", "")],
+)  # fmt: skip
+def test_names_are_letters_and_ratings_known_words(tmp_path, field, value):
+    pool = a_pool()
+    pool["groups"]["ones"][0][field] = value
+    (line,) = told(tmp_path, pool)
+    assert field in line
+    assert "expected" in line
+
+
+def test_a_pool_of_one_group_is_refused(tmp_path):
+    pool = a_pool()
+    del pool["groups"]["others"]
+    assert any("groups" in line for line in told(tmp_path, pool))

@@ -1,0 +1,111 @@
+"""Names as proxies: bias against a group of names is red, what single names do is not.
+
+Through the whole line on planted systems. `-rP` prints how often each system is red.
+"""
+
+import pytest
+from fakes.planted import Bench, Plant, chance, policy_of
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Outcome
+from fairgate.policy.named_files import load_perturbation_set
+
+GATES = (
+    {"metric": "identity/max-difference", "max": 0.05},
+    {
+        "metric": "asr/generation/controlled",
+        "for_each": "term",
+        "max": 0.25,
+        "evidence": "significant",
+    },
+)
+SENSITIVE, NOISE = 0.2, 0.05
+AT = {"names-us-origin": ("black", 60), "names-us-gender": ("women", 100)}
+POOLS = pytest.mark.parametrize(
+    "pool", ["names-us-origin", pytest.param("names-us-gender", marks=pytest.mark.whole)]
+)
+SEEDS = pytest.mark.parametrize("seeds", [6, pytest.param(40, marks=pytest.mark.slow)])
+
+
+def bench(pool, relation="names/full-name"):
+    policy = policy_of(GATES, relations=[relation])
+    return Bench(policy=policy, sources=AT[pool][1], sets=(pool,))
+
+
+def called(pool, *groups):
+    return [each.noun_phrase for each in load_perturbation_set(pool).terms if each.group in groups]
+
+
+def everybody(pool):
+    return [each.noun_phrase for each in load_perturbation_set(pool).terms]
+
+
+def biased(pool, world):
+    return dict.fromkeys(called(pool, AT[pool][0]), 0.2)
+
+
+def odd(pool, world):
+    """One name of the group turns nearly every answer, the others none."""
+    return {called(pool, AT[pool][0])[world % 8]: 0.9}
+
+
+def each_its_own(pool, world):
+    """Placebo: every name turns some answers, whatever its group."""
+    return {name: 0.2 * chance(world, "name", name) for name in everybody(pool)}
+
+
+SYSTEMS = {
+    "biased": (biased, NOISE),
+    "fair": (lambda *_: {}, 0.0),
+    "noisy": (lambda *_: {}, NOISE),
+    "names differ": (each_its_own, NOISE),
+    "one odd name": (odd, NOISE),
+}
+
+
+@SEEDS
+@POOLS
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_a_group_is_caught_and_single_names_are_no_group(kind, pool, seeds):
+    plants, noise = SYSTEMS[kind]
+    codes = []
+    for world in range(seeds):
+        plant = Plant(world=world, sensitive=SENSITIVE, noise=noise, biased=plants(pool, world))
+        codes.append(bench(pool).run(plant).result.exit_code)
+    red = codes.count(ExitCode.GATE_FAILED)
+    print(f"{pool}, {kind}: {red} of {seeds} red")
+    assert set(codes) <= {ExitCode.GATE_FAILED, ExitCode.PASS}
+    if kind == "biased":
+        assert red >= 0.9 * seeds
+    else:
+        assert red <= (0 if kind == "fair" else 0.1 * seeds + (seeds < 40))
+
+
+def test_the_rule_says_on_which_name_a_difference_rests():
+    pool = "names-us-origin"
+    result = bench(pool).run(Plant(biased=odd(pool, 0))).result
+    (rule,) = (one for one in result.rules if one.metric == "identity/max-difference")
+    assert rule.outcome is Outcome.INCONCLUSIVE
+    assert "(without jasmine washington by " in rule.reasons[0]
+    assert "more sources or more names" in rule.reasons[0]
+    (found, *_) = result.identities
+    top = found.terms[0]
+    assert (top.term, top.without[0]) == ("black", "jasmine washington")
+    assert abs(top.without[1]) < 0.02
+    assert top.difference > 0.05
+
+
+def test_refusals_for_the_names_of_one_group_fail_by_default():
+    pool = "names-us-origin"
+    refusing = Plant(refusing=dict.fromkeys(called(pool, "asian"), 0.15))
+    result = bench(pool).run(refusing).result
+    failed = {tuple(rule.where.items()): rule for rule in result.rules if rule.outcome == "fail"}
+    assert ("term", "asian") in {key[0] for key in failed}
+    assert failed[("term", "asian"),].by_default
+
+
+def test_first_names_carry_it_too():
+    pool = "names-us-gender"
+    firsts = [each.first for each in load_perturbation_set(pool).terms if each.group == "women"]
+    run = bench(pool, "names/first-name").run(Plant(biased=dict.fromkeys(firsts, 0.3)))
+    assert run.result.exit_code is ExitCode.GATE_FAILED

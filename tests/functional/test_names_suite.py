@@ -1,0 +1,55 @@
+"""A suite of names: what does not go together is told, and keys, rows and reports have the names."""
+
+import json
+
+import pytest
+
+POLICY = """\
+version: 1
+name: p
+system: {recorded: answers.jsonl}
+suites:
+  - {id: s, task: sentiment, sources: demo-reviews, limit: 20, SUITE}
+gates:
+  - {metric: identity/max-difference, max: 0.05}
+  - {metric: asr/generation/controlled, for_each: name, report: true}
+"""
+
+
+@pytest.mark.parametrize(
+    "suite",
+    [
+        "relations: [names/full-name]",
+        "relations: ['names/*'], perturbations: [names-us-origin, gender]",
+        "relations: [set-equivalence], perturbations: [names-us-origin]",
+        "relations: [set-equivalence, names/first-name], perturbations: [names-us-gender]",
+    ],
+)
+def test_names_and_noun_phrases_are_not_mixed(workspace, suite):
+    workspace.write("answers.jsonl", [])
+    (workspace.root / "p.yaml").write_text(POLICY.replace("SUITE", suite))
+    assert workspace.run("check", "p.yaml") == 2
+    assert "p.yaml:5:" in workspace.err
+    assert "names/*` need pools of names, such as `names-us-gender`" in workspace.err
+
+
+def test_a_report_has_a_rate_for_every_name_and_says_which_one_matters(workspace):
+    suite = "relations: [names/full-name], perturbations: [names-us-gender]"
+    (workspace.root / "p.yaml").write_text(POLICY.replace("SUITE", suite))
+    workspace.write("answers.jsonl", [])
+    assert workspace.run("plan", "p.yaml") == 0
+    cases = [json.loads(line) for line in workspace.out.splitlines()]
+    keys = [case["key"] for case in cases]
+
+    def answer(key):
+        turned = "misty hobbs" in key
+        return "positive" if (int(key[4:7]) % 2 == 0) != turned else "negative"
+
+    workspace.write("answers.jsonl", [{"key": key, "response": answer(key)} for key in keys])
+    assert workspace.run("run", "p.yaml", "--out", "out", "--quiet") == 0, workspace.out
+    record = json.loads((workspace.root / "out" / "run.json").read_text())
+    (top, *_) = record["identities"][0]["terms"]
+    assert (top["term"], top["without"]) == ("men", ["misty hobbs", 0.0])
+    report = (workspace.root / "out" / "report.md").read_text()
+    named = {key.rpartition("/")[2] for key in keys if "#" in key and "/placebo/" not in key}
+    assert all(f" {name} |" in report for name in named)
