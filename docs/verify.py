@@ -1,8 +1,8 @@
 """Recompute the verdict of a FairGate bundle without FairGate: `python verify.py bundle.zip`.
 Needs numpy. Checks hashes, expands rules, recomputes values and tests from rows, baseline and anchor, and decides. Exit
 code 0: all agrees with the record; 1: something does not; 3: something is not verified, and is named, as every bundle
-of another version. Never looked at, held by hashes: intervals, sentences, notices, the page, whether answers
-follow what was asked, whether what does not fail is `pass` or `inconclusive`."""
+of another version. Never looked at, held by hashes: intervals, sentences, notices, the page, the day of waivers,
+whether answers follow what was asked, whether what does not fail is `pass` or `inconclusive`."""
 import base64, hashlib, io, json, math, statistics, sys, zipfile
 import numpy as np
 VERSION = "0.1.0"  # of FairGate, whose bundles this knows
@@ -178,7 +178,7 @@ def judge(policy, suites, known):
         passes = len(mine) > 1 or any(gate[b] is not None for b in ("max", "min", "max_abs"))
         large = len(mine) > 1 or tests.get(mine[0], (1, False))[1] or rule[2] in CHANGED
         agree = {"inconclusive"} if open_ else {"pass" if passes else "not-evaluated", *["inconclusive"] * bool(large)}
-        yield *rule, value, {"fail"} if fails else {"not-evaluated"} if few or value is None else agree
+        yield *rule, value, {"fail", *["few"] * few} if fails else {"not-evaluated"} if few or value is None else agree
 def verdict(members):
     """Yield every disagreement with what the bundle records."""
     policy, tables, record = (json.loads(members[f"{n}.json"]) for n in ("policy", "tables", "run"))
@@ -202,11 +202,12 @@ def verdict(members):
             UNVERIFIED.append(f"{name}: whether it is inconclusive, which stops the build")
         waits = value is not None and (gate["report"] or gate["regression"] and "baseline" not in runs)
         idle = gate["advisory"] or any(r.get("unproven") for r, *_ in observe(suites[suite], gate["metric"], where))
-        if not idle and (agree == {"fail"} or agree == {"not-evaluated"} and not waits):
-            code = 1 if agree == {"fail"} or code == 1 else code or 5
+        idle |= agree == {"fail"} and "waived" in (rule or ()) and any(w["expires"] >= record["day"] > "2" for w in
+            policy.get("waivers", ()) if (w["rule"], w["where"], w["suite"] or suite) == (gate["metric"], where, suite))
+        stops = 1 if "fail" in agree else 5 * (agree == {"not-evaluated"} and not waits)
+        code = code if idle or not stops else 1 if 1 in (stops, code) else code or 5
     decided = [isinstance(r["claims"][r["decisive"]], float | int) for r in rows if not r.get("unproven")]
-    few = any(one["reason"] == "missing" for row in rows for one in row["readings"].values())
-    spare = 0
+    few, spare = any(one["reason"] == "missing" for row in rows for one in row["readings"].values()), 0
     for name in suites:
         own = [r for r in suites[name] if not r.get("unproven")]
         arms = [[r["claims"][r["decisive"]] == "unstable" for r in own if (r["arm"] == "control") == c] for c in (0, 1)]

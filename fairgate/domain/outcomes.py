@@ -100,6 +100,8 @@ class RuleResult:
     """Baseline or anchor lacks the value to compare with: it is incomplete (exit 3)."""
     is_diluted: bool = False
     """A bound holds with the cases that were added or left out, and not on the baseline's."""
+    open_beside: str = ""
+    """What would end the run without a pass if this rule did not fail: no waiver is about that."""
     waiver: Waiver | None = None
     """What keeps this failure from stopping the build; the outcome stays `fail`."""
 

@@ -5,6 +5,7 @@ Checked are its bytes, its hashes, and the verdict, which is computed again from
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import io
 import json
@@ -33,12 +34,14 @@ from fairgate.gate.gate import GateInput, GateResult, GateRun, result_of
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.measure import table_with
 from fairgate.gate.run_folder import RECORD, check_run, execution_lines, plan_lines, replay
+from fairgate.gate.waivers import waiver_problems
 from fairgate.io.tables import read_json_object, read_whole
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.reports.escaping import redacted
+from fairgate.reports.figures import count
 from fairgate.reports.formats import run_record
 from fairgate.systems.catalogue import policy_parts
 from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
@@ -436,6 +439,9 @@ def _read(
         ),
         day=str(record.get("day", "")),
     )
+    if given.day:
+        for _, why in waiver_problems(policy, given.plan, dt.date.fromisoformat(given.day)):
+            raise ValueError(f"on {given.day} its policy is none: {why}")
     return given, assessed, {name: _table(name, suites[name], groups[name]) for name in suites}
 
 
@@ -596,11 +602,15 @@ def verify(file: Path) -> int:
     result = found.result
     name = harmless(str(file))
     answers = "hashes of answers" if found.redacted else "answers"
+    waived = sum(rule.waiver is not None for rule in result.rules)
+    on = (
+        f", with {count(waived, 'waived failure')} on {result.given.day}, a day that it says itself"
+    )
     click.echo(
         f"{name}: {found.members} files are as they were written (with {answers})\n"
         f"{name}: {len(result.assessed):,} rows and {len(result.rules)} rules give the recorded "
         f"verdict: {result.outcome.value}, exit code {int(result.exit_code)}, "
-        f"{found.statement['predicate']['result']}\n"
+        f"{found.statement['predicate']['result']}{on * bool(waived)}\n"
         f"{name}: not computed again, held by hashes alone: questions, answers and page; of "
         f"run.json {', '.join(sorted(NOT_RECOMPUTED))}; of rows what no value follows from"
     )

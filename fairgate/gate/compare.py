@@ -81,9 +81,17 @@ def rule_results(
         open_ones, is_diluted = _diluted(rule, checks, base_cases[rule.suite], level, policy)
         checks += open_ones
         outcome, reasons = _outcome(rule, measured, checks, table, policy)
+        failed = [check.name for check in checks if check.outcome is Outcome.FAIL]
+        beside = ""
+        if outcome is Outcome.FAIL and policy.waivers:
+            rest = [check for check in checks if check.outcome is not Outcome.FAIL]
+            kept = [] if {"bound", "identity"} & {*failed} else base_cases[rule.suite]
+            more, is_fatal = _diluted(rule, rest, kept, level, policy)
+            is_fatal |= not _warns(rule, [*rest, *more], policy)
+            stops = (e.reason for e in [*more, *rest] if e.outcome is Outcome.INCONCLUSIVE)
+            beside = _too_few(rule, measured, table, policy) or (is_fatal and next(stops, "")) or ""
         limits = {name: getattr(rule.gate, name) for name in ("max", "min", "max_abs")}
         limits = {name: limit for name, limit in limits.items() if limit is not None}
-        failed = [check.name for check in checks if check.outcome is Outcome.FAIL]
         results.append(
             RuleResult(
                 metric=rule.metric.id,
@@ -109,6 +117,7 @@ def rule_results(
                 by_default=rule.by_default,
                 is_not_in_baseline=is_incomplete,
                 is_diluted=is_diluted,
+                open_beside=beside,
             )
         )
     return results

@@ -88,6 +88,9 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
     if entry.expires < day:
         ended = f"the waiver of {owner} ended on {entry.expires} ({why})"
         return replace(result, reasons=[*result.reasons, ended])
+    if result.open_beside:
+        unheard = f"the waiver of {owner} does not cover too little evidence: {result.open_beside}"
+        return replace(result, reasons=[*result.reasons, unheard])
     waiver = Waiver(owner=owner, reason=why, expires=entry.expires)
     return replace(result, reasons=[*result.reasons, str(waiver)], waiver=waiver)
 

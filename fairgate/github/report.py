@@ -59,8 +59,8 @@ _LEVELS: Mapping[Outcome, tuple[Level, str]] = {
 }
 _WORSE = (ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT, ExitCode.PASS)
 """The worst first; what is not in here ends a run without any verdict."""
-_SUMS = ("violations", "regressions")
-_OF_EACH = ("outcome", "exit-code", "violations", "regressions", "value", "base", "run-folder")
+_SUMS = ("violations", "regressions", "waived")
+_OF_EACH = ("outcome", "exit-code", *_SUMS, "value", "base", "run-folder")
 _NAMED, _NAME = 5, 120
 """Most files of one role that are named, and most characters of a name."""
 _LISTED, _FEW = 20, 1
@@ -142,6 +142,7 @@ def report_change(
         "exit-code": str(int(result.exit_code)),
         "violations": str(sum(not _REGRESSIONS.issuperset(rule.failed) for rule in failed)),
         "regressions": str(sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)),
+        "waived": str(sum(rule.waiver is not None for rule in result.rules)),
         # The value of the rule that leads the report, and the baseline's on the same cases.
         "value": "" if value is None else f"{value:.6g}",
         "base": "" if change is None else f"{change.base:.6g}",

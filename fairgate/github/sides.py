@@ -274,13 +274,13 @@ def _waivers(
 ) -> Iterator[Loosening]:
     """Yield every rule that is waived now and was not, or not for so long."""
     old, new = (
-        {_place(r, r.suite, r.where): e.expires for r in rules for e in of if waives(e, _slice(r))}
+        {_slice(r): (e.expires, r) for r in rules for e in of if waives(e, _slice(r))}
         for of, rules in ((before.waivers, then), (after.waivers, now))
     )
-    for place, until in new.items():
-        if until > old.get(place, ""):
-            was = f", before until {old.get(place)}" * (place in old)
-            yield _GONE, f"{place}: waived until {until}{was}"
+    for one, (until, rule) in new.items():
+        if until > (ended := old[one][0] if one in old else ""):
+            was = f", before until {ended}" * bool(ended)
+            yield _GONE, f"{_place(rule, rule.suite, rule.where)}: waived until {until}{was}"
 
 
 def _shown(value: object) -> str:

@@ -353,6 +353,10 @@ def _expectation(node: Schema, root: Schema) -> str:
             words = _list_words(schema, root)
         case "string" if schema.get("pattern") == NAME_PATTERN:
             words = "a name of at most 64 lower-case letters, digits, `.`, `_` and `-`"
+        case "string" if "[0-9]{4}-" in schema.get("pattern", ""):
+            words = "a date, YYYY-MM-DD"
+        case "string" if "maxLength" in schema:
+            words = f"a text of at most {schema['maxLength']:,} characters"
         case kind:
             words = _TYPE_WORDS.get(kind, "another value")
     return words

@@ -16,9 +16,18 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate import __version__
+from fairgate.domain.errors import DataError
 from fairgate.domain.ports import SILENT
-from fairgate.features.bundles import STATEMENT, as_json, members_of, statement, zipped
+from fairgate.features.bundles import (
+    STATEMENT,
+    as_json,
+    check_bundle,
+    members_of,
+    statement,
+    zipped,
+)
 from fairgate.gate.gate import run_gate
+from fairgate.policy.schema import WaiverPolicy
 from fairgate.reports.formats import render_run_record
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "verify.py"
@@ -240,3 +249,34 @@ def test_its_exit_codes(ordinary, tmp_path):
         done = called(written(tmp_path / "b.zip", members))
         assert done.returncode == code, done.stdout
         assert words in done.stdout
+
+
+@pytest.mark.parametrize("day", ["2026-07-01", "2026-07-02", "0", "!", "", "2025-06-01"])
+@pytest.mark.parametrize("refusing", [{}, {"A woman": 0.8}], ids=["decided", "few decided"])
+def test_a_waived_failure_is_agreed_to_on_days_that_can_be(script, tmp_path, day, refusing):
+    gates = [
+        {"metric": CONTROLLED, "for_each": "term", "max": 0.1},
+        {"metric": "unreadable/net", "max": 0.9},
+    ]
+    bench = Bench(policy=policy_of(gates), sources=20, sets=("gender",))
+    entry = WaiverPolicy(
+        rule=CONTROLLED, where={"term": "woman"}, reason="r", owner="o", expires="2026-07-01"
+    )
+    given = bench.given()
+    own = {"waivers": [entry], "min_decided": 0.3}
+    given = replace(given, policy=given.policy.model_copy(update=own), day=day)
+    plant = Plant(biased={"A woman": 0.9}, refusing=refusing)
+    run = run_gate(given, bench.system(plant), SILENT)
+    path = written(tmp_path / "b.zip", bundle_of(given, run))
+    if day in ("0", "!", "2025-06-01"):  # no day on which this policy could have been run
+        with pytest.raises(DataError, match="files are none of a run"):
+            check_bundle(path)
+        return
+    assert run.result.exit_code == (0 if day == "2026-07-01" and not refusing else 1)
+    assert check_bundle(path).result.exit_code == run.result.exit_code
+    assert verified(script, path) == ([], [])
+    record = json.loads(render_run_record(run.result)) | {"fairgate": __version__}
+    record |= {"day": "2026-07-02", "exit_code": 0, "outcome": "pass"}
+    members = forged(bundle_of(given, run), run__json=as_json(record))
+    wrong, _ = verified(script, written(tmp_path / "forged.zip", members))
+    assert wrong

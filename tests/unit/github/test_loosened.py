@@ -105,6 +105,15 @@ def test_what_is_waived_for_longer_is_said(before, after, said):
     assert looser(text, text.replace(before, after) if before else text + after) == said
 
 
+def test_a_waived_default_rule_that_is_written_down_is_no_looser():
+    waiver = '  - {rule: unreadable/net, suite: s, expires: "2025-01-01", owner: o, reason: r}\n'
+    text = f"{BASE}waivers:\n{waiver}"
+    written = text.replace(
+        "gates:\n", "gates:\n  - {metric: unreadable/net, suite: s, max: 0.02}\n"
+    )
+    assert looser(text, written) == []
+
+
 def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():
     found = looser(BASE, BASE.replace("[race, gender]", "[gender]"))
     places = [one.partition(": ")[0] for one in found]

@@ -158,3 +158,43 @@ def test_every_kind_of_rule_is_waived_until_its_last_day(kind):
         if was.fails_gate:
             assert now.reasons == [*was.reasons, "waived until 2026-07-01 by Ada: ticket 12"]
             assert then.reasons[-1] == "the waiver of Ada ended on 2026-07-01 (ticket 12)"
+
+
+MANY = {"metric": "unreadable/net", "max": 0.9}
+SLOWLY = {"metric": CONTROLLED, "max": 0.17, "evidence": "interval", "regression": {"margin": 0.01}}
+BOTH = {"A woman": 0.25, "A man": 0.25}
+FEW = {"A woman": 0.8}
+WOMEN = {"term": "woman"}
+
+
+def before(biased):
+    return Bench(policy=policy_of([SLOWLY]), sources=60, sets=("gender",)).baseline(
+        Plant(biased=biased)
+    )
+
+
+@pytest.mark.parametrize(("gates", "where", "open_", "worse", "code"), [
+    # (accepted, what the system does): first without a failure, then with one beside it
+    ([TERMS, MANY], WOMEN, (None, Plant(refusing=FEW)),
+     (None, Plant(refusing=FEW, biased={"A woman": 0.9})), 5),
+    ([SLOWLY, MANY], {}, (BOTH, Plant(biased=BOTH)), ({}, Plant(biased=BOTH)), 1),
+    ([{**SLOWLY, "on_inconclusive": "warn"}, MANY], {}, (BOTH, Plant(biased=BOTH)),
+     ({}, Plant(biased=BOTH)), 0),
+], ids=["few decided", "open, which fails", "open, which warns"])  # fmt: skip
+def test_a_failure_beside_too_little_evidence_is_no_way_round_it(gates, where, open_, worse, code):
+    """A worse system must not pass by its waiver where a better one stops the build."""
+    policy = policy_of(gates).model_copy(update={"min_decided": 0.3})
+    bench = Bench(policy=policy, sources=60, sets=("gender",))
+    found = []
+    for accepted, plant in (open_, worse):
+        baseline = None if accepted is None else before(accepted)
+        given = replace(bench.given(), references=References(baseline=baseline))
+        found.append(run_gate(
+            waiving(given, entry(CONTROLLED, where)), bench.system(plant), SILENT
+        ).result)  # fmt: skip
+    assert found[0].exit_code == code
+    assert (found[1].exit_code == 0) is (code == 0)
+    (rule,) = [one for one in found[1].rules if one.metric == CONTROLLED and one.where == where]
+    assert rule.outcome is Outcome.FAIL
+    assert (rule.waiver is None) is bool(code)
+    assert any("does not cover too little evidence: " in one for one in rule.reasons) is bool(code)
