@@ -1,10 +1,13 @@
 import math
 from dataclasses import replace
+from itertools import permutations, product
 
 import numpy as np
 import pytest
+from scipy.stats import friedmanchisquare
 
-from fairgate.stats.permutation import identity_test
+from fairgate.stats.observations import Observations
+from fairgate.stats.permutation import identity_test, spread
 
 TERMS = 6
 
@@ -82,3 +85,44 @@ def test_sources_with_other_undecided_terms_are_drawn_one_after_the_other(build,
     monkeypatch.setattr("fairgate.stats.permutation._AT_ONCE", 1)
     assert outcome(build(rows), n_draws=300) == together
     assert together.n_informative > 40
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_spread_of_phrases_is_cochrans_statistic_over_its_degrees_of_freedom(seed):
+    rng = np.random.default_rng(seed)
+    rate = np.clip(rng.beta(1, 2, (60, 1)) + rng.normal(0, 0.1, 8), 0, 1)
+    verdicts = (rng.random(rate.shape) < rate).astype(float)
+    sources, phrases = verdicts.shape
+    obs = Observations(
+        keys=[str(n) for n in range(verdicts.size)],
+        clusters=np.repeat(np.arange(sources), phrases),
+        arms=np.zeros(verdicts.size, dtype=np.int8),
+        values=verdicts.reshape(-1),
+        weights=(1.0,),
+        n_clusters=sources,
+    )
+    names = [str(n) for _ in range(sources) for n in range(phrases)]
+    expected = friedmanchisquare(*verdicts.T).statistic / (phrases - 1)
+    assert spread(obs, names) ** 2 == pytest.approx(max(1.0, expected))
+    still = replace(obs, values=np.repeat(verdicts[:, 0], phrases))
+    undecided = replace(obs, values=np.full(verdicts.size, np.nan))
+    assert spread(still, names) == spread(undecided, names) == 1.0
+
+
+def test_what_chance_gives_is_the_mean_largest_difference_over_all_exchanges():
+    values = [[1, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]
+    obs = Observations(
+        keys=[str(n) for n in range(12)],
+        clusters=np.repeat(np.arange(4), 3),
+        arms=np.zeros(12, dtype=np.int8),
+        values=np.asarray(values, dtype=float).reshape(-1),
+        weights=(1.0,),
+        n_clusters=4,
+    )
+    rng = np.random.default_rng(0)
+    found = identity_test(obs, ["a", "b", "c"] * 4, alpha=0.05, rng=rng, n_draws=50_000)
+    largest = []
+    for each in product(*(set(permutations(row)) for row in values)):
+        sums = np.sum(each, axis=0)
+        largest.append(np.abs(sums / 4 - (sums.sum() - sums) / 8).max())
+    assert found.by_chance == pytest.approx(np.mean(largest), abs=0.005)
