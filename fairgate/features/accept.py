@@ -39,7 +39,10 @@ from fairgate.reports.formats import formats, run_record
 
 _DONE = "✅ **The baseline is accepted.**"
 _COMMAND = re.compile(r"/fairgate accept (\S(?:.{0,298}\S)?)")
-_NOT_OF_ANSWERS = "attribution", "instability", "kill_score", "notices", "pace", "provenance"
+_NOT_OF_ANSWERS = "attribution", "day", "instability", "kill_score", "notices", "pace", "provenance"
+_BASES = """{ repository(owner: "%s", name: "%s") { pullRequest(number: %d) { of: timelineItems(
+itemTypes: [BASE_REF_CHANGED_EVENT, AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT], first: 1) { totalCount }
+headRef { of: associatedPullRequests(first: 1) { totalCount } } } } }"""
 
 
 class _Given(NamedTuple):
@@ -48,9 +51,16 @@ class _Given(NamedTuple):
     inputs: Inputs
     workflow: str
     artifact: str
-    comment: Any
-    pull: Any
     home: str  # the repository in the API
+    graphql: str
+    comment: Any = None
+    pull: Any = None
+
+    def now(self) -> _Given:
+        names = f"issues/comments/{self.event.comment}", f"pulls/{self.event.number}"
+        comment, pull = (self.api.get(f"{self.home}/{name}") for name in names)
+        event = replace(self.event, **pull_request_commits(pull))
+        return self._replace(comment=comment, pull=pull, event=event)
 
 
 def by_comment(github: click.Group) -> click.Group:
@@ -84,24 +94,22 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
         address = f"{home}/issues/comments/{event.comment}"
 
         def answer(text: str, commit: str = "") -> None:
-            outputs = {"comment-url": own.put(marker, text, create=True), "commit": commit}
-            write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+            output = environment.get("GITHUB_OUTPUT", "")
+            write_outputs(output, {"commit": commit})
+            write_outputs(output, {"comment-url": own.put(marker, text, create=True)})
             with contextlib.suppress(ApiError):
                 api.send("POST", f"{address}/reactions", {"content": "+1" if commit else "-1"})
 
         try:
-            comment = api.get(address)
-            is_command = str(value_at(comment, "body")).startswith("/fairgate")
+            is_command = str(value_at(api.get(address), "body")).startswith("/fairgate")
             if not is_command or own.text(marker).startswith(_DONE):
                 click.echo("fairgate: the comment asks for nothing, or was followed before")
                 return ExitCode.PASS
             inputs = read_inputs(options, environment)
             account.place = place_of(inputs)
             os.chdir(inputs.root)
-            pull = api.get(f"{home}/pulls/{event.number}")
-            event = replace(event, **pull_request_commits(pull))
-            given = _Given(api, event, inputs, workflow, artifact, comment, pull, home)
-            commit, text = _accepted(given, account.place)
+            given = _Given(api, event, inputs, workflow, artifact, home, roots.graphql)
+            commit, text = _accepted(given.now(), account.place)
         except Exception as error:
             why = str(error) if isinstance(error, FairGateError) else type(error).__name__
             with contextlib.suppress(FairGateError):  # the log has the reason
@@ -113,7 +121,7 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
 
 def _accepted(given: _Given, place: str) -> tuple[str, str]:
     """Return the commit that holds the baseline, and the answer. Nothing is written on an error."""
-    reason, login, run = _asked(given)
+    reason, login, run = asked = _asked(given)
     done = _judged(given, run)
     _refuse_edits(given, done, place)
     api, event, policy, name = *given[:2], given.inputs.policies[0], done.loaded.policy.name
@@ -130,25 +138,30 @@ def _accepted(given: _Given, place: str) -> tuple[str, str]:
         tree = api.send("POST", f"{git}/trees", {"base_tree": base, "tree": [blob]})
         body = {"message": message, "tree": value_at(tree, "sha"), "parents": [head]}
         commit = commit_of(value_at(api.send("POST", f"{git}/commits", body), "sha"))
-        pull = api.get(f"{given.home}/pulls/{event.number}")
-        if pull_request_commits(pull)["head_sha"] != head or value_at(pull, "state") != "open":
+        if (now := given.now()).event.head_sha != head or _asked(now) != asked:
             raise UsageError("the head moved meanwhile: read the new report and comment anew")
-        # The only request that changes what anybody sees, and only where the head is its parent.
-        api.send("PATCH", f"{git}/refs/heads/{event.head_branch}", {"sha": commit, "force": False})
+        branch = f"heads/{event.head_branch}"
+        try:  # the only request that anybody sees, and only where the head is the commit's parent
+            api.send("PATCH", f"{git}/refs/{branch}", {"sha": commit, "force": False})
+        except ApiError:  # perhaps only its reply was lost
+            if value_at(api.get(f"{git}/ref/{branch}"), "object", "sha") != commit:
+                raise
     except ApiError as error:
         fetch = f"gh run download {run} --name {given.artifact} --dir accepted"
         take = f"fairgate baseline accept accepted --policy {policy} --reason …"
-        how = f"without `contents: write`, accept it on the head's branch:\n{fetch}\n{take}"
-        raise ApiError(f"{error}; {how}") from error
+        how = "without `contents: write`, accept it on the head's branch"
+        raise ApiError(f"{error}; {how}:\n{fetch}\n{take}") from error
+    values = ", ".join(f"{one.metric} {one.value}" for one in done.run.result.rules)
     return commit, (
-        f"{_DONE} Commit {commit} has it in {markdown_code(path)}. Until that is merged, the base "
+        f"{_DONE} Commit {commit} has it in {markdown_code(path)}: run {run} of {head[:12]}, "
+        f"{markdown_code(values)}; revert it if you read others. Until that is merged, the base "
         "branch's baseline decides. It starts no workflow: close and reopen the pull request.\n"
     )
 
 
 def _asked(given: _Given) -> tuple[str, str, int]:
     """Return the reason, who gives it, and the head's newest run. Raises UsageError."""
-    api, event, inputs, workflow, _, comment, pull, home = given
+    api, event, inputs, workflow, _, home, graphql, comment, pull = given
     user, created = value_at(comment, "user"), str(value_at(comment, "created_at"))
     command, login = _COMMAND.fullmatch(comment["body"]), str(value_at(user, "login"))
     reason = command[1] if command and command[1].isprintable() else ""
@@ -164,9 +177,14 @@ def _asked(given: _Given) -> tuple[str, str, int]:
     listed = value_at(api.get(runs, per_page=100, **of), "workflow_runs")
     run = max(listed or (), key=lambda one: natural(value_at(one, "id")) or 0, default=None)
     whose, path = value_at(run, "head_repository", "full_name"), str(value_at(run, "path"))
+    of["head_branch"] = event.head_branch
     is_own = all(value_at(run, name) == value for name, value in of.items())
     is_own = is_own and (whose, path.partition("@")[0]) == (event.repository, workflow)
-    number, pusher = natural(value_at(run, "id")), str(value_at(run, "actor", "login"))
+    number = natural(value_at(run, "id"))
+    pushers = {str(value_at(one, "actor", "login")).lower() for one in listed or ()}
+    bases = api.query(graphql, _BASES % (*event.repository.split("/"), event.number))
+    bases = value_at(bases, "data", "repository", "pullRequest")
+    ways = value_at(bases, "of", "totalCount"), value_at(bases, "headRef", "of", "totalCount")
     verdict = value_at(run, "conclusion") if value_at(run, "status") == "completed" else None
     head, default = Clone(inputs.root, inputs.workspace).head(), event.default_branch
     objections = {
@@ -185,7 +203,8 @@ def _asked(given: _Given) -> tuple[str, str, int]:
         "the head's newest run has no verdict (yet)": verdict not in ("success", "failure"),
         "the head's newest run ended after the comment: read its report and comment anew":
             str(value_at(run, "updated_at")) > created,
-        "who pushed the head cannot accept it": pusher.lower() in ("none", login.lower()),
+        "who pushed the head cannot accept it": bool(pushers & {"none", login.lower()}),
+        "another base may have given the workflow: open it anew, on a new branch": ways != (0, 1),
     }  # fmt: skip
     if (found := [text for text, holds in objections.items() if holds]) or number is None:
         raise UsageError("; ".join(found))
@@ -221,10 +240,17 @@ def _judged(given: _Given, run: int) -> FinishedRun:
 
 
 def _refuse_edits(given: _Given, done: FinishedRun, place: str) -> None:
-    """Raise UsageError where the pull request edits what decides, its baseline's file aside."""
-    files = list(given.api.pages(f"{given.home}/pulls/{given.event.number}/files"))
-    if len(files) != value_at(given.pull, "changed_files"):
-        raise UsageError("GitHub does not list all files that the pull request edits")
+    """Raise UsageError where the commits edit what decides, or one is the reviewer's."""
+    api, home, head = given.api, given.home, given.event.head_sha
+    change = api.get(f"{home}/compare/{given.event.sha}...{head}")
+    commits, start = value_at(change, "commits") or (), value_at(change, "merge_base_commit", "sha")
+    trees = [api.get(f"{home}/git/trees/{one}", recursive=1) for one in (start, head)]
+    whole = value_at(change, "total_commits"), *(value_at(one, "truncated") for one in trees)
+    if whole != (len(commits), False, False):
+        raise UsageError("GitHub does not list all that the pull request edits")
+    writers = (value_at(one, by, "id") for one in commits for by in ("author", "committer"))
+    if value_at(given.comment, "user", "id") in writers:
+        raise UsageError("who wrote a commit of the pull request cannot accept it")
     inputs, policy = given.inputs, done.loaded.policy
     anchor = accepted_runs.path_in_repository(inputs.policies[0], policy.name, Reference.ANCHOR)
     names = (one for one in named_by(policy, inputs.runtime) if not one.role.is_under_test)
@@ -232,6 +258,7 @@ def _refuse_edits(given: _Given, done: FinishedRun, place: str) -> None:
     here = inputs.workspace
     decides = {here / ".github", *(Path(os.path.normpath(here / place / name)) for name in named)}
     decides |= {one.resolve() for one in decides}  # where links lead
-    for file in (value_at(one, key) for one in files for key in ("filename", "previous_filename")):
-        if file and decides & {here / file, *(here / file).parents}:
+    then, now = ({(e["path"], e["mode"], e["sha"]) for e in one["tree"]} for one in trees)
+    for file in sorted(entry[0] for entry in then ^ now):
+        if decides & {here / file, *(here / file).parents}:
             raise UsageError(f"{quoted(file)} is edited here, and it decides: merge that first")

@@ -49,13 +49,8 @@ class FakeGitHub(ThreadingHTTPServer):
         self.comments, self.pulls, self.commits, self.histories = {}, {}, {}, {}
         self.artifacts, self.artifact_heads, self.runs, self.blobs = {}, {}, {}, {}
         self.expired = set()
-        self.rights, self.files, self.parents, self.made_commits, self.reactions = (
-            {},
-            {},
-            {},
-            {},
-            [],
-        )
+        self.rights, self.parents, self.made_commits, self.reactions = {}, {}, {}, []
+        self.starts, self.writers, self.bases, self.truncated = {}, {}, (0, 1), set()
         self._next = 1000
 
     def fail(self, method, pattern, status, *, headers=None, message="", times=1, after=False):
@@ -134,7 +129,10 @@ class _Handler(Answering):
         if self.command != "GET" and path != "/graphql" and token == READ_ONLY:
             return 403, {"message": "Resource not accessible by integration"}
         if path == "/graphql":
-            return 200, {"data": {"viewer": {"login": "github-actions[bot]"}}}
+            if "viewer" in body["query"]:
+                return 200, {"data": {"viewer": {"login": "github-actions[bot]"}}}
+            moves, pulls = ({"of": {"totalCount": one}} for one in self.server.bases)
+            return 200, {"data": {"repository": {"pullRequest": {**moves, "headRef": pulls}}}}
         inner = path.removeprefix(f"/repos/{REPOSITORY}")
         for pattern, serve in (
             (r"/issues/(\d+)/comments", self._comments),
@@ -142,10 +140,10 @@ class _Handler(Answering):
             (r"/issues/comments/(\d+)/reactions", self._react),
             (r"/collaborators/([^/]+)/permission", self._right),
             (r"/actions/workflows/([^/]+)/runs", self._runs),
-            (r"/pulls/(\d+)/files", self._files),
             (r"/git/commits/([0-9a-f]+)", self._parents),
             (r"/git/(trees|commits)", self._make),
             (r"/git/refs/heads/(.+)", self._move),
+            (r"/git/ref/heads/(.+)", self._ref),
             (r"/actions/runs/(\d+)/artifacts", self._artifacts),
             (r"/actions/runs/(\d+)", self._run),
             (r"/actions/artifacts", self._artifacts),
@@ -213,9 +211,6 @@ class _Handler(Answering):
         ]  # fmt: skip
         return 200, {"total_count": len(found), "workflow_runs": found}
 
-    def _files(self, match, query, body):
-        return self._page(self.server.files[int(match[1])], query)
-
     def _parents(self, match, query, body):
         parents = self.server.parents.get(match[1])
         tree = {"sha": match[1][::-1]}
@@ -235,6 +230,11 @@ class _Handler(Answering):
             return 422, {"message": "Update is not a fast forward"}
         pull["head"]["sha"] = body["sha"]
         return 200, {"object": {"sha": body["sha"]}}
+
+    def _ref(self, match, query, body):
+        pulls = self.server.pulls.values()
+        heads = (one["head"]["sha"] for one in pulls if one["head"]["ref"] == match[1])
+        return 200, {"object": {"sha": next(heads)}}
 
     def _pull(self, match, query, body):
         return _found(self.server.pulls.get(int(match[1])))
@@ -273,7 +273,11 @@ class _Handler(Answering):
         head, base = match[1], match[2]
         known = self.server.histories.get(base, [base])
         status = "identical" if head == base else "ahead" if head in known else "diverged"
-        return 200, {"status": status}
+        commits = self.server.writers.get(base, [])[:250]
+        return 200, {
+            "status": status, "merge_base_commit": {"sha": self.server.starts.get(base, head)},
+            "commits": commits, "total_commits": len(self.server.writers.get(base, [])),
+        }  # fmt: skip
 
     def _zip(self, match, query, body):
         hub, number = self.server, int(match[1])
@@ -293,7 +297,8 @@ class _Handler(Answering):
         ]
         folders = {folder for row in rows for folder in _folders(row["path"])}
         rows += [{"path": folder, "sha": "0" * 40, "mode": "040000"} for folder in folders]
-        return MISSING if known is None else (200, {"tree": rows, "truncated": False})
+        is_cut = match[1] in self.server.truncated
+        return MISSING if known is None else (200, {"tree": rows, "truncated": is_cut})
 
     def _blob(self, match, query, body):
         files = (file for known in self.server.commits.values() for file in known.values())

@@ -1,6 +1,7 @@
 """`/fairgate accept REASON`: what is written and answered, and every reason to write nothing."""
 
 import contextlib
+import datetime as dt
 import hashlib
 import io
 import json
@@ -27,6 +28,7 @@ RUN, OTHER = 500, "e" * 40
 REVIEWER = {"login": "rita", "id": 2, "type": "User"}
 REASON = "the model changed; issue 12 holds the trade-off"
 BEFORE, THEN, AFTER = (f"2026-01-02T10:0{minute}:00Z" for minute in range(3))
+FILES = ["answers.jsonl", "policies/small.yaml", "sources.jsonl", "real.jsonl", WORKFLOW_PATH]
 STEP = {"FAIRGATE_WORKFLOW": WORKFLOW_PATH, "FAIRGATE_ARTIFACT": "fairgate-small"}
 
 
@@ -61,14 +63,18 @@ class Space:
         hub, here = self.hub, {"full_name": REPOSITORY}
         self.files, self.step, self.raw = dict(ran.files), dict(STEP), None
         self.pull = hub.pulls[7] = payloads.pull_request(7, ran.head, ran.base)
-        self.pull.update(user={"login": "monalisa", "id": 1, "type": "User"}, changed_files=1)
-        hub.files[7] = [{"filename": "answers.jsonl", "status": "modified"}]
+        self.pull.update(user={"login": "monalisa", "id": 1, "type": "User"})
+        before = dict.fromkeys(FILES, b"1")
+        hub.commits.update({ran.base: before, ran.head: {**before, "answers.jsonl": b"2"}})
+        hub.starts[ran.head], hub.bases = ran.base, (0, 1)
+        hub.writers[ran.head] = [{"author": {"id": 1}, "committer": {"id": 1}}]
         hub.rights["rita"] = "write"
         hub.parents.update({ran.merge: [ran.base, ran.head], ran.head: [ran.base]})
         self.run = hub.runs[RUN] = {
             "event": "pull_request", "head_sha": ran.head, "path": WORKFLOW_PATH,
             "repository": here, "head_repository": here, "status": "completed",
             "conclusion": "failure", "updated_at": BEFORE, "actor": {"login": "monalisa"},
+            "head_branch": "topic",
         }  # fmt: skip
         self.said = hub.comment(7, f"/fairgate accept {REASON}", REVIEWER)
         self.said.update(
@@ -175,6 +181,47 @@ def test_an_outage_after_the_write_is_no_refusal(space):
     assert space.pull["head"]["sha"] == space.job.outputs["commit"]
 
 
+def test_a_reply_that_is_lost_every_time_is_no_refusal(space):
+    space.hub.fail("PATCH", "/git/refs/", 500, times=9, after=True)
+    assert space.ask() == 0
+    (answer,) = space.answers
+    assert space.pull["head"]["sha"] == space.job.outputs["commit"] in answer["body"]
+
+
+def test_the_commit_is_an_output_where_no_answer_can_be_written(space):
+    space.hub.fail("POST", "/issues/7/comments", 500, times=9)
+    assert space.ask() == 4
+    assert space.pull["head"]["sha"] == space.job.outputs["commit"] != space.head
+    assert space.answers == []
+
+
+def test_the_answer_names_what_was_accepted(space):
+    """Who read another run's report sees it."""
+    assert space.ask() == 0
+    body = space.answers[0]["body"]
+    record = json.loads(space.files["run.json"])
+    assert f"run {RUN} of {space.head[:12]}" in body
+    assert all(f"{one['metric']} {one['value']}" in body for one in record["rules"])
+
+
+def test_a_branch_of_odd_characters_is_moved_and_no_other(space):
+    branch = "f\u00e9/#1%2e%2e+&x;'$(id)"
+    space.pull["head"]["ref"] = space.run["head_branch"] = branch
+    space.hub.pulls[8] = payloads.pull_request(8, space.head, OTHER)
+    assert space.ask() == 0
+    assert space.pull["head"]["sha"] == space.job.outputs["commit"]
+    assert space.hub.pulls[8]["head"]["sha"] == space.head
+
+
+def test_the_day_after_waivers_still_count(space):
+    """A run's day is no answer: it is refused only where a waiver ended."""
+    until = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=30)
+    rule = "{rule: unreadable/net, owner: us, reason: known, expires: %s}" % until  # noqa: UP031
+    _main("policies/small.yaml", f"{POLICY}waivers:\n  - {rule}\n")(space)
+    _record(lambda one: one.update(day="2026-01-01"))(space)
+    assert space.ask() == 0, space.job.err
+
+
 def test_a_second_comment_on_the_commit_of_the_first_is_refused(space):
     """No run of the gate has judged that commit."""
     assert space.ask() == 0
@@ -196,7 +243,7 @@ def test_other_comments_get_no_answer(space):
 
 def test_a_refused_comment_can_be_followed_later(space):
     """GitHub's own outage is no reason that stays."""
-    space.hub.fail("GET", "/pulls/7/files", 500, times=9)
+    space.hub.fail("GET", "/compare/", 500, times=9)
     assert space.ask() == 4
     space.hub.faults.clear()
     assert space.ask(GITHUB_RUN_ATTEMPT="2") == 0
@@ -220,8 +267,16 @@ def _user(**more):
     return _said(user={**REVIEWER, **more})
 
 
-def _edits(name):
-    return lambda space: space.hub.files.update({7: [{"filename": name}]})
+def _edits(name, content=b"2"):
+    """Edit, add, or without content take away a file."""
+
+    def edited(space):
+        files = space.hub.commits[space.head]
+        files[name] = content
+        if content is None:
+            del files[name]
+
+    return edited
 
 
 def _fails(method, path, status, **more):
@@ -283,15 +338,48 @@ def _slipped(space):
     _member("../run.json", content)(space)
 
 
-def _meanwhile(change):
-    """Change the pull request once its run is read."""
+def _meanwhile(change, place="/git/trees"):
+    """Change something once its run is read."""
 
     def happens(space):
-        space.hub.hooks.append(
-            lambda _, path, __: path.endswith("/git/trees") and change(space.pull)
-        )
+        space.hub.hooks.append(lambda _, path, __: path.endswith(place) and change(space))
 
     return happens
+
+
+def _cut(side):
+    return lambda space: space.hub.truncated.add(
+        space.head if side == "head" else space.pull["base"]["sha"]
+    )
+
+
+def _wrote(who, *, of=0):
+    """Let the reviewer have written a commit before the head, another's or for another."""
+
+    def wrote(space):
+        commits = space.hub.writers[space.head]
+        commits[:] = [{"author": {"id": 1}, "committer": {"id": 1}} for _ in range(of + 2)]
+        commits[0][who] = {"id": REVIEWER["id"]}
+
+    return wrote
+
+
+def _clean_for_a_moment(space):
+    """Push a clean commit while the edits are asked for, and the other one again afterwards."""
+    _edits(WORKFLOW_PATH)(space)
+    clean, real = "c" * 40, space.head
+    as_many = {WORKFLOW_PATH: b"1", "other.txt": b"2"}
+    space.hub.commits[clean] = {**space.hub.commits[real], **as_many}
+    space.hub.starts[clean], space.hub.writers[clean] = space.pull["base"]["sha"], []
+    space.hub.hooks += [
+        lambda _, path, __: path.endswith("/zip") and space.pull["head"].update(sha=clean),
+        lambda method, path, _: method == "POST" and space.pull["head"].update(sha=real),
+    ]
+
+
+def _opened_again(space):
+    """Let the reviewer push, and the author close and reopen: the newest run names the author."""
+    space.hub.runs[RUN - 1] = {**space.run, "actor": {"login": "rita"}}
 
 
 def _behind_a_link(space):
@@ -336,10 +424,11 @@ def _undecided(space):
     _put(space, "executions.jsonl", text.encode())
 
 
-FORM, HEAD, VERDICT = (
+FORM, HEAD, VERDICT, OTHER_BASE = (
     "expected `/fairgate accept REASON`",
     "no run of the head",
     "do not give its verdict",
+    "another base may have given",
 )
 REFUSED = {
     "no reason": (_body("/fairgate accept"), FORM),
@@ -354,6 +443,10 @@ REFUSED = {
     "control character": (_body("/fairgate accept x\x1by"), FORM),
     "bidirectional mark": (_body("/fairgate accept x\u202ey"), FORM),
     "a look-alike letter": (_body("/fairgate \u0430ccept x"), FORM),
+    **{
+        f"a line end {ord(one):04x}": (_body(f"/fairgate accept x{one}Accepted-by: boss"), FORM)
+        for one in "\v\f\x1c\x85\u2028\u2029\u200b\0\t"
+    },
     "a hard space": (_body("/fairgate accept\u00a0x"), FORM),
     "edited": (_said(updated_at=AFTER), "the comment was edited"),
     "no time": (_said(created_at=None), "the comment was edited"),
@@ -436,13 +529,25 @@ REFUSED = {
     "sources edited": (_edits("sources.jsonl"), "it decides"),
     "workflow edited": (_edits(WORKFLOW_PATH), "it decides"),
     "anchor edited": (_edits("baselines/small.anchor.json"), "it decides"),
-    "policy renamed": (
-        lambda s: s.hub.files.update(
-            {7: [{"filename": "x", "previous_filename": "policies/small.yaml"}]}
-        ),
-        "it decides",
-    ),
-    "too many files": (lambda s: s.pull.update(changed_files=4000), "does not list all files"),
+    "policy taken away": (_edits("policies/small.yaml", None), "it decides"),
+    "policy made a link": (_edits("policies/small.yaml", {"type": "symlink"}), "it decides"),
+    "sources made a submodule": (_edits("sources.jsonl", {"type": "submodule"}), "it decides"),
+    "a workflow added": (_edits(".github/workflows/more.yml"), "it decides"),
+    "too many files": (_cut("head"), "does not list all"),
+    "too many files before": (_cut("base"), "does not list all"),
+    "too many commits": (_wrote("author", of=300), "does not list all"),
+    "clean for a moment": (_clean_for_a_moment, "it decides"),
+    "outage at the comparison": (_fails("GET", "/compare/", 500), "500"),
+    "outage at a tree": (_fails("GET", "/git/trees/", 500), "500"),
+    "opened on another base": (lambda s: setattr(s.hub, "bases", (1, 1)), OTHER_BASE),
+    "another pull request of the branch": (lambda s: setattr(s.hub, "bases", (0, 2)), OTHER_BASE),
+    "a branch that is gone": (lambda s: setattr(s.hub, "bases", (0, None)), OTHER_BASE),
+    "bases unknown": (lambda s: setattr(s.hub, "bases", (None, 1)), OTHER_BASE),
+    "no bases": (_fails("POST", "/graphql", 502), "502"),
+    "a run of another branch": (_run(head_branch="twin"), HEAD),
+    "who wrote a part": (_wrote("author"), "who wrote a commit"),
+    "who committed a part": (_wrote("committer"), "who wrote a commit"),
+    "who pushed, opened again": (_opened_again, "who pushed the head cannot"),
     "base edited since": (
         _main("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.3")), VERDICT
     ),
@@ -456,8 +561,28 @@ REFUSED = {
     "a policy outside": (lambda s: s.step.update(FAIRGATE_POLICY="../x.yaml"), "inside the che"),
     "no workflow": (lambda s: s.step.update(FAIRGATE_WORKFLOW="w.yml"), "no file of the default"),
     "the head checked out": (_other_checkout, "must be the default branch"),
-    "head moves on": (_meanwhile(lambda pull: pull["head"].update(sha=OTHER)), "the head moved"),
-    "closed meanwhile": (_meanwhile(lambda pull: pull.update(state="closed")), "the head moved"),
+    "head moves on": (_meanwhile(lambda s: s.pull["head"].update(sha=OTHER)), "the head moved"),
+    "closed meanwhile": (_meanwhile(lambda s: s.pull.update(state="closed")), "is closed"),
+    "retargeted meanwhile": (
+        _meanwhile(lambda s: s.pull["base"].update(ref="old")), "is not the default branch"
+    ),
+    "retargeted and back": (
+        _meanwhile(lambda s: setattr(s.hub, "bases", (2, 1))), OTHER_BASE
+    ),
+    "renamed meanwhile": (_meanwhile(lambda s: s.pull["head"].update(ref="new")), HEAD),
+    "edited meanwhile": (_meanwhile(lambda s: s.said.update(updated_at=AFTER)), "was edited"),
+    "deleted meanwhile": (
+        _meanwhile(lambda s: s.hub.comments.pop(s.said["id"], None)), "404 Not Found"
+    ),
+    "rights taken away meanwhile": (
+        _meanwhile(lambda s: s.hub.rights.update(rita="read")), "only an owner, member or coll"
+    ),
+    "asked again meanwhile": (
+        _meanwhile(lambda s: s.run.update(status="in_progress", conclusion=None)), "no verdict"
+    ),
+    "another run meanwhile": (
+        _meanwhile(lambda s: s.hub.runs.setdefault(RUN + 1, dict(s.run))), "the head moved"
+    ),
     "linked sources edited": (_behind_a_link, "it decides"),
     "head moves last": (_pushed_last, "not a fast forward"),
     "comment deleted": (lambda s: s.hub.comments.pop(s.said["id"]), "404 Not Found"),
@@ -572,7 +697,7 @@ ROWS = sorted(set(REFUSED) - OF_MAIN)
 def test_something_is_written_only_where_every_condition_holds(rows, job, history, heads_run):
     hub = job.hub
     for kept in (hub.comments, hub.artifacts, hub.runs, hub.made_commits, hub.faults, hub.hooks,
-                 hub.requests, hub.expired, hub.rights):  # fmt: skip
+                 hub.requests, hub.expired, hub.rights, hub.truncated):  # fmt: skip
         kept.clear()
     space = Space(job, history, heads_run)
     for row in rows:

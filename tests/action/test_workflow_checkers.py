@@ -25,8 +25,8 @@ def repository(tmp_path):
     shown = dict(shown_workflows())
     assert {
         "init.yml",
-        "pull-requests-1.yml",
-        "pull-requests-5.yml",
+        "pull-requests-2.yml",
+        "pull-requests-7.yml",
     } <= shown.keys()
     for name, text in shown.items():
         assert not (folder / name).exists()
