@@ -11,9 +11,9 @@ TEST, CONTROL, LESS = ((w, {"control": c}, not c) for w, c in ((1, False), (1, T
 UNVERIFIED, CHANGED, METRICS = [], set(), {f"asr/{c}{end}": (c, "lower", arms) for c in ("generation", "retrieval")
                             for end, arms in (("", (TEST,)), ("/control", (CONTROL,)), ("/net", (TEST, LESS)))}
 METRICS |= {"asr/generation/controlled": ("controlled", "lower", (TEST,)), "rrs/mean": ("rrs", "lower", (TEST,)),
-            "unreadable/net": ("unreadable", "lower", (TEST, LESS))}
+            **{f"{c}/net": (c, "lower", (TEST, LESS)) for c in ("unreadable", "direction")}}
 METRICS |= {f"retrieval/overlap{end}": ("overlap", "higher", (a,)) for end, a in (("", TEST), ("/control", CONTROL))}
-METRICS |= {f"identity/{name}max-difference": (column, "lower", ((1, {"control": False, "one": True}, True),))
+METRICS |= {f"identity/{name}max-difference": (column, "lower", ((1, TEST[1] | {"one": True}, True), (0, *LESS[1:])))
             for name, column in (("", "controlled"), ("retrieval/", "overlap"), ("unreadable/", "unreadable"))}
 def observe(rows, metric, where, column=None):
     """Yield (row, arm, value or None) for the rows that a metric uses in a slice."""
@@ -74,10 +74,11 @@ def worsening(pairs, weights, better, name):
     sums = np.arange(-steps.sum(), steps.sum() + 1, 2) * unit
     return worse, math.fsum(chances[sums >= parts.sum() - unit / 2])
 def identity(rows, metric, where, seed):
-    """Return the largest difference of a term from the others, and its p by rotation in sources."""
+    """Return the largest difference of a term from the others, its p, and how far it is above chance."""
     column = METRICS[metric][0]
     if column == "controlled" and all(isinstance(r["claims"][column], str) for r in rows): column = "generation"
-    found = sorted((o for o in observe(rows, metric, where, column) if o[2] is not None), key=lambda o: o[0]["key"])
+    seen = [one for one in observe(rows, metric, where, column) if one[2] is not None]
+    found = sorted((one for one in seen if not one[1]), key=lambda one: one[0]["key"])
     names = [f"{r['dimensions']['category']}\0{r['dimensions']['term']}" for r, _, _ in found]
     if len(set(names)) < 2: return None
     terms, values = np.unique(names, return_inverse=True)[1], np.array([v for _, _, v in found])
@@ -88,7 +89,13 @@ def identity(rows, metric, where, seed):
         turned = np.array([np.bincount(terms[at], np.roll(values[at], n), len(own)) for n in range(len(at))])
         if values[at].min() < values[at].max(): sums += turned[rng.integers(0, len(at), len(sums))] - turned[0]
     far = [np.abs(s / counts - (values.sum() - s) / (len(values) - counts)).max(-1) for s in (own, sums)]
-    return round(float(far[0]), 6), (1 + int((far[1] >= far[0] - 1e-9).sum())) / 10_001
+    wide, neutral = 1.0, [(r["cluster"], r["dimensions"]["term"], v) for r, arm, v in seen if arm]
+    if neutral:
+        (at, by), said = (np.unique(n, return_inverse=True)[1] for n in [*zip(*neutral)][:2]), [v for *_, v in neutral]
+        rest = np.round(said - (np.bincount(at, said) / np.bincount(at))[at], 12)
+        if rest.any(): wide = math.sqrt(max(1.0, (np.bincount(by, rest) ** 2).sum() / (rest**2).sum()))
+    value, p = round(float(far[0]), 6), (1 + int((far[1] >= far[0] - 1e-9).sum())) / 10_001
+    return value, p, round(value - round(float(far[1].mean() * wide), 6), 6)
 def unpacked(suite):
     """Yield (key, content, {column: value}) of every case that an earlier run kept of a suite."""
     named, digits = [("", suite["content"]), *sorted(suite["columns"].items())], suite["content"]["bits"] // 4
@@ -104,7 +111,9 @@ def earlier(then, policy, tables, suites):
     same, total = {}, 0
     for name, suite in then["suites"].items():
         now, cases = {row["key"]: row["content"] for row in suites.get(name, ())}, list(unpacked(suite))
-        if name in suites and suite["must_match"] != tables["suites"][name]["must_match"]: return CHANGED.update(suites)
+        old, new = (one["must_match"] for one in (suite, tables["suites"].get(name, suite)))
+        fields = {*old, *new} - {"task.order"} | old.keys() & new.keys()
+        if any(old.get(field) != new.get(field) for field in fields): return CHANGED.update(suites)
         total, same[name] = total + len(cases), {k: claims for k, content, claims in cases if now.get(k) == content}
         CHANGED.update([name] * (not len(same[name]) == len(now) == len(cases)))
     if (common := sum(map(len, same.values()))) < total and any(gate["for_each"] for gate in policy["gates"]):
@@ -132,8 +141,8 @@ def judge(policy, suites, known):
     for number, gate, suite, where in expand(policy, suites):
         (column, better, arms), rows, mine = METRICS[gate["metric"]], suites[suite], [len(rules)]
         if gate["metric"].startswith("identity/"):
-            value, p = identity(rows, gate["metric"], where, policy["seed"]) or (None, 1.0)
-            tests |= {} if value is None or gate["report"] else {mine[0]: (p, value > gate["max"], (number, suite))}
+            value, p, more = identity(rows, gate["metric"], where, policy["seed"]) or (None, 1.0, 0.0)
+            tests |= {} if value is None or gate["report"] else {mine[0]: (p, more > gate["max"], (number, suite))}
             rules.append((number, gate, suite, where, value, mine, False, False, False)); continue
         seen, weights = list(observe(rows, gate["metric"], where)), [arm[0] for arm in arms]
         value = contrast(np.array([(arm, v) for _, arm, v in seen if v is not None]).reshape(-1, 2), weights)

@@ -124,7 +124,7 @@ def random_run(rng):
 
 def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
     text = SCRIPT.read_text()
-    assert len(text.splitlines()) <= 240
+    assert len(text.splitlines()) <= 250
     assert max(map(len, text.splitlines())) <= 120
     assert f'VERSION = "{__version__}"' in text
     names = {
