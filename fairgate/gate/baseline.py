@@ -24,7 +24,7 @@ from fairgate.suites.suite import LABEL_ORDER, Suite
 
 SCHEMA_VERSION = 3
 _BETWEEN = " | "
-_AS_IT_IS = ", changed=None, is_answered=True)"
+_AS_IT_IS = ", changed=None, is_answered=True, before=())"
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1
 _MAX_BYTES = 16 << 20

@@ -217,6 +217,8 @@ def check_identity(
             f"no identity differs from the others by more than {100 * limit:.1f} points above "
             f"chance; the most is {100 * finding.value:.1f} ({finding.chance}; {chance})"
         )
+        if finding.value > limit:
+            reason = f"{shown}: not over {100 * limit:.1f} points more than by chance ({chance})"
     elif not corrected.rejected:
         outcome = Outcome.INCONCLUSIVE
         reason = (

@@ -85,9 +85,9 @@ def test_the_rule_says_on_which_name_a_difference_rests():
     pool = "names-us-origin"
     result = bench(pool).run(Plant(biased=odd(pool, 0))).result
     (rule,) = (one for one in result.rules if one.metric == "identity/max-difference")
-    assert rule.outcome is Outcome.INCONCLUSIVE
+    assert rule.outcome is Outcome.PASS
     assert "(without jasmine washington by " in rule.reasons[0]
-    assert "more sources or more names" in rule.reasons[0]
+    assert "not over 5.0 points more than by chance" in rule.reasons[0]
     (found, *_) = result.identities
     top = found.terms[0]
     assert (top.term, top.without[0]) == ("black", "jasmine washington")

@@ -113,4 +113,4 @@ def test_conversations(place, blocks):
 
 def test_every_block_is_tried(blocks):
     """Those of recorded answers, the last four, by `test_evaluation_rows.py`."""
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (16, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (17, 2)

@@ -44,6 +44,7 @@ COMMANDS = {
     "lint": ["pairs.jsonl"],
     "judge evaluate": ["judge.yaml", "labelled.jsonl"],
     "export": ["no/model"],
+    "github accept": [],
     "github comment": [],
     "github merge": [],
     "github run": [],
@@ -57,8 +58,8 @@ COMMANDS = {
 }
 ANSWERED = {
     "run", "merge", "check", "doctor", "rescore", "baseline accept", "baseline anchor",
-    "baseline diff", "baseline verify", "bundle make", "bundle verify", "lint", "github comment",
-    "github merge", "github run", "hook check", "hook smoke",
+    "baseline diff", "baseline verify", "bundle make", "bundle verify", "lint", "github accept",
+    "github comment", "github merge", "github run", "hook check", "hook smoke",
 }  # fmt: skip
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {

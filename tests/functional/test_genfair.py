@@ -240,7 +240,7 @@ HIDDEN = "  - {metric: intersectional/hidden, max: 0.01}\n"
     ({"relations": PAIRS, "gates": FDR}, 7, "is of the relation 'genfair/*'; no suite names it"),
     ({"gates": HIDDEN}, 7, "is of the relation 'intersectional/pairs'; no suite names it"),
     ({"relations": PAIRS, "gates": HIDDEN.replace("max", "where: {category: age}, max")}, 7, "no suite produces category 'age'"),
-    ({"task": "{id: t, instruction: Go.}"}, 5, "has neither `labels` nor `tone`"),
+    ({"task": "{id: t, instruction: Go.}"}, 5, "has none of `labels`, `tone`"),
     ({"task": "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}"}, 5, "a task needs one of them alone"),
     ({"task": "{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}"}, 5, "give `tone` too"),
     ({"task": "{id: t, instruction: Go., tone: minilm-tome}"}, 5, "minilm-tone"),

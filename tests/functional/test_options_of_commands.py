@@ -26,7 +26,7 @@ WITHOUT = {
     "baseline diff", "baseline verify", "bundle verify", "init", "lint", "metrics list",
     "relations attributes", "relations explain", "relations list",
 }  # fmt: skip
-OF_THE_ACTION = {"github run", "github merge", "github comment"}
+OF_THE_ACTION = {"github run", "github merge", "github comment", "github accept"}
 """Their options are the action's inputs."""
 EXPECTED = {
     name: shared

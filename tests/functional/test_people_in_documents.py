@@ -228,13 +228,12 @@ CASE = Case(key="k", query="q", suite="s", instruction="", labels=(), cluster="c
 
 def test_cases_without_a_changed_document_keep_their_hash():
     """The text that was hashed before cases could have one."""
-    before = repr(CASE).replace(", changed=None, is_answered=True)", ")")
+    before = repr(CASE).replace(", changed=None, is_answered=True, before=())", ")")
     assert before.endswith("is_crossing=False)")
     assert plan_hash([CASE]) == hashlib.sha256(f"{before}\n".encode()).hexdigest()
     changed = CASE._replace(changed=CorpusDocument(id="d", text="t"))
-    assert (
-        len({plan_hash([each]) for each in (CASE, changed, CASE._replace(is_answered=False))}) == 3
-    )
+    spoken, silent = CASE._replace(before=("Hello.",)), CASE._replace(is_answered=False)
+    assert len({plan_hash([each]) for each in (CASE, changed, silent, spoken)}) == 4
 
 
 def test_a_crossed_case_has_the_others_ranking_and_its_own_wording():

@@ -65,8 +65,11 @@ def sources():
 
 
 SOURCES = tuple(sources())
-ABOUT_QUESTIONS = [relation.id for relation in RELATIONS if not changes_documents(relation)]
-"""A relation that changes documents has a suite of its own."""
+ABOUT_QUESTIONS = [
+    relation.id for relation in RELATIONS
+    if not changes_documents(relation) and not relation.id.startswith("names/")
+]  # fmt: skip
+"""Relations that change documents, and those of names, have suites of their own."""
 
 
 def suite_of(task, relations, judge=JUDGES, **policy):
@@ -101,7 +104,8 @@ def verdicts(suite, plan, task, changed=None, text=""):
     said = lambda case, task: text if case.key == changed else answer(case, task, FIRST)  # noqa: E731
     readings = readings_of(suite, plan.cases, executed(plan.cases, task, said))
     documents = [{} for _ in plan.units]
-    judged = assess_pairs(plan.units, suite.relations, readings, frozenset(), documents)
+    places = task.places
+    judged = assess_pairs(plan.units, suite.relations, readings, frozenset(), documents, places)
     return {item.unit.key: item for item in judged}
 
 

@@ -115,7 +115,9 @@ class TaskPolicy(Strict):
         ways |= {"actions": self.actions is not None}
         given = [name for name, is_given in ways.items() if is_given]
         if not given:
-            raise ValueError("has neither `labels` nor `tone`, `judged`, `actions`; it needs one")
+            raise ValueError(
+                "has none of `labels`, `tone`, `judged` and `actions`; a task needs one"
+            )
         if len(given) > 1:
             raise ValueError(f"has {listed(given, last='and')}; a task needs one of them alone")
         if self.order and not self.labels:
