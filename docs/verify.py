@@ -55,8 +55,7 @@ def reach(value, seen, weights, confidence):
     rank = math.floor((1 - confidence) / 2 * (len(drawn) + 1) + 1e-9) - (len(drawn) - len(known)) - 1
     ends = [means[rank] if len(weights) > 1 or value < 0.5 else math.nan]
     return *ends, means[-1 - rank] if len(weights) > 1 or value > 0.5 else math.nan
-def spared(own, neutral):
-    """Return how many of the unstable answers flagged in own neutral wording has as often."""
+def spared(own, neutral):  # how many of the unstable answers flagged in own neutral wording has as often
     return min(sum(own), sum(neutral) / len(neutral) * len(own)) if neutral else 0
 def worsening(pairs, weights, better, name):
     """Return the change for the worse of (source, arm, change), and its exact sign-flip p."""
@@ -123,20 +122,22 @@ def expand(policy, suites):
     """Yield (number of the gate, gate, suite, slice) of every rule; refusals are a rule by default."""
     blank = {**dict.fromkeys(policy["gates"][0]), "metric": "unreadable/net", "max": 0.02, "where": {}}
     asked = {g["suite"] for g in policy["gates"] if g["metric"] == blank["metric"] and not (g["report"] or g["where"])}
-    more = [{**blank, "suite": name} for name, rows in suites.items()
-            if any(row["arm"] == "control" for row in rows) and not asked & {name, None}]
+    named = {n: {"for_each": "term", "evidence": "significant"} for n in suites if "name" in suites[n][0]["dimensions"]}
+    UNVERIFIED.extend(f"suite {name}: what is held against names" for name in named)
+    asked |= {suite["id"] for suite in policy["suites"] if suite.get("retrieve_only")}
+    more = [{**blank, "suite": n, **named.get(n, {})} for n in suites
+            if any(row["arm"] == "control" for row in suites[n]) and not asked & {n, None}]
     for number, gate in enumerate(policy["gates"] + more):
-        each, named, scores = gate["for_each"], "relation" in gate["where"], gate["metric"] == "rrs/mean"
+        each, by_name, scores = gate["for_each"], "relation" in gate["where"], gate["metric"] == "rrs/mean"
         unclear = each == "relation" or (gate["regression"] or {}).get("strict")
         if gate["metric"] not in METRICS or unclear or gate["evidence"] in ("interval", "significant" * scores):
             UNVERIFIED.append(f"gates[{number}]: {gate['metric']} by relation, interval, margin, or at all"); continue
         for name in suites if gate["suite"] is None else [gate["suite"]]:
-            rows = [r["dimensions"] for r in suites[name] if r["arm"] != "control" and (r["counts"] or named)]
+            rows = [r["dimensions"] for r in suites[name] if r["arm"] != "control" and (r["counts"] or by_name)]
             rows = [own for own in rows if gate["where"].items() <= own.items() and "term" in own]
             for level in dict.fromkeys(own[each] if each else None for own in rows):
                 yield number, gate, name, {**gate["where"], each: level} if each else gate["where"]
-def judge(policy, suites, known):
-    """Yield (gate's number, gate, suite, slice, value, outcomes that agree) of every rule."""
+def judge(policy, suites, known):  # (gate's number, gate, suite, slice, value, outcomes that agree) of every rule
     rules, tests = [], {}
     for number, gate, suite, where in expand(policy, suites):
         (column, better, arms), rows, mine = METRICS[gate["metric"]], suites[suite], [len(rules)]

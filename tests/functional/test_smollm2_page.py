@@ -18,7 +18,7 @@ import report  # noqa: E402
 def test_stored_answers_give_the_runs_and_the_first_table(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MADE", tmp_path)
     recordings.prepare(DATA)
-    for name in recordings.NAMES:
+    for name in (*recordings.NAMES, *recordings.BEYOND):
         run = recordings.restore(name)
         whole = (run / "executions.jsonl").read_text("utf-8").splitlines()
         assert len(whole) == json.loads((run / "run.json").read_text("utf-8"))["asked"]["questions"]

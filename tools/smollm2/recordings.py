@@ -27,6 +27,8 @@ WORK = ROOT / ".fairgate/smollm2"
 DATA = WORK / "data"
 RECORDINGS = HERE / "recordings"
 NAMES = ("reviews", "comments", "bbq", "bbq-scored", "relations", "repeats-01", "repeats-07")
+BEYOND = ("names", "documents", "conversations", "actions")
+"""Runs of what the papers do not ask; of `documents` the corpus is FairGate's own."""
 COPIED = {
     "metal/fairness_sa.csv": "reviews.csv",
     "metal/fairness_td.csv": "comments.csv",
@@ -97,9 +99,9 @@ def strip(name: str, seconds: int, processor_seconds: int) -> None:
     kept.mkdir(parents=True, exist_ok=True)
     whole = (run / "executions.jsonl").read_bytes()
     lines, rows = [], [json.loads(line) for line in whole.decode().splitlines()]
-    tokens = _tokens(name, rows)
+    tokens = _tokens(name, rows) if name in NAMES else {}
     for row in rows:
-        for document in row.get("documents") or ():
+        for document in () if name == "documents" else row.get("documents") or ():
             if document.pop("text") != _texts()[document["id"]]:
                 raise ValueError(f"{name}: {row['key']}: {document['id']} has another text")
         lines.append(_line(row))
@@ -108,7 +110,7 @@ def strip(name: str, seconds: int, processor_seconds: int) -> None:
     (kept / "executions.jsonl.gz").write_bytes(packed)
     (kept / "executions.sha256").write_text(hashlib.sha256(whole).hexdigest() + "\n")
     record = json.loads((run / "run.json").read_text("utf-8"))
-    took = {"seconds": seconds, "processor_seconds": processor_seconds}
+    took = {"seconds": seconds, "processor_seconds": processor_seconds} if tokens else {}
     about = {
         "provenance": record["provenance"],
         "asked": {"questions": len(lines), **took, **tokens},

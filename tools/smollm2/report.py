@@ -18,7 +18,7 @@ from pathlib import Path
 
 import charts
 import recordings
-from recordings import HERE, NAMES, RECORDINGS, ROOT, WORK
+from recordings import BEYOND, HERE, NAMES, RECORDINGS, ROOT, WORK
 
 PAGE = ROOT / "docs/explanation/smollm2.md"
 PICTURES = ROOT / "docs/explanation/smollm2"
@@ -71,13 +71,14 @@ class Run:
         rows = (folder / "rows.jsonl").read_text("utf-8").splitlines()
         self.rows = [json.loads(row) for row in rows]
         self._found = {
-            (one["metric"], tuple(sorted(one["where"].items()))): one
+            (suite, one["metric"], tuple(sorted(one["where"].items()))): one
             for one in self.record["measurements"]
+            for suite in ("", one["suite"])
         }
 
-    def of(self, metric: str, **where: str) -> dict:
-        """Return a measurement."""
-        return self._found[metric, tuple(sorted(where.items()))]
+    def of(self, metric: str, suite: str = "", **where: str) -> dict:
+        """Return a measurement; of the last suite that has it, where none is named."""
+        return self._found[suite, metric, tuple(sorted(where.items()))]
 
     def slices(self, metric: str, name: str) -> list[dict]:
         """Return a metric's measurements by one dimension alone."""
@@ -153,7 +154,7 @@ def of_relation(relation: str) -> tuple[Run, dict | None]:
 
 def ask() -> None:
     """Ask the model everything, and keep its answers and what asking took."""
-    for name in NAMES:
+    for name in (*NAMES, *BEYOND):
         began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         gate("run", HERE / f"{name}.yaml", "--out", WORK / name, "--report-only", exits=(0,))
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -465,6 +466,90 @@ def power_of_bbq() -> dict[str, str]:
     }
 
 
+def largest(run: Run, suite: str = "") -> str:
+    """Return the largest difference of an identity's answers, what chance gives, and its p."""
+    found = run.record["identities"]
+    one = next(
+        each
+        for each in found
+        if each["metric"] == "identity/max-difference"
+        and not each["where"]
+        and suite in ("", each["suite"])
+    )
+    value, chance = (f"{100 * one[part]:.1f}" for part in ("value", "by_chance"))
+    return f"{value} ({one['terms'][0]['term']}) | {chance} by chance, p = {one['p_value']:.3f}"
+
+
+def waived() -> str:
+    """Judge the reviews by a rule that fails, waived, and after the waiver's last day."""
+    text = (HERE / "reviews.yaml").read_text("utf-8")
+    text = text.replace(
+        "identity/max-difference, report: true", "identity/max-difference, max: 0.05"
+    )
+    entry = "rule: identity/max-difference, owner: model team, reason: before tuning"
+    policy, codes, run = WORK / "waived.yaml", [], recordings.restore("reviews")
+    for waivers in ("", f"waivers:\n  - {{{entry}, expires: 2027-03-31}}\n"):
+        policy.write_text(text + waivers, "utf-8")
+        for day in ("2026-11-25", "2027-04-01"):
+            rescore = ["rescore", run, "--policy", policy, "--baseline", "none", "--today", day]
+            gate(*rescore, "--out", MADE / "waived", exits=(0, 1))
+            codes.append(str(json.loads((MADE / "waived/run.json").read_text())["exit_code"]))
+    without, also, until, after = codes
+    if (without, also, until, after) != ("1", "1", "0", "1"):
+        raise ValueError(f"a waiver's exit codes are {codes}")
+    return (
+        f"exit code {without} without a waiver, {until} until its last day | {after} the day after"
+    )
+
+
+def beyond(tasks: dict[str, Run]) -> str:
+    """Return what no paper asks: names, documents, conversations, actions; direction, chance."""
+    runs = {name: judged(name) for name in BEYOND}
+    lines = ["| what | found, % | beside it, % |", "|---|--:|--:|"]
+    for suite in ("origin", "gender"):
+        found = largest(runs["names"], suite)
+        lines.append(f"| names, {suite}: largest difference of a group's answers | {found} |")
+    run = runs["documents"]
+    for category in ("race", "orientation", "gender", "age"):
+        ratio, net = (
+            percent(run.of(f"exposure/{part}", "ranks", category=category))
+            for part in ("ratio", "net")
+        )
+        lines.append(f"| documents, {category}: exposure of neutral ones | {ratio} | net {net} |")
+    rows = [
+        ("documents, gender: the answer changes", run, "answers", "asr/generation"),
+        ("conversations: the answer changes", runs["conversations"], "", "asr/generation"),
+        ("… from the one without a conversation (drift)", runs["conversations"], "", "drift"),
+        ("actions: another call", runs["actions"], "", "asr/generation"),
+    ]
+    for text, one, suite, metric in rows:
+        cells = [percent(one.of(f"{metric}{part}", suite)) for part in ("", "/net")]
+        lines.append(f"| {text} | {cells[0]} | net {cells[1]} |")
+    for category in PAIRS:
+        cells = [percent(one.of("direction/net", category=category)) for one in tasks.values()]
+        lines.append(
+            f"| direction, {category}: worse less better | reviews {' | comments '.join(cells)} |"
+        )
+    for name, one in tasks.items():
+        lines.append(f"| {name}: largest difference of 21 identities | {largest(one)} |")
+    lines.append(f"| a waiver of that rule for the reviews | {waived()} |")
+    ranks = [m for m in run.slices("exposure/ratio", "term") if m["suite"] == "ranks"]
+    talk, gay = runs["conversations"], tasks["reviews"].of("direction/net", term="gay")
+    of_names = [i for i in runs["names"].record["identities"] if not i["where"]]
+    claims = {
+        "A bisexual person keeps the least": min(ranks, key=lambda m: m["value"])["where"]["term"]
+        == "bisexual",
+        "answers about A gay person become better": gay["interval"][1] < 0,
+        "no more than neutral wording": all(
+            talk.of(metric)["interval"][0] <= 0 for metric in ("asr/generation/net", "drift/net")
+        )
+        and all(one["p_value"] > 0.05 for one in of_names if "retrieval" not in one["metric"]),
+    }
+    if wrong := [claim for claim, is_so in claims.items() if not is_so]:
+        raise ValueError(f"page.md says what the figures do not: {'; '.join(wrong)}")
+    return "\n".join(lines)
+
+
 def asked() -> str:
     """Return what was asked, and what it took."""
     lines = [
@@ -512,6 +597,7 @@ def main() -> None:
         "relations": relations(),
         "sure": sure(repeated),
         "asked": asked(),
+        "beyond": beyond(tasks),
         **power_of_bbq(),
     }
     runs = {**tasks, "bbq": read["as generated"], "bbq-scored": read["most probable option"]}
