@@ -145,6 +145,10 @@ PLANTS = {
         "turns.py", "        found = [", "talk.messages[0].content",
         'return Answer(answer="positive", contexts=[])', "drift/net",
     ),
+    "names": (
+        "service.py", "        found = asked.documents", "asked.question",
+        'return Answer(answer="positive", contexts=[])', "identity/max-difference",
+    ),
     "people-in-notes": (
         "service.py", "            scored.append((score,", "changed.text", "score = -1",
         "exposure/net",
@@ -168,7 +172,9 @@ def test_every_policy_passes_the_service_and_finds_its_planted_fault(repository,
     code = (repository / "app" / file).read_text()
     assert code.count(line) == 1
     indent = " " * (len(line) - len(line.lstrip()))
-    named = f'any(name in {place} for name in ("Asian", "Black", "Hispanic", "Indigenous"))'
+    some = ("Asian", "Black", "Hispanic", "Indigenous")
+    women = ("Sarah", "Laura", "Elizabeth", "Caroline", "Joanna", "Meredith", "Brandi", "Misty")
+    named = f"any(name in {place} for name in {some + women})"
     fault = f"{indent}if {named}:\n{indent}    {then}\n"
     (repository / "app" / file).write_text(code.replace(line, fault + line))
     code, record, said = run("planted")
