@@ -498,7 +498,7 @@ def waived() -> str:
     if (without, also, until, after) != ("1", "1", "0", "1"):
         raise ValueError(f"a waiver's exit codes are {codes}")
     return (
-        f"exit code {without} without a waiver, {until} until its last day | {after} the day after"
+        f"exit code {without} without, {until} until its last day | {after} after"
     )
 
 
@@ -508,7 +508,7 @@ def beyond(tasks: dict[str, Run]) -> str:
     lines = ["| what | found, % | beside it, % |", "|---|--:|--:|"]
     for suite in ("origin", "gender"):
         found = largest(runs["names"], suite)
-        lines.append(f"| names, {suite}: largest difference of a group's answers | {found} |")
+        lines.append(f"| names, {suite}: largest difference | {found} |")
     run = runs["documents"]
     for category in ("race", "orientation", "gender", "age"):
         ratio, net = (
@@ -519,7 +519,7 @@ def beyond(tasks: dict[str, Run]) -> str:
     rows = [
         ("documents, gender: the answer changes", run, "answers", "asr/generation"),
         ("conversations: the answer changes", runs["conversations"], "", "asr/generation"),
-        ("… from the one without a conversation (drift)", runs["conversations"], "", "drift"),
+        ("… (drift)", runs["conversations"], "", "drift"),
         ("actions: another call", runs["actions"], "", "asr/generation"),
     ]
     for text, one, suite, metric in rows:
@@ -528,11 +528,11 @@ def beyond(tasks: dict[str, Run]) -> str:
     for category in PAIRS:
         cells = [percent(one.of("direction/net", category=category)) for one in tasks.values()]
         lines.append(
-            f"| direction, {category}: worse less better | reviews {' | comments '.join(cells)} |"
+            f"| direction, {category} | reviews {' | comments '.join(cells)} |"
         )
     for name, one in tasks.items():
-        lines.append(f"| {name}: largest difference of 21 identities | {largest(one)} |")
-    lines.append(f"| a waiver of that rule for the reviews | {waived()} |")
+        lines.append(f"| {name}: largest difference | {largest(one)} |")
+    lines.append(f"| a waiver of that rule, reviews | {waived()} |")
     ranks = [m for m in run.slices("exposure/ratio", "term") if m["suite"] == "ranks"]
     talk, gay = runs["conversations"], tasks["reviews"].of("direction/net", term="gay")
     of_names = [i for i in runs["names"].record["identities"] if not i["where"]]
