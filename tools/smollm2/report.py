@@ -497,9 +497,7 @@ def waived() -> str:
     without, also, until, after = codes
     if (without, also, until, after) != ("1", "1", "0", "1"):
         raise ValueError(f"a waiver's exit codes are {codes}")
-    return (
-        f"exit code {without} without, {until} until its last day | {after} after"
-    )
+    return f"exit code {without} without, {until} until its last day | {after} after"
 
 
 def beyond(tasks: dict[str, Run]) -> str:
@@ -527,9 +525,7 @@ def beyond(tasks: dict[str, Run]) -> str:
         lines.append(f"| {text} | {cells[0]} | net {cells[1]} |")
     for category in PAIRS:
         cells = [percent(one.of("direction/net", category=category)) for one in tasks.values()]
-        lines.append(
-            f"| direction, {category} | reviews {' | comments '.join(cells)} |"
-        )
+        lines.append(f"| direction, {category} | reviews {' | comments '.join(cells)} |")
     for name, one in tasks.items():
         lines.append(f"| {name}: largest difference | {largest(one)} |")
     lines.append(f"| a waiver of that rule, reviews | {waived()} |")
