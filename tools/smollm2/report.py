@@ -597,6 +597,7 @@ def main() -> None:
         **power_of_bbq(),
     }
     runs = {**tasks, "bbq": read["as generated"], "bbq-scored": read["most probable option"]}
+    runs["documents"] = Run(MADE / "documents")
     check(runs)
     text = (HERE / "page.md").read_text("utf-8")
     for name, table in figures.items():
