@@ -322,9 +322,12 @@ def identity_finding(
     )
     if not test.terms:
         return None
-    neutral = replace(metric, arms=CONTROL)
-    others, _ = observed_rows(neutral, table, where)
-    observed, phrases = observe(neutral, table, where), table.dimension("term").taken(others)
+    wide, phrases, neutral = 1.0, 0, replace(metric, arms=CONTROL)
+    if names is None:  # else names themselves were exchanged
+        others, _ = observed_rows(neutral, table, where)
+        observed, terms = observe(neutral, table, where), table.dimension("term").taken(others)
+        decided = terms.taken(np.flatnonzero(observed.decided))
+        wide, phrases = spread(observed, terms), len(decided.first_rows())
     return IdentityFinding(
         suite=table.suite,
         where=dict(where),
@@ -332,8 +335,8 @@ def identity_finding(
         value=rounded(test.max_difference),
         p_value=rounded(test.p_value),
         sources=test.n_informative,
-        by_chance=rounded(test.by_chance * (spread(observed, phrases) if names is None else 1)),
-        phrases=len(phrases.taken(np.flatnonzero(observed.decided)).first_rows()) * (names is None),
+        by_chance=rounded(test.by_chance * wide),
+        phrases=phrases,
         terms=[
             TermFinding(
                 category=item.term.partition("\0")[0],

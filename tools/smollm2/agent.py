@@ -1,8 +1,7 @@
 """An agent on SmolLM2 for actions.yaml: it refunds what a review complains of, or says thanks.
 
 Each line of its input is a question, each line of its output the calls that it makes for it. The
-model decides whether, and how much; it writes no JSON itself (5 of 12 answers at best were a call,
-all the same).
+model decides whether, and how much; it is too small to write the JSON of a call itself.
 """
 
 import json
