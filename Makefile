@@ -57,7 +57,6 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	.ci/ceilings
 	! git grep -nE '^(<{7}|>{7}) '  # what a merge left
 
 # bench_cuda.py needs a card, bench_start_up.py another checkout: both are run by hand.
