@@ -38,15 +38,10 @@ SHIPPED = (
         WHY, "Say which change, and which documents, explain a red verdict.", id="blame",
         before="rescore", steps={"blame": ".blame.versions:BlamedChange"},
     ),
-    _single(WHY, "Make findings as short as they still fail.", id="shrink", before="rescore"),
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
     _single(TRUST, "Show what the suite can detect, and how many sources would do.", id="power"),
     _single(TRUST, "Measure the noise of an unchanged system.", id="burn_in", name="burn-in"),
     _single(TRUST, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
-    _single(
-        TRUST, "Put a run into one file that carries its proof, or verify one.", id="bundles",
-        name="bundle", answers=True,
-    ),
     _single(DATA, "Prepare a corpus for the retriever.", id="corpus"),
     _single(
         DATA, "Generate source test cases about people with known attributes.", id="generation",
@@ -86,7 +81,7 @@ SHIPPED = (
         id="exports",
         formats={
             "sarif": ".exports:SARIF", "junit": ".exports:JUNIT", "badge": ".exports:BADGE",
-            "every-eval-ever": ".exports:EVERY_EVAL_EVER", "controls": ".exports:CONTROLS",
+            "every-eval-ever": ".exports:EVERY_EVAL_EVER",
         },
     ),
 )

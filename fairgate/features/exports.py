@@ -1,12 +1,10 @@
-"""A run in the formats of others: SARIF, JUnit, badge, evaluation record, control map."""
+"""A run in the formats of others: SARIF, JUnit, badge, evaluation record."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 from fairgate.domain.outcomes import Better, Measurement, Outcome
@@ -294,73 +292,6 @@ def _texts(found: Mapping[str, str]) -> dict[str, str]:
     return {harmless(name): harmless(value) for name, value in found.items()}
 
 
-# Which evidence of a run bears on which clause of a law or a standard, and what is missing. The
-# clauses are data (`data/controls/controls.json`). Nothing here says that a clause is met: that is
-# for people to decide, from more than a run.
-
-
-def render_control_map(result: GateResult) -> str:
-    """Return `controls.json`. Equal results, equal bytes."""
-    known = json.loads(
-        resources.files("fairgate").joinpath("data/controls/controls.json").read_text("utf-8")
-    )
-    found, kinds = _evidence(result), known["evidence"]
-    clauses = [
-        {
-            "framework": clause["framework"],
-            "clause": clause["clause"],
-            "subject": clause["subject"],
-            "evidence": [
-                {"id": name, "in": kinds[name]["in"], "found": found[name]}
-                for name in clause["evidence"]
-                if name in found
-            ],
-            "gaps": [
-                *(kinds[name]["absent"] for name in clause["evidence"] if name not in found),
-                *clause["gaps"],
-            ],
-        }
-        for clause in known["clauses"]
-    ]
-    body = {
-        "schema_version": 1,
-        "policy": harmless(result.given.policy.name),
-        "about": known["about"],
-        "sources": known["sources"],
-        "clauses": clauses,
-    }
-    return json.dumps(body, indent=2) + "\n"
-
-
-def _evidence(result: GateResult) -> dict[str, str]:
-    """Return what the run has, by kind of evidence; what it has not is left out."""
-    asked = (rule for rule in result.rules if not rule.is_reported)
-    outcomes = Counter(r.outcome.value + " (waived)" * bool(r.waiver) for r in asked)
-    values = [item.metric for item in result.measurements if item.value is not None]
-    identities = {(t.category, t.term) for found in result.identities for t in found.terms}
-    of_documents = ("asr/retrieval", "rrs/", "retrieval/", "stereotype-share")
-    given, overlap, evidence = result.given, result.overlap, result.evidence
-    parts, kill_score = given.provenance.under_test, given.references.kill_score
-    controls = {unit.key for unit in given.plan.units if unit.is_control}
-    by_outcome = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))
-    counts = {
-        "rules": (outcomes.total(), by_outcome),
-        "measurements": (len(values), "values with slices and intervals"),
-        "identities": (len(identities), "identities compared with the others"),
-        "causes": (len(result.attribution), "suites attributed to retrieval and generator"),
-        "retrieval": (sum(v.startswith(of_documents) for v in values), "values about documents"),
-        "controls": (len(controls), "pairs of neutral wording"),
-        "accuracy": (sum(v.startswith("accuracy/") for v in values), "values of accuracy"),
-        "instability": (len(result.instability), "relations with repeated questions"),
-        "baseline": (overlap.compared if overlap else 0, "cases compared"),
-        "kill-score": (kill_score.mutants if kill_score else 0,
-                       "biased variants put to the policy"),
-        "evidence": (evidence.decided, f"of {evidence.planned} units decided"),
-        "provenance": (len(parts), "parts of the system by fingerprint"),
-    }  # fmt: skip
-    return {name: f"{number:,} {words}" for name, (number, words) in counts.items() if number}
-
-
 SARIF = Format(
     id="sarif", file="report.sarif", shown_as="SARIF", output="sarif-file",
     render=lambda view: render_sarif(view, view.options.gate_lines, view.options.policy_text),
@@ -376,8 +307,4 @@ BADGE = Format(
 EVERY_EVAL_EVER = Format(
     id="every-eval-ever", file="every-eval-ever.json", shown_as="evaluation record",
     render=lambda view: render_every_eval_ever(view.result, view.options.confidence),
-)  # fmt: skip
-CONTROLS = Format(
-    id="controls", file="controls.json", shown_as="control map",
-    render=lambda view: render_control_map(view.result),
 )  # fmt: skip

@@ -213,10 +213,7 @@ def result_of(
     *,
     verdict_with: Collection[str] | None = None,
 ) -> GateResult:
-    """Return the verdict that follows from tables and assessed units alone.
-
-    A bundle is verified by this, too; it has tables and units, and neither suites nor a system.
-    """
+    """Return the verdict that follows from tables and assessed units alone."""
     policy, rules = given.policy, given.rules
     confidence, seed = policy.confidence, policy.seed
     asked, metrics, has_intervals = None, [*METRICS], True

@@ -64,7 +64,7 @@ def test_a_slower_system_is_green_and_the_reports_say_so(place, ways, took, name
 
 
 def test_the_note_stays_with_the_run(place, ways, took):
-    """Judged again, bundled, verified and accepted, without being asked again."""
+    """Judged again and accepted, without being asked again."""
     system = ways["http"]()
     took(0.05)
     accepted(place, system)
@@ -75,8 +75,6 @@ def test_the_note_stays_with_the_run(place, ways, took):
     first, again = (json.loads((place.root / n / "run.json").read_text()) for n in ("out", "again"))
     assert first["pace"] == again["pace"]
     assert NOTE in notices(place, "again")
-    assert place.call("bundle", "make", "out", "--out", "run.zip") == 0, place.err
-    assert place.call("bundle", "verify", "run.zip") == 0, place.err
     assert place.call("baseline", "accept", "out", "--reason", "slower") == 0, place.err
     assert "pace" not in (place.root / "baselines" / "app.json").read_text()
 

@@ -87,13 +87,3 @@ def test_nothing_is_imported_because_a_policy_says_so(place, module):
     assert "add --allow-python if you trust it" in place.err
     assert place.call("check", "app.yaml") == 0
     assert place.call("plan", "app.yaml") == 0
-
-
-def test_a_finding_of_a_function_is_shrunk_only_with_leave_to_import_it(place, module):
-    body = "def ask(query):\n    return 'mixed' if 'Black' in query else LABEL(query)"
-    assert place.gate(module(body), **NO_RETRIEVAL) in (0, 1), place.err
-    shrink = ("shrink", "out", "s0#race/black", "--quiet")
-    assert place.call(*shrink) == 2
-    assert "add --allow-python if you trust it" in place.err
-    assert place.call(*shrink, "--allow-python") == 0, place.err
-    assert "1-minimal" in place.out

@@ -28,7 +28,6 @@ COMMANDS = {
     "plan": ["policy.yaml"],
     "rescore": ["out", "--out", "again", "--report-only"],
     "explain": ["out", "s0"],
-    "shrink": ["out", "--out", "shrunk"],
     "power": ["policy.yaml"],
     "burn-in": ["policy.yaml"],
     "mutate": ["policy.yaml", "out", "--seeds", "2", "--quiet"],
@@ -37,8 +36,6 @@ COMMANDS = {
     "baseline anchor": ["out", "--reason", "é", "--output", "b.anchor.json"],
     "baseline diff": ["base.json", "other.json"],
     "baseline verify": ["base.json"],
-    "bundle make": ["out", "--baseline", "none"],
-    "bundle verify": ["kept.zip"],
     "corpus prepare": ["corpus.jsonl", "--output", "prepared.jsonl"],
     "generate": ["template", "--out", "cases.jsonl", "--limit", "5", "--force"],
     "lint": ["pairs.jsonl"],
@@ -58,14 +55,12 @@ COMMANDS = {
 }
 ANSWERED = {
     "run", "merge", "check", "doctor", "rescore", "baseline accept", "baseline anchor",
-    "baseline diff", "baseline verify", "bundle make", "bundle verify", "lint", "github accept",
-    "github comment", "github merge", "github run", "hook check", "hook smoke",
+    "baseline diff", "baseline verify", "lint", "github accept", "github comment", "github merge", "github run", "hook check", "hook smoke",
 }  # fmt: skip
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {
     "init", "run", "merge", "check", "doctor", "plan", "rescore", "power", "baseline accept",
-    "baseline anchor", "baseline diff", "baseline verify", "bundle make", "bundle verify",
-    "corpus prepare", "generate", "lint", "hook check", "hook smoke", "relations attributes",
+    "baseline anchor", "baseline diff", "baseline verify", "corpus prepare", "generate", "lint", "hook check", "hook smoke", "relations attributes",
     "relations explain", "relations list", "relations measure", "metrics list",
 }  # fmt: skip
 """Those that end with 0 in this folder."""
@@ -109,7 +104,6 @@ def folder(tmp_path_factory):
             ["run", "policy.yaml", "--shard", "1/1", "--out", "parts"],
             ["baseline", "accept", "out", "--reason", "é", "--output", "base.json"],
             ["baseline", "accept", "out", "--reason", "ü", "--output", "other.json"],
-            ["bundle", "out", "--out", "kept.zip", "--baseline", "none"],
         ):
             assert workspace.run(*arguments) == 0, arguments
     return root

@@ -2,10 +2,7 @@
 
 import json
 import re
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
 from action.repositories import History
@@ -26,7 +23,6 @@ from fairgate.domain.schema import Role
 from fairgate.github.base_commit import BaseCommit, Clone
 from fairgate.github.change import ChangeGate, evaluated
 
-VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [
     {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"], "limit": 10},
 ]  # fmt: skip
@@ -525,21 +521,3 @@ def test_a_suite_of_judged_answers_that_cannot_be_is_a_policy_error(gate, change
     code, said = gate.call("check", "p.yaml")
     assert code == 2
     assert wrong in told(said)
-
-
-@pytest.mark.walk(2)
-@pytest.mark.parametrize("answer", [helpful, turns_away])
-@pytest.mark.parametrize("record", ["record.json", None])
-@pytest.mark.parametrize("suites", [SMALL, [*SMALL, YES_NO]])
-def test_the_verdict_of_a_bundle_follows_from_its_rows(gate, answer, record, suites):
-    gate.record()
-    gate.policy(suites=suites, judge={"record": record})
-    code, _, said = gate.run(both(answer))
-    assert code == (answer is turns_away if record else 5 if len(suites) == 1 else 0), said
-    code_made, said = gate.call("bundle", "out", "--out", "b.zip", "--baseline", "none")
-    assert code_made == 0, said
-    found, said = gate.call("bundle", "verify", "b.zip")
-    assert found == 0, said
-    command = [sys.executable, VERIFY, "b.zip"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -11,10 +11,10 @@ MACHINE = {"--batch-size", "--threads", "--device"}
 PLACES = {"--root", "--cache"}
 PYTHON = {"--allow-python"}
 SHARED = MACHINE | PLACES | PYTHON
-ASKED = {"run", "merge", "doctor", "burn-in", "shrink", "hook smoke"}
+ASKED = {"run", "merge", "doctor", "burn-in", "hook smoke"}
 """They put questions to the system of a policy, which may be a Python function."""
 WITH_MODELS = {
-    "baseline accept", "baseline anchor", "bundle make", "check", "explain", "generate",
+    "baseline accept", "baseline anchor", "check", "explain", "generate",
     "judge evaluate", "mutate", "plan", "power", "relations measure", "rescore",
 }  # fmt: skip
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
@@ -23,7 +23,7 @@ WITH_CACHE = {"export"}
 TWO_FOLDERS = {"blame"}
 """They read two folders, so that no root could be named for both."""
 WITHOUT = {
-    "baseline diff", "baseline verify", "bundle verify", "init", "lint", "metrics list",
+    "baseline diff", "baseline verify", "init", "lint", "metrics list",
     "relations attributes", "relations explain", "relations list",
 }  # fmt: skip
 OF_THE_ACTION = {"github run", "github merge", "github comment", "github accept"}
@@ -97,8 +97,8 @@ def test_help_has_a_line_for_each_command_in_sections():
     }
     assert found == {
         "Every day": ["init", "check", "run", "explain", "baseline"],
-        "Asking why": ["blame", "shrink", "rescore", "doctor"],
-        "Trusting the gate": ["power", "burn-in", "mutate", "bundle"],
+        "Asking why": ["blame", "rescore", "doctor"],
+        "Trusting the gate": ["power", "burn-in", "mutate"],
         "Data and models": [
             "corpus",
             "generate",

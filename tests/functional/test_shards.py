@@ -283,10 +283,8 @@ def test_what_is_no_plain_file_is_not_opened(parts, kind):
 @pytest.mark.parametrize("command", [
     ("baseline", "accept", "parts/1", "--reason", "x"),
     ("baseline", "anchor", "parts/1", "--reason", "x"),
-    ("bundle", "parts/1", "--out", "b.zip"),
     ("explain", "parts/1", "s1"),
     ("rescore", "parts/1"),
-    ("shrink", "parts/1"),
     ("mutate", "policy.yaml", "parts/1"),
     ("plan", "policy.yaml", "--after", "parts/1"),
     ("rescore", "parts/1", "--policy", "policy.yaml"),

@@ -45,7 +45,7 @@ def biased_run(workspace):
         more = waived(*entries) if entries else ""
         workspace.policy(gates + more)
         workspace.answers(answer)
-        everything = ("--format", "md,html,junit,sarif,badge,every-eval-ever,controls")
+        everything = ("--format", "md,html,junit,sarif,badge,every-eval-ever")
         return workspace.run(
             "run", "policy.yaml", "--out", "out", "--today", day, *everything, *options
         )
@@ -99,7 +99,6 @@ def test_every_format_says_it(biased_run):
     ]
     said = json.loads(file(biased_run, "every-eval-ever.json"))["source_metadata"]
     assert said["additional_details"]["waived"] == "1"
-    assert "1 fail (waived)" in file(biased_run, "controls.json")
 
 
 def test_the_last_day_counts_and_the_next_names_whose_waiver_ended(biased_run):
@@ -218,14 +217,11 @@ def test_hostile_words_do_nothing_anywhere(biased_run):
 
 
 def test_answers_that_are_judged_again(biased_run):
-    """A rescore is a verdict of its day; a bundle and an explanation keep the run's."""
+    """A rescore is a verdict of its day."""
     biased_run.judge(waiver())
     again = ("rescore", "out", "--out", "again")
     assert biased_run.run(*again, "--today", "2026-07-01") == 0, biased_run.err
     assert biased_run.run(*again, "--today", "2026-07-02") == 1
-    assert biased_run.run("bundle", "out", "--today", "2027-01-01") == 0, biased_run.err
-    assert biased_run.run("bundle", "verify", "bundle.zip") == 0, biased_run.err
-    assert "pass, exit code 0, WARNED, with 1 waived failure on 2026-06-01" in biased_run.said
 
 
 def test_an_accepted_run_keeps_the_waiver_in_its_reason(biased_run):
@@ -238,7 +234,7 @@ def test_an_accepted_run_keeps_the_waiver_in_its_reason(biased_run):
 
 
 def test_a_policy_without_waivers_is_written_as_before(biased_run):
-    """Hashes of policies (kill scores, bundles) rest on it."""
+    """Hashes of policies (kill scores) rest on it."""
     from fairgate.domain.ports import Runtime
     from fairgate.gate.loaded_policy import load_policy
 

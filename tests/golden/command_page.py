@@ -13,8 +13,8 @@ Option = tuple[str, str]
 
 GROUPS = {
     "Every day": ("init", "check", "run", "explain", "baseline"),
-    "Asking why": ("blame", "shrink", "rescore", "doctor"),
-    "Trusting the gate": ("power", "burn-in", "mutate", "bundle"),
+    "Asking why": ("blame", "rescore", "doctor"),
+    "Trusting the gate": ("power", "burn-in", "mutate"),
     "Data and models": ("corpus", "generate", "lint", "judge", "export", "relations", "metrics"),
     "In CI": ("github", "hook", "merge", "plan"),
 }

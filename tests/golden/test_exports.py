@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +17,7 @@ from fakes.planted import Bench, Plant, policy_of
 from node.programs import installed
 
 from fairgate.domain.outcomes import Provenance
-from fairgate.features.exports import render_control_map, render_every_eval_ever, render_sarif
+from fairgate.features.exports import render_every_eval_ever, render_sarif
 
 PLANT = Plant(biased={"A man": 0.9}, neutral_retrieval=0.2)
 RUNS = {
@@ -113,53 +112,16 @@ def test_an_evaluation_record_keeps_to_the_subset_of_every_eval_ever_that_we_wri
             assert interval["confidence_level"] == 0.9
 
 
-def test_the_control_map_names_what_the_run_has_and_what_it_has_not(biased):
-    found = json.loads(render_control_map(biased))
-    clauses = found["clauses"]
-    frameworks = {(clause["framework"], clause["clause"].split("(")[0]) for clause in clauses}
-    assert {("AI Act", f"Article {n}") for n in (9, 10, 15)} <= frameworks
-    assert ("NIST AI RMF", "MEASURE 2.11") in frameworks
-    assert any(framework == "ISO/IEC 42001" for framework, _ in frameworks)
-    for clause in found["clauses"]:
-        assert clause["gaps"], clause
-    (measure,) = [clause for clause in found["clauses"] if clause["clause"] == "MEASURE 2.11"]
-    shown = {one["id"]: one["found"] for one in measure["evidence"]}
-    assert shown["identities"] == "3 identities compared with the others"
-    (testing,) = [c for c in found["clauses"] if c["clause"] == "Article 9(6) and 9(8)"]
-    assert "the run was compared with no baseline" in testing["gaps"]
-    assert "the policy itself was not tested (`fairgate mutate --save`)" in testing["gaps"]
-    assert "baseline" not in {one["id"] for one in testing["evidence"]}
-
-
-def test_a_run_with_nothing_is_evidence_of_nothing(biased):
-    plan = replace(biased.given.plan, units=[])
-    empty = replace(
-        biased, rules=[], measurements=[], identities=[], attribution=[],
-        given=replace(biased.given, plan=plan),
-        evidence=replace(biased.evidence, planned=0, decided=0),
-    )  # fmt: skip
-    found = json.loads(render_control_map(empty))
-    assert all(clause["evidence"] == [] for clause in found["clauses"])
-
-
-def test_nothing_claims_that_a_clause_is_met(result):
-    text = render_control_map(result)
-    assert not re.search(r"complian|conform|certif|satisfies", text, re.IGNORECASE)
-    folder = Path(__file__).parents[2] / "fairgate" / "data" / "controls"
-    for path in folder.iterdir():
-        assert "complian" not in path.read_text().lower()
-
-
 def test_hostile_names_are_made_harmless(biased):
     policy = biased.given.policy.model_copy(update={"name": HOSTILE})
     provenance = Provenance(
         under_test={"generator": HOSTILE}, environment={}, fairgate="1", policy_path="p"
     )
     hostile = replace(biased, given=replace(biased.given, policy=policy, provenance=provenance))
-    for text in (render_every_eval_ever(hostile, 0.95), render_control_map(hostile)):
-        json.loads(text)
-        assert "::" not in text
-        assert "\\u202e\\n" not in text
+    text = render_every_eval_ever(hostile, 0.95)
+    json.loads(text)
+    assert "::" not in text
+    assert "\\u202e\\n" not in text
 
 
 POLICY = "version: 1\ngates:\n  - {metric: a}\n  - {metric: b}\n"

@@ -16,7 +16,6 @@ REPOSITORY = "https://example.org/fairgate"
         ("index.md", "docs/how-to/blame.md#on-a-pull-request", "how-to/blame.md#on-a-pull-request"),
         ("index.md", "docs", f"{REPOSITORY}/tree/main/docs"),
         ("how-to/blame.md", "own-system.md", "own-system.md"),
-        ("how-to/blame.md", "../verify.py", "../verify.py"),
         ("tutorial.md", "how-to/blame.md", "how-to/blame.md"),
         ("how-to/a.md", "../examples/review-service/README.md",
          f"{REPOSITORY}/blob/main/docs/examples/review-service/README.md"),
