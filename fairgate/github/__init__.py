@@ -221,16 +221,21 @@ def _answers(inputs: Inputs, subject: Posting) -> Callable[[], dict[str, str]]:
     """Fetch the base branch's stored answers; return what says, at the end, what came of it."""
     if not inputs.answers:
         return dict
-    from fairgate.github.api import fetch_answers, keep_answers
+    from fairgate.github.stored_answers import StoredAnswers
 
-    cache, ref = inputs.runtime.cache, subject.environment.get("GITHUB_REF", "")
-    commit, notice = fetch_answers(subject.event, subject.api, inputs.answers, cache, ref)
+    stored = StoredAnswers(
+        subject.event,
+        artifact=inputs.answers,
+        cache=inputs.runtime.cache,
+        environment=subject.environment,
+    )
+    commit, notice = stored.fetch(subject.api, inputs.root, inputs.workspace)
     if notice:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
     return lambda: {
         "answers-hit": str(bool(commit)).lower(),
         "answers-commit": commit,
-        "answers-file": keep_answers(subject.event, cache, inputs.scratch / "answers", ref),
+        "answers-file": stored.keep(inputs.scratch / "answers"),
     }
 
 

@@ -1,4 +1,4 @@
-"""GitHub's REST API over the one HTTP client, and which artifacts of runs are believed.
+"""GitHub's REST API over the one HTTP client, and the artifacts of its runs.
 
 Not PyGithub: the action's environment stays small (no requests, no cryptography), and what matters
 is decided here: what is retried, for how long, that no other host is sent the token, and that the
@@ -7,7 +7,6 @@ token appears in no message.
 
 from __future__ import annotations
 
-import contextlib
 import http
 import io
 import json
@@ -17,12 +16,10 @@ import urllib.parse
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairgate.domain.errors import ApiError, DataError, FairGateError
+from fairgate.domain.errors import ApiError, DataError
 from fairgate.domain.wording import concealed, harmless, quoted
-from fairgate.io.durable import write_bytes
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import (
     HttpAnswer,
@@ -33,10 +30,6 @@ from fairgate.io.http_messages import (
     retry_after,
     whole_seconds,
 )
-from fairgate.systems.result_store import SqliteResultStore
-
-if TYPE_CHECKING:
-    from fairgate.github.event import Event
 
 PER_PAGE = 100
 MAX_PAGES = 100
@@ -54,13 +47,6 @@ _FINE = range(200, 300)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_MEMBER_BYTES = 16 << 20
 """Also bounds the archive, whose table of contents is read whole."""
-STORE = "store.sqlite"
-"""The store's file in a cache, and in the artifact."""
-_MOST_STORED = 256 << 20
-_LOOKED_AT = 10
-"""Runs that are looked at, the newest first."""
-_IN_HISTORY = {"ahead", "identical"}
-"""What GitHub says of a base compared with a commit of its history."""
 
 
 class GitHubApi:
@@ -222,7 +208,7 @@ def artifact_files(
     all together, whatever they claim. Raises ApiError, and DataError where the run has no such
     artifact of that commit.
     """
-    listed = _artifacts(api, f"/repos/{repository}/actions/runs/{run}", artifact)
+    listed = artifacts_of(api, f"/repos/{repository}/actions/runs/{run}", artifact)
     known = (one for one in listed if isinstance(one.get("id"), int) and not one.get("expired"))
     # A repeated run leaves several.
     newest = max(known, key=lambda item: int(item["id"]), default=None)
@@ -237,10 +223,11 @@ def artifact_files(
             f"artifact {quoted(artifact)} of run {run} belongs to commit {quoted(str(commit))}, "
             f"not to {head[:12]}, which ran; run the gate again"
         )
-    return _files(api, repository, newest["id"], artifact, names, len(names) * MAX_MEMBER_BYTES)
+    most = len(names) * MAX_MEMBER_BYTES
+    return files_in(api, repository, newest["id"], artifact, names, most)
 
 
-def _files(
+def files_in(
     api: GitHubApi, repository: str, number: int, artifact: str, names: Sequence[str], most: int
 ) -> dict[str, bytes]:
     """Return files of an archive, of at most so many bytes, as its archive. Raises DataError."""
@@ -294,45 +281,7 @@ def branch_of(value: object) -> str:
     return value if isinstance(value, str) and _BRANCH.fullmatch(value) else ""
 
 
-def base_run_file(
-    api: GitHubApi, repository: str, branch: str, base: str, artifact: str, member: str
-) -> tuple[str, bytes] | None:
-    """Return commit and content of the newest such file; None where no run of `branch` has any.
-
-    An artifact that is damaged, too large or gone is passed over. Raises ApiError or DataError
-    where every one is.
-
-    `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope
-    under any key, and later jobs of the pull request are given that entry before the base branch's.
-    An artifact belongs to the run that made it, and GitHub says which commit and event that was. So
-    what is believed is an artifact of a run that a push to the default branch of this repository
-    started, and whose commit lies in the base's history. A push to another branch does not count,
-    even if that branch was merged later: what its workflow did at that commit nobody reviewed.
-    """
-    failed: ApiError | DataError | None = None
-    known = []
-    for item in _artifacts(api, f"/repos/{repository}/actions", artifact):
-        left_by, number = value_at(item, "workflow_run"), natural(item.get("id"))
-        here, there = (natural(value_at(left_by, f"{of}repository_id")) for of in ("", "head_"))
-        if number is not None and item.get("expired") is False and here and here == there:
-            known.append((number, left_by))
-    for number, left_by in sorted(known, key=lambda one: -one[0])[:_LOOKED_AT]:
-        run, head = natural(value_at(left_by, "id")), commit_of(value_at(left_by, "head_sha"))
-        if run is None or not head or not _is_push(api, repository, branch, run, head):
-            continue
-        history = api.get(f"/repos/{repository}/compare/{head}...{base}", per_page=1)
-        if value_at(history, "status") not in _IN_HISTORY:
-            continue
-        try:
-            return head, _files(api, repository, number, artifact, (member,), _MOST_STORED)[member]
-        except (ApiError, DataError) as error:
-            failed = error
-    if failed is not None:
-        raise failed
-    return None
-
-
-def _artifacts(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
+def artifacts_of(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
     """Return what GitHub lists of a run's or a repository's artifacts under a name."""
     listed = value_at(api.get(f"{of}/artifacts", per_page=100, name=artifact), "artifacts")
     return [
@@ -340,69 +289,3 @@ def _artifacts(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
         for item in (listed if isinstance(listed, list) else [])
         if isinstance(item, dict) and item.get("name") == artifact
     ]
-
-
-def _is_push(api: GitHubApi, repository: str, branch: str, run: int, head: str) -> bool:
-    """Return whether GitHub says that a push of this commit to the branch started the run."""
-    found = api.get(f"/repos/{repository}/actions/runs/{run}")
-    return (
-        value_at(found, "event") == "push"
-        and bool(branch)
-        and value_at(found, "head_branch") == branch
-        and commit_of(value_at(found, "head_sha")) == head
-        and str(value_at(found, "head_repository", "full_name")).lower() == repository.lower()
-    )
-
-
-def fetch_answers(
-    event: Event, api: GitHubApi | None, artifact: str, cache: Path, ref: str
-) -> tuple[str, str]:
-    """Put the answers of the newest run of the base branch into an empty cache.
-
-    Return the commit of that run, else nothing and why no stored answers are used. Whatever fails
-    here costs time, never a verdict: every question is asked. `ref` is what GitHub started the run
-    on, which counts for runs of the default branch itself.
-    """
-    base = event.base_sha or (event.sha if _is_default_branch(event, ref) else "")
-    if api is None or not base:
-        missing = "the step has no token" if api is None else "the event has no base commit"
-        return "", f"no stored answers are used: {missing}"
-    if (cache / STORE).exists():
-        return "", "the runner has stored answers of its own; no others are fetched"
-    try:
-        found = base_run_file(api, event.repository, event.default_branch, base, artifact, STORE)
-        if found is None:
-            return "", (
-                f"no push run of the base branch has left an artifact {quoted(artifact)}: "
-                "every question is asked"
-            )
-        commit, content = found
-        cache.mkdir(parents=True, exist_ok=True)
-        write_bytes(cache / STORE, content)
-        with contextlib.closing(SqliteResultStore(cache / STORE)):
-            pass  # what cannot be opened here would end the run later
-    except (FairGateError, OSError) as error:
-        (cache / STORE).unlink(missing_ok=True)
-        return "", f"the base branch's answers cannot be had, every question is asked: {error}"
-    return commit, ""
-
-
-def keep_answers(event: Event, cache: Path, folder: Path, ref: str) -> str:
-    """Return the file that a run of the default branch leaves for later runs.
-
-    Empty elsewhere, where nothing was asked, and where it cannot be written.
-    """
-    if event.name != "push" or not _is_default_branch(event, ref) or not (cache / STORE).is_file():
-        return ""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(SqliteResultStore(cache / STORE)) as store:
-            store.copy_to(folder / STORE)
-    except (FairGateError, OSError):
-        return ""
-    return str(folder / STORE)
-
-
-def _is_default_branch(event: Event, ref: str) -> bool:
-    """Return whether the run is of the default branch itself, pushed to this repository."""
-    return bool(event.default_branch) and ref == f"refs/heads/{event.default_branch}"

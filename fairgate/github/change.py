@@ -22,7 +22,7 @@ from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
-from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event
+from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event, workflow_path
 from fairgate.github.sides import Checkout, Side, differences, edited, edited_references, weakened
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
@@ -312,12 +312,9 @@ def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str,
     commit's, byte for byte, use nothing else that the change could edit, and contain the value
     literally rather than compute it.
     """
-    prefix = f"{event.repository}/"
-    named = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]
     commit = environment.get("GITHUB_WORKFLOW_SHA", "")
-    path = named[len(prefix) :]
-    is_named = named.lower().startswith(prefix.lower()) and path and ".." not in path
-    if not is_named or not _COMMIT.fullmatch(commit):
+    path = workflow_path(event.repository, environment)
+    if not path or not _COMMIT.fullmatch(commit):
         return "GITHUB_WORKFLOW_REF and GITHUB_WORKFLOW_SHA do not name the workflow that runs"
     try:
         running = base.of(commit).read_from_top(path)

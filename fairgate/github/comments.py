@@ -17,8 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import ApiError, DataError, ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome
-from fairgate.github.api import GitHubApi, artifact_files, value_at
-from fairgate.github.event import Event, Roots, pull_request_commits, pulls_of
+from fairgate.github.api import GitHubApi, artifact_files, natural, value_at
+from fairgate.github.event import (
+    PULL_REQUEST_EVENTS,
+    Event,
+    Roots,
+    pull_request_commits,
+    pulls_of,
+)
 from fairgate.github.runner import CommentMode
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
@@ -35,6 +41,8 @@ _MARKER = re.compile(
     r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
     r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
 )
+_SAME_PULL_REQUEST = ("workflow_id",), ("head_branch",), ("head_repository", "id")
+"""Fields of GitHub's runs that two runs of one workflow for one pull request have in common."""
 _MEMBER = "run.json"
 _ROWS = 40
 _TITLES = {
@@ -70,6 +78,7 @@ class _Found(NamedTuple):
     id: int
     url: str
     body: str
+    head: str
     run: tuple[int, int]
 
 
@@ -78,12 +87,16 @@ class StickyComment:
 
     It is found again and updated, never doubled. The first line of the comment is a marker that
     names the policy and the run. A comment counts as ours only if its author is the account we
-    write as, so a copied marker has no effect.
+    write as, so a copied marker has no effect. Other workflows write as that account, too: so a
+    marker keeps its comment from an update only if GitHub knows its run as a newer one of the same
+    workflow for this pull request.
     """
 
     def __init__(self, api: GitHubApi, *, repository: str, number: int, graphql: str) -> None:
         """Take the pull request; nothing is asked yet."""
         self._api = api
+        self._number = number
+        self._runs = f"/repos/{repository}/actions/runs"
         self._issue = f"/repos/{repository}/issues/{number}/comments"
         self._comments = f"/repos/{repository}/issues/comments"
         self._graphql = graphql
@@ -111,7 +124,7 @@ class StickyComment:
                     own, failed = _id_of(answer), None
                 continue  # look again: another run may have created one at the same time
             oldest, *others = found
-            if max(comment.run for comment in found) > marker.run:
+            if any(self._is_newer(comment, marker) for comment in found):
                 others = [comment for comment in others if comment.id == own]
             elif oldest.body != body and not self._sent("PATCH", oldest, {"body": body}):
                 continue  # deleted in between
@@ -123,8 +136,40 @@ class StickyComment:
         )
 
     def text(self, marker: Marker) -> str:
-        """Return what stands below the marker so far; nothing where there is no comment."""
-        return next((found.body.partition("\n")[2] for found in self._mine(marker)), "")
+        """Return what an earlier attempt of the marker's run has put below it, if anything."""
+        texts = (
+            comment.body.partition("\n")[2]
+            for comment in self._mine(marker)
+            if comment.run[0] == marker.run[0] and comment.run < marker.run
+        )
+        return next(texts, "")
+
+    def _is_newer(self, comment: _Found, marker: Marker) -> bool:
+        """Return whether GitHub knows the comment's run as a newer one for this pull request.
+
+        It is one of the workflow that the marker's run is of, for the same branch. What GitHub does
+        not say, it does not know.
+        """
+        if comment.run <= marker.run:
+            return False
+        number, attempt = comment.run
+        try:
+            theirs, ours = (self._api.get(f"{self._runs}/{run}") for run in (number, marker.run[0]))
+        except ApiError:
+            return False
+        pulls = value_at(theirs, "pull_requests")
+        numbers = [value_at(pull, "number") for pull in pulls] if isinstance(pulls, list) else []
+        return (
+            all(value_at(run, "event") in PULL_REQUEST_EVENTS for run in (theirs, ours))
+            and all(
+                value_at(theirs, *field) == value_at(ours, *field) is not None
+                for field in _SAME_PULL_REQUEST
+            )
+            and (not numbers or self._number in numbers)  # a fork's are not listed
+            and value_at(theirs, "id") == number
+            and value_at(theirs, "head_sha") == comment.head
+            and 1 <= attempt <= (natural(value_at(theirs, "run_attempt")) or 0)
+        )
 
     def _mine(self, marker: Marker) -> list[_Found]:
         """Return our comments of this policy, oldest first."""
@@ -134,10 +179,12 @@ class StickyComment:
             body, author = value_at(comment, "body"), value_at(comment, "user", "login")
             if isinstance(body, str) and body.startswith(prefix) and author == self._author:
                 stored = _MARKER.match(body)
-                run = (int(stored[3]), int(stored[4])) if stored else (0, 0)
+                head, run = (
+                    (stored[2], (int(stored[3]), int(stored[4]))) if stored else ("", (0, 0))
+                )
                 url = value_at(comment, "html_url")
                 shown = url if isinstance(url, str) else ""
-                found.append(_Found(_id_of(comment), shown, body.replace("\r\n", "\n"), run))
+                found.append(_Found(_id_of(comment), shown, body.replace("\r\n", "\n"), head, run))
         return sorted(found)
 
     @cached_property

@@ -22,6 +22,8 @@ from fairgate.github.base_commit import BaseCommit, Clone
 
 READ_ONLY_EVENTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events that run on GitHub's merge of a pull request; the token can only read for forks."""
+PULL_REQUEST_EVENTS = READ_ONLY_EVENTS | {"pull_request_target"}
+"""Events whose runs GitHub ties to the branch of a pull request."""
 DEFAULT_BRANCH_EVENTS = frozenset(
     {
         "pull_request_target", "workflow_run", "issue_comment", "check_run", "check_suite",
@@ -153,6 +155,17 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
         run_attempt=natural(environment.get("GITHUB_RUN_ATTEMPT")) or 1,
         by_dependabot=environment.get("GITHUB_ACTOR") == "dependabot[bot]",
     )
+
+
+def workflow_path(repository: str, environment: Mapping[str, str]) -> str:
+    """Return the path of the workflow that started the run, also inside a reusable one.
+
+    Empty where the runner names none of this repository.
+    """
+    prefix = f"{repository}/"
+    named = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]
+    is_of_repository = named.lower().startswith(prefix.lower()) and ".." not in named
+    return named[len(prefix) :] if is_of_repository else ""
 
 
 def _of_pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:

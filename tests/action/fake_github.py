@@ -19,6 +19,14 @@ TOKEN = "ghs_writesEverything0123456789"  # noqa: S105
 READ_ONLY = "ghs_readsOnly0123456789abcdef"
 BOT = {"login": "github-actions[bot]", "type": "Bot"}
 REPOSITORY = "octo/shop"
+EVENTS = [
+    "branch_protection_rule", "check_run", "check_suite", "create", "delete", "deployment",
+    "deployment_status", "discussion", "discussion_comment", "dynamic", "fork", "gollum",
+    "image_version", "issue_comment", "issues", "label", "merge_group", "milestone", "page_build",
+    "public", "push", "registry_package", "release", "repository_dispatch", "schedule", "status",
+    "watch", "workflow_call", "workflow_dispatch", "workflow_run", None, "", "PULL_REQUEST",
+]  # fmt: skip
+"""What GitHub starts runs for, other than pull requests."""
 
 
 def _object(file):
@@ -29,6 +37,15 @@ def _object(file):
 def _folders(path):
     parts = path.split("/")[:-1]
     return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def known_run(**more):
+    """Return what GitHub says of a run of the gate's workflow for pull request 7."""
+    return {
+        "workflow_id": 77, "event": "pull_request", "head_sha": "a" * 40, "head_branch": "topic",
+        "head_repository": {"id": 1296269, "full_name": REPOSITORY}, "run_attempt": 3,
+        "pull_requests": [{"number": 7}], **more,
+    }  # fmt: skip
 
 
 MODES = {"symlink": "120000", "submodule": "160000"}
@@ -46,7 +63,8 @@ class FakeGitHub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = threading.RLock()
         self.faults, self.requests, self.barriers, self.hooks = [], [], [], []
-        self.comments, self.pulls, self.commits, self.histories = {}, {}, {}, {}
+        self.comments, self.pulls, self.commits = {}, {}, {}
+        self.histories, self.sides, self.moves = {}, {}, []
         self.artifacts, self.artifact_heads, self.runs, self.blobs = {}, {}, {}, {}
         self.expired = set()
         self.rights, self.parents, self.made_commits, self.reactions = {}, {}, {}, []
@@ -147,6 +165,7 @@ class _Handler(Answering):
             (r"/actions/runs/(\d+)/artifacts", self._artifacts),
             (r"/actions/runs/(\d+)", self._run),
             (r"/actions/artifacts", self._artifacts),
+            (r"/activity", self._activity),
             (r"/compare/([0-9a-f]+)\.\.\.([0-9a-f]+)", self._compare),
             (r"/actions/artifacts/(\d+)/zip", self._zip),
             (r"/pulls/(\d+)", self._pull),
@@ -271,13 +290,27 @@ class _Handler(Answering):
 
     def _compare(self, match, query, body):
         head, base = match[1], match[2]
-        known = self.server.histories.get(base, [base])
-        status = "identical" if head == base else "ahead" if head in known else "diverged"
-        commits = self.server.writers.get(base, [])[:250]
+        line, sides = self.server.histories.get(base, [base]), self.server.sides.get(base, [])
+        is_known = head in line or head in sides
+        status = "identical" if head == base else "ahead" if is_known else "diverged"
+        # Of a merge the side is the second parent of the commit that merged it.
+        after = line[line.index(head) + 1 :] if head in line else line[1:]
+        commits = [
+            {
+                "sha": one,
+                "parents": [{"sha": line[line.index(one) - 1]}, *({"sha": s} for s in sides)],
+            }
+            for one in after
+        ] + [{"sha": side, "parents": [{"sha": line[0]}]} for side in sides if side != head]
+        commits += self.server.writers.get(base, [])
+        size, page = int(query.get("per_page", 250)), int(query.get("page", 1))
         return 200, {
             "status": status, "merge_base_commit": {"sha": self.server.starts.get(base, head)},
-            "commits": commits, "total_commits": len(self.server.writers.get(base, [])),
+            "commits": commits[(page - 1) * size : page * size], "total_commits": len(commits),
         }  # fmt: skip
+
+    def _activity(self, match, query, body):
+        return self._page([m for m in self.server.moves if m["ref"] == query["ref"]], query)
 
     def _zip(self, match, query, body):
         hub, number = self.server, int(match[1])

@@ -10,21 +10,43 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from action.fake_github import REPOSITORY, TOKEN
+from action.fake_github import EVENTS, REPOSITORY, TOKEN
+from action.repositories import WORKFLOW, WORKFLOW_PATH
 
-from fairgate.domain.errors import ApiError, DataError
-from fairgate.github.api import GitHubApi, base_run_file
+from fairgate.domain.errors import ApiError, BaselineError, DataError
+from fairgate.github.api import GitHubApi
+from fairgate.github.base_commit import BaseCommit, Clone
+from fairgate.github.event import PULL_REQUEST_EVENTS
+from fairgate.github.stored_answers import BaseRuns
 from fairgate.systems.result_store import SqliteResultStore
 
 ARTIFACT, MEMBER = "fairgate-answers", "store.sqlite"
-BASE, OLDER, HEAD = "b" * 40, "c" * 40, "a" * 40
-PUSH = {"event": "push", "head_branch": "main", "head_repository": {"full_name": REPOSITORY}}
+BASE, OLDER, HEAD, SIDE = "b" * 40, "c" * 40, "a" * 40, "d" * 40
+PUSH = {
+    "event": "push", "head_branch": "main", "head_repository": {"full_name": REPOSITORY},
+    "path": WORKFLOW_PATH, "created_at": "2026-01-02T10:02:00Z",
+}  # fmt: skip
+
+
+MAIN = "refs/heads/main"
+BEFORE, PUSHED, STARTED = (f"2026-01-02T10:0{minute}:00Z" for minute in range(3))
 
 
 @pytest.fixture
 def api(hub):
-    hub.histories[BASE] = [OLDER, BASE]
+    """Return the API of a repository whose main branch went from OLDER to BASE, merging SIDE."""
+    hub.histories[BASE], hub.sides[BASE] = [OLDER, BASE], [SIDE]
+    for commit in (OLDER, BASE, SIDE, HEAD):
+        hub.commits[commit] = {WORKFLOW_PATH: WORKFLOW.encode()}
+    moved(hub, OLDER)
+    moved(hub, BASE)
     return GitHubApi(hub.url, TOKEN)
+
+
+def moved(hub, commit, **more):
+    """Let a push have moved main to a commit."""
+    move = {"ref": MAIN, "after": commit, "timestamp": PUSHED, "activity_type": "push"}
+    hub.moves.append({**move, **more})
 
 
 def left(hub, run=1, head=OLDER, content=b"answers", **said):
@@ -33,8 +55,10 @@ def left(hub, run=1, head=OLDER, content=b"answers", **said):
     hub.runs[run] = {**PUSH, "head_sha": head, **said}
 
 
-def found(api):
-    return base_run_file(api, REPOSITORY, "main", BASE, ARTIFACT, MEMBER)
+def found(api, base=BASE, workflow=WORKFLOW_PATH):
+    commit = BaseCommit(Clone(Path("nowhere")), base, api=api, repository=REPOSITORY)
+    runs = BaseRuns(api, repository=REPOSITORY, branch="main", base=commit, workflow=workflow)
+    return runs.file(ARTIFACT, MEMBER)
 
 
 @pytest.mark.parametrize("head", [OLDER, BASE])
@@ -45,20 +69,90 @@ def test_a_push_run_of_a_commit_in_the_base_s_history_is_believed(hub, api, head
 
 def test_nothing_else_is_believed_and_nothing_of_it_is_fetched(hub, api):
     """A pull request's job can upload under any name, and a branch or tag can be called `main`."""
+    believed = []
     for run, said in enumerate((
-        {"event": "pull_request"}, {"event": "pull_request_target"},
-        {"event": "workflow_dispatch"}, {"event": None}, {"head_branch": "feature"},
-        {"head_branch": None}, {"head": HEAD}, {"head_sha": HEAD},
+        *({"event": event} for event in (*EVENTS, *PULL_REQUEST_EVENTS) if event != "push"),
+        *({"head_branch": one} for one in ("feature", "Main", "refs/heads/main", "", None)),
+        {"head": HEAD}, {"head_sha": HEAD}, {"head": SIDE}, {"head_sha": None},
         {"head_repository": {"full_name": "fork/shop"}}, {"head_repository": None}, {"from": 2},
         {"name": "fairgate-answers-2"},
+        *({"path": one} for one in (
+            ".github/workflows/other.yml", f"x/{WORKFLOW_PATH}", f"{WORKFLOW_PATH}x", "", None,
+            f"other@{WORKFLOW_PATH}", WORKFLOW_PATH.upper(),
+        )),
+        *({"created_at": one} for one in (BEFORE, "", None, "9", "now", f"{STARTED}x")),
     ), 1):  # fmt: skip
         left(hub, run, **said)
-        assert found(api) is None, said
+        if found(api) is not None:
+            believed.append(said)
+        hub.artifacts.clear()
+    assert believed == []
     assert not hub.made("GET", "/zip")
     # Its commit is in the history, and what its workflow did at that commit nobody reviewed.
     left(hub, run=20, content=b"main's")
     left(hub, run=21, content=b"forged", head_branch="feature")
     assert found(api) == (OLDER, b"main's")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        WORKFLOW + "# other\n", WORKFLOW.rstrip(), "", None, {"type": "symlink"},
+        {"type": "submodule"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("commit", [OLDER, BASE])
+def test_a_run_of_another_content_of_the_workflow_is_not_believed(hub, api, commit, content):
+    left(hub)
+    is_file = isinstance(content, str)
+    hub.commits[commit][WORKFLOW_PATH] = content.encode() if is_file else content
+    if content is None:
+        del hub.commits[commit][WORKFLOW_PATH]
+    with contextlib.suppress(BaselineError):  # it is a link
+        assert found(api) is None
+    assert not hub.made("GET", "/zip")
+
+
+def test_where_no_workflow_or_branch_is_known_nothing_is_believed(hub, api):
+    left(hub)
+    assert found(api, workflow="") is None
+    hub.runs[1]["path"] = ""
+    assert found(api, workflow="") is None
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        {"ref": "refs/tags/main"}, {"ref": "main"}, {"ref": "refs/heads/topic"}, {"after": BASE},
+        {"after": None}, {"timestamp": "2026-01-02T10:02:01Z"}, {"timestamp": None},
+        {"timestamp": ""}, None,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_tag_that_is_called_main_is_not_main(hub, api, move):
+    """Also at a commit on main's own line, which main was never moved to alone."""
+    hub.moves.clear()
+    if move is not None:
+        moved(hub, **{"commit": OLDER, **move})
+    left(hub)
+    assert found(api) is None
+    assert not hub.made("GET", "/zip")
+    moved(hub, OLDER)
+    assert found(api) == (OLDER, b"answers")
+
+
+def test_what_a_merge_brought_in_is_not_on_the_line_even_if_main_was_there(hub, api):
+    moved(hub, SIDE)
+    left(hub, head=SIDE)
+    assert found(api) is None
+
+
+@pytest.mark.parametrize(("count", "is_near"), [(250, True), (1200, False)])
+def test_a_long_line_is_walked_in_pages_and_not_for_ever(hub, api, count, is_near):
+    line = [f"{number:040x}" for number in range(count)]
+    hub.histories[BASE], hub.sides[BASE] = [OLDER, *line, BASE], []
+    left(hub)
+    assert (found(api) is not None) == is_near
 
 
 def test_the_newest_of_the_base_s_is_taken_whatever_others_stand_before_it(hub, api):
@@ -77,7 +171,7 @@ def test_a_damaged_artifact_and_a_missing_permission_are_said(hub, api):
     with pytest.raises(DataError, match=r"no readable store\.sqlite"):
         found(api)
     with pytest.raises(ApiError):
-        base_run_file(GitHubApi(hub.url, "wrong"), REPOSITORY, "main", BASE, ARTIFACT, MEMBER)
+        found(GitHubApi(hub.url, "wrong"))
     left(hub, 1, content=b"older")
     assert found(api) == (OLDER, b"older")
 
@@ -138,6 +232,7 @@ def test_a_pull_request_asks_nothing_that_the_base_branch_has_asked(job, asked, 
     assert first > 20
     assert job.outputs["answers-hit"] == "false"
     left(hub, 1, head=sha, content=content)
+    moved(hub, sha)
     fresh(job)
     asked.branch()
     asked.commit("nothing that counts")
@@ -164,7 +259,7 @@ def test_answers_that_a_pull_request_has_left_are_not_used(job, history, hub):
     history.proposes()
     assert job.pull(history, FAIRGATE_ANSWERS_ARTIFACT=ARTIFACT) == 0, job.out + job.err
     assert (job.outputs["answers-hit"], job.outputs["answers-commit"]) == ("false", "")
-    assert "no push run of the base branch has left an artifact" in job.err
+    assert "no push run of this workflow" in job.err
 
 
 @pytest.mark.walk(1)

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from action.fake_github import BOT, READ_ONLY, REPOSITORY, TOKEN
+from action.fake_github import BOT, EVENTS, READ_ONLY, REPOSITORY, TOKEN, known_run
 from action.repositories import worse
 
 from fairgate.domain.errors import ApiError
@@ -18,6 +18,8 @@ def waits():
 
 @pytest.fixture
 def api(hub, waits):
+    for run in range(500, 512):
+        hub.runs[run] = known_run()
     return GitHubApi(hub.url, TOKEN, sleep=waits.append)
 
 
@@ -78,11 +80,81 @@ def test_a_copied_marker_is_not_ours(hub, api, user, text):
     assert texts(hub)[1:] == ["one"]
 
 
-@pytest.mark.parametrize(("run", "attempt"), [(600, 1), (500, 2)])
+@pytest.mark.parametrize(("run", "attempt"), [(501, 1), (500, 2)])
 def test_a_newer_run_wins(hub, api, run, attempt):
     newer = put(hub, api, "newer", run, attempt=attempt)
     assert put(hub, api, "older") == newer
     assert texts(hub) == ["newer"]
+
+
+UNKNOWN_RUNS = {
+    "a run that is not there": None,
+    **{f"a run of {event}": {"event": event} for event in EVENTS},
+    **{f"a run of workflow {one}": {"workflow_id": one} for one in (78, "77", None, True)},
+    **{f"a run of branch {one}": {"head_branch": one} for one in ("main", "Topic", "", None)},
+    **{f"a run of commit {one}": {"head_sha": one} for one in ("b" * 40, "a" * 39, "", None)},
+    **{
+        f"a run of repository {one}": {"head_repository": one}
+        for one in ({"id": 2, "full_name": REPOSITORY}, {}, None)
+    },
+    "a run of pull request 8": {"pull_requests": [{"number": 8}]},
+    **{f"attempts {one}": {"run_attempt": one} for one in (0, -1, None, "x")},
+}
+FORGED = "all is well"
+
+
+@pytest.mark.parametrize("how", ["alone", "before ours", "after ours"])
+def test_a_marker_counts_only_for_a_run_that_github_knows_as_this_pull_request_s(hub, api, how):
+    """Every way in which another workflow's comment can claim to be a newer run's."""
+    stays = []
+    for name, run in UNKNOWN_RUNS.items():
+        hub.comments.clear()
+        hub.runs.pop(999, None)
+        if run is not None:
+            hub.runs[999] = known_run(**run)
+        if how == "after ours":
+            put(hub, api, "ours", 499)
+        hub.comment(7, f"{marker(999)}\n{FORGED}")
+        if how == "before ours":
+            hub.comment(7, f"{marker(499)}\nours")
+        put(hub, api, "red", 500, create=False)
+        if texts(hub) != ["red"]:
+            stays.append(name)
+    assert stays == []
+    hub.comments.clear()
+    hub.runs[999] = known_run()
+    hub.comment(7, f"{marker(999)}\na newer run's")
+    put(hub, api, "red", 500)
+    assert texts(hub) == ["a newer run's"]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        (999, 1), (500, 4), (500, 10**17), (501, 4), (10**17, 1), (501, 0), (505, 99),
+    ],
+)  # fmt: skip
+def test_no_number_freezes_the_comment(hub, api, claim):
+    run, attempt = claim
+    hub.comment(7, f"{marker(run, attempt=attempt)}\n{FORGED}")
+    put(hub, api, "red")
+    assert texts(hub) == ["red"]
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_what_github_does_not_say_of_a_run_does_not_count(hub, api, status):
+    hub.comment(7, f"{marker(501)}\n{FORGED}")
+    hub.fail("GET", "/actions/runs/", status, times=9)
+    put(hub, api, "red")
+    assert texts(hub) == ["red"]
+
+
+def test_of_a_run_whose_own_event_ties_it_to_no_pull_request_no_other_counts(hub, api):
+    hub.runs[500] = known_run(event="issue_comment", head_branch="main")
+    hub.runs[501] = known_run(event="issue_comment", head_branch="main")
+    hub.comment(7, f"{marker(501)}\n{FORGED}")
+    put(hub, api, "red")
+    assert texts(hub) == ["red"]
 
 
 def test_duplicates_of_earlier_days_and_of_absurd_numbers_are_removed(hub, api):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from action import payloads
 from action.conftest import Job, Steps
-from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, zipped
+from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, known_run, zipped
 from action.repositories import regressed
 from action.step_runner import in_process
 from fakes.serving import served
@@ -147,6 +147,8 @@ def test_of_a_repeated_run_the_newest_artifact_counts(steps, fork):
 
 def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
     hub = steps.job.hub
+    fork_of = {"id": 2, "full_name": FORK}
+    hub.runs[RUN] = known_run(head_sha=fork.head, head_repository=fork_of, pull_requests=[])
     assert steps.told(finished(fork, attempt=2)).code == 0
     before = hub.ours(7)[0]["body"]
     changed = fork.record.replace('"outcome": "fail"', '"outcome": "pass"')
