@@ -234,7 +234,9 @@ class SuiteRetrievers:
                 )
             )
 
-        return Encoder(documents=side(chosen.document_prompt), queries=side(chosen.query_prompt))
+        prompts = (chosen.query_prompt, chosen.document_prompt)
+        queries, documents = map(side, prompts)
+        return Encoder(documents=documents, queries=queries, prompts=prompts)
 
 
 def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[Fault]:
@@ -250,4 +252,4 @@ def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[Fault]:
 
 
 def _contriever(named: str) -> EmbedderPolicy:
-    return EmbedderPolicy(model=named.partition(":")[2], pooling="mean")
+    return EmbedderPolicy(model=named.partition(":")[2], pooling="mean", prompts="none")

@@ -28,10 +28,12 @@ from fairgate.onnx.batches import batches_by_width, most_rows, padded_width
 from fairgate.onnx.encoder_settings import (
     EmbedderChoice,
     EncoderSettings,
+    Pooling,
     classifier_settings,
     has_further_modules,
     pooled,
     read_settings,
+    states_pooling,
 )
 from fairgate.onnx.graph_file import DamagedGraphError, output_names
 from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error
@@ -42,6 +44,9 @@ Result = TypeVar("Result")
 
 TOKEN_STATES = ("last_hidden_state", "token_embeddings")
 POOLED = "sentence_embedding"
+_TRIAL_TEXT = "A listener wrote down the second verse of the song."
+_LEAST_COSINE = 0.999
+"""Of a text's vector pooled here and the graph's own: rounding stays above it, also in fp16."""
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 _EXPORT = "Export it with `fairgate export MODEL --task feature-extraction`."
 _BERT_SWITCHES = {
@@ -60,16 +65,20 @@ class Row(NamedTuple):
     """Which segment each token belongs to."""
 
 
-def pools_by_itself(folder: ModelFolder) -> bool:
+def pools_by_itself(folder: ModelFolder, chosen: Pooling | None = None) -> bool:
     """Return whether vectors of whole texts are read from the graph, by the names of its outputs.
 
-    Token states are preferred, unless the model has modules that only the graph computes.
+    Token states are preferred, since they are pooled here in float64: where the files or the policy
+    (`chosen`) state the pooling, and no module stands behind it that only the graph computes.
     """
     try:
         names = output_names(folder.graph)
     except (DamagedGraphError, OSError):
         return False
-    return POOLED in names and (has_further_modules(folder) or names.isdisjoint(TOKEN_STATES))
+    if POOLED not in names:
+        return False
+    has_states = not names.isdisjoint(TOKEN_STATES)
+    return not has_states or has_further_modules(folder) or not states_pooling(folder, chosen)
 
 
 class EncoderSession:
@@ -168,34 +177,26 @@ class EncoderSession:
         parts = [rows[start : start + most] for start in range(0, len(rows), most)]
         return np.concatenate([self.run(part, width) for part in parts])
 
+    def own_vector(self, row: Row) -> Vectors | None:
+        """Return the vector `[d]` that the graph itself makes of a text; None if it makes none."""
+        if POOLED not in {node.name for node in self._session.get_outputs()}:
+            return None
+        feeds = self._feeds([row, row], len(row.ids))
+        with mapped_errors(f"the encoder {str(self._folder.path)!r} failed on a text", _EXPORT):
+            vectors = np.asarray(self._session.run([POOLED], feeds)[0], dtype=np.float32)
+        return vectors[0] if vectors.ndim == 2 and vectors.size else None
+
     def _run(self, rows: Sequence[Row], width: int) -> Vectors:
         if self._pooled and len(rows) == 1:
             # A lone vector would take other kernels: it runs beside its own copy.
             return self._run([*rows, *rows], width)[:1]
-        ids = np.zeros((len(rows), width), dtype=np.int64)
-        mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for place, row in enumerate(rows):
-            ids[place, : len(row.ids)] = row.ids
-            types[place, : len(row.ids)] = row.types
-            mask[place, : len(row.ids)] = 1
-        lengths = mask.sum(axis=1, keepdims=True)
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "token_type_ids": types,
-            # Padding repeats the last position: a table of positions may end there.
-            "position_ids": np.minimum(np.arange(width, dtype=np.int64), lengths - 1),
-        }
-        feeds = {
-            name: feeds[name].astype(np.int32 if "int32" in kind else np.int64)
-            for name, kind in self._inputs.items()
-        }
+        feeds = self._feeds(rows, width)
         with mapped_errors(
             f"the encoder {str(self._folder.path)!r} failed on {len(rows)} texts of {width} tokens",
             _EXPORT,
         ):
             states = np.asarray(self._session.run([self._output], feeds)[0], dtype=np.float32)
-        expected = ids.shape[:1] if self._pooled else ids.shape
+        expected = (len(rows),) if self._pooled else (len(rows), width)
         if states.ndim != len(expected) + 1 or states.shape[:-1] != expected:
             raise ModelError(
                 f"{str(self._folder.graph)!r} returned {self._output} of shape {states.shape} for "
@@ -203,6 +204,27 @@ class EncoderSession:
                 f"{'text' if self._pooled else 'token'}. {_EXPORT}"
             )
         return states
+
+    def _feeds(self, rows: Sequence[Row], width: int) -> dict[str, npt.NDArray[np.integer[Any]]]:
+        """Return the graph's inputs `[rows, width]`, each in its format."""
+        ids = np.zeros((len(rows), width), dtype=np.int64)
+        mask, types = np.zeros_like(ids), np.zeros_like(ids)
+        for place, row in enumerate(rows):
+            ids[place, : len(row.ids)] = row.ids
+            types[place, : len(row.ids)] = row.types
+            mask[place, : len(row.ids)] = 1
+        lengths = mask.sum(axis=1, keepdims=True)
+        feeds: dict[str, npt.NDArray[np.integer[Any]]] = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": types,
+            # Padding repeats the last position: a table of positions may end there.
+            "position_ids": np.minimum(np.arange(width, dtype=np.int64), lengths - 1),
+        }
+        return {
+            name: feeds[name].astype(np.int32 if "int32" in kind else np.int64)
+            for name, kind in self._inputs.items()
+        }
 
     @property
     def dimensions(self) -> int:
@@ -379,7 +401,7 @@ class OnnxEncoder:
         self._folder.file("tokenizer.json", "splits texts into tokens")
         self._batch_size = batch_size
         self._device: Device = device
-        by_graph = pools_by_itself(self._folder)
+        by_graph = pools_by_itself(self._folder, choice.pooling)
         self.settings = read_settings(self._folder, choice, unit=unit, pooled_by_graph=by_graph)
         """How token states become vectors."""
         self._prompt = self.settings.document_prompt
@@ -387,6 +409,7 @@ class OnnxEncoder:
             self._folder, device=device, threads=threads, pooled=by_graph
         )
         self._tokens = EncoderTokens(self._folder, self.settings)
+        self._is_checked = False
 
     def for_queries(self) -> OnnxEncoder:
         """Return this encoder with the prompt of queries; model and tokenizer are shared."""
@@ -414,6 +437,7 @@ class OnnxEncoder:
         unique = list(dict.fromkeys(texts))
         if not unique:
             return np.zeros((0, self.dimensions), dtype=np.float32)
+        self._check_own_output()
         rows = self._tokens.rows([self._prompt + text for text in unique])
         left_out = 0
         if self._prompt and not self.settings.includes_prompt:
@@ -435,6 +459,32 @@ class OnnxEncoder:
                 "Its weights are damaged or overflow in this precision: export it in fp32."
             )
         return result
+
+    def _check_own_output(self) -> None:
+        """Refuse a pooling that does not lead to what the graph itself makes of a text.
+
+        Exports of models with more modules (Dense, …) keep their token states among the outputs,
+        and their files may leave the modules out.
+        """
+        if self._is_checked or not self.settings.poolings:
+            return
+        [row] = self._tokens.rows([_TRIAL_TEXT])
+        if (own := self._session.own_vector(row)) is not None:
+            [states] = self._session.run([row], len(row.ids))
+            vector = pooled(states, self.settings.poolings)
+            lengths = float(np.linalg.norm(own) * np.linalg.norm(vector))
+            alike = own.shape == vector.shape and float(own @ vector) >= _LEAST_COSINE * lengths
+            if not alike and np.isfinite(states).all():
+                poolings = " and ".join(self.settings.poolings)
+                raise ModelError(
+                    f"the graph {str(self._folder.graph)!r} computes more than a pooling: for one "
+                    f"text its own output {POOLED} differs from the {quoted(poolings)} of its "
+                    "token states. Remove `pooling` of the embedder from the policy, so that the "
+                    "graph's output is used; where the model's files state the pooling, copy "
+                    "modules.json with the folders that it names from the original model, or "
+                    "export again with `fairgate export MODEL --task feature-extraction`."
+                )
+        self._is_checked = True
 
     def _check_lengths(self, lengths: Sequence[int]) -> None:
         """Refuse texts for which the model would use rotary factors that its graph lacks."""

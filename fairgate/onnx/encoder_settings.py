@@ -48,10 +48,14 @@ _FAMILIES = (
     ),
     (r"bge-(small|base|large)-zh(-v1\.5)?", "an instruction in Chinese before queries only"),
     (r"nomic-embed-text-v[\d.]+", "`search_query: ` and `search_document: `"),
+    (
+        r"(snowflake-)?arctic-embed-[\w.-]+",
+        "an instruction (version 1) or `query: ` (version 2) before queries only",
+    ),
     (r"uae-large-v1|mxbai-embed-\w+-v1", "an instruction before queries only"),
     (r"gte-qwen[\w.-]*|instructor-\w+|sfr-embedding-[\w.-]+", "an instruction before queries"),
 )
-"""Families whose prompts are in their model cards and not in their files."""
+"""Families whose prompts are in their model cards and not in their files: advice for messages."""
 # In the order in which sentence-transformers concatenates them.
 _LEGACY_POOLINGS: dict[str, Pooling] = {
     "pooling_mode_cls_token": "cls",
@@ -107,6 +111,11 @@ class EmbedderChoice:
     query_prompt: str | None = None
     document_prompt: str | None = None
     dimensions: int | None = None
+    max_tokens: int | None = None
+
+
+NO_PROMPTS = EmbedderChoice(query_prompt="", document_prompt="")
+"""Of models that read a text as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +147,9 @@ def read_prompts(
 ) -> tuple[str, str]:
     """Return the prompts of queries and of documents; `chosen` by the policy, where it says so.
 
-    `config` is the content of `config_sentence_transformers.json`. Raises ModelError where the
-    files leave open which prompt belongs to which side.
+    `config` is the content of `config_sentence_transformers.json`. Files that list no prompts say
+    nothing: those of E5 and BGE list none either, although their vectors are wrong without. Raises
+    ModelError where the files leave open which prompt belongs to which side.
     """
     if chosen[0] is not None and chosen[1] is not None:
         return chosen[0], chosen[1]
@@ -160,13 +170,13 @@ def read_prompts(
         reason = f"its prompts are called {quoted(', '.join(named))}, none `query` or `document`"
     elif "document" not in named and (other := {"passage", "corpus"} & set(named)):
         reason = f"its prompt of documents is called {quoted(min(other))}, not `document`"
-    elif not named:
-        reason = _unsaid(folder)
+    elif not named and not {"query", "document"} <= prompts.keys():
+        reason = f"its files list none, {_advice(folder)}"
     if reason is not None:
         raise ModelError(
             f"the prompts of {str(folder.path)!r} are not certain: {reason}. Set `query_prompt` "
-            "and `document_prompt` of the embedder in the policy, as its model card has them; an "
-            'empty text ("") puts nothing before.'
+            "and `document_prompt` of the embedder in the policy, as its model card has them, or "
+            "`prompts: none` where the card has none."
         )
     return (
         named.get("query", "") if chosen[0] is None else chosen[0],
@@ -174,11 +184,11 @@ def read_prompts(
     )
 
 
-def _unsaid(folder: ModelFolder) -> str | None:
-    """Return what the model card of the folder's family asks for; None for other families.
+def _advice(folder: ModelFolder) -> str:
+    """Return the prompts that the family of a folder's model has, as far as its name shows it.
 
-    The family is known by the name of the folder, of the hub's model, or of what the folder's
-    `provenance.json` or `config.json` names as its source.
+    Names are those of the folder, of the hub's model, or of the source in `provenance.json` or
+    `config.json`.
     """
     path = folder.path.absolute()
     hub = [part for part in path.parts if part.startswith("models--")]
@@ -186,9 +196,9 @@ def _unsaid(folder: ModelFolder) -> str | None:
     original = folder.mapping("config.json").get("_name_or_path")
     for name in (path.name, *hub, str(source or ""), str(original or "")):
         for family, prompts in _FAMILIES:
-            if re.search(rf"(^|[/_-])({family})$", name, re.IGNORECASE):
-                return f"the model card of {name!r} asks for {prompts}, its files contain none"
-    return None
+            if re.search(rf"(^|[/_-])({family})([._-]|$)", name, re.IGNORECASE):
+                return f"and the model card of {quoted(name)} asks for {prompts}"
+    return "as is common for models that need them, too"
 
 
 def has_further_modules(folder: ModelFolder) -> bool:
@@ -196,16 +206,15 @@ def has_further_modules(folder: ModelFolder) -> bool:
     return not {kind for kind, _ in _read_modules(folder)} <= _COMPUTED
 
 
+def states_pooling(folder: ModelFolder, chosen: Pooling | None) -> bool:
+    """Return whether the files or the policy state how token states become one vector."""
+    return chosen is not None or bool(folder.mapping(_pooling_file(_read_modules(folder))))
+
+
 def read_modules(folder: ModelFolder, *, pooled_by_graph: bool) -> list[tuple[str, str]]:
     """Return kind and subfolder of each module. Raises ModelError for what is not computed."""
     modules = _read_modules(folder)
     kinds = [kind for kind, _ in modules]
-    for _, place in modules:
-        if PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
-            raise ModelError(
-                f"{str(folder.path / 'modules.json')!r} names the folder {quoted(place)}, expected "
-                "one inside the model's own. Fetch the model again."
-            )
     in_order = kinds in ([], ["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
     own = kinds[:1] == ["Transformer"] and not any("." in kind for kind in kinds)
     if not (in_order or (pooled_by_graph and own)):
@@ -247,8 +256,7 @@ def read_poolings(
     pooled_by_graph: bool,
 ) -> tuple[tuple[Pooling, ...], bool]:
     """Return the poolings and whether they include the prompt."""
-    place = next((path for kind, path in modules if kind == "Pooling"), "1_Pooling")
-    name = f"{place}/config.json"
+    name = _pooling_file(modules)
     settings = folder.mapping(name)
     includes_prompt = settings.get("include_prompt", True) is not False
     if pooled_by_graph:
@@ -287,6 +295,11 @@ def read_poolings(
     return tuple(one for one in found if one in POOLINGS), includes_prompt
 
 
+def _pooling_file(modules: list[tuple[str, str]]) -> str:
+    place = next((path for kind, path in modules if kind == "Pooling"), "1_Pooling")
+    return f"{place}/config.json"
+
+
 def _read_modules(folder: ModelFolder) -> list[tuple[str, str]]:
     """Return kind and subfolder of each sentence-transformers module; empty without the file."""
     modules = folder.settings("modules.json") or []
@@ -296,6 +309,12 @@ def _read_modules(folder: ModelFolder) -> list[tuple[str, str]]:
             "sentence-transformers writes it. Fetch the model again."
         )
     named = [(str(one.get("type", "")), str(one.get("path", ""))) for one in modules]
+    for _, path in named:
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            raise ModelError(
+                f"{str(folder.path / 'modules.json')!r} names the folder {quoted(path)}, expected "
+                "one inside the model's own. Fetch the model again."
+            )
     # Short names for sentence-transformers' own.
     return [
         (kind.rpartition(".")[2] if kind.startswith(_OWN_MODULES) else kind, place)
@@ -335,7 +354,7 @@ def read_settings(
         document_prompt=document,
         unit=unit,
         dimensions=choice.dimensions or _whole(config.get("truncate_dim")),
-        max_tokens=_max_tokens(folder, own, tokenizer),
+        max_tokens=_max_tokens(folder, own, tokenizer, choice.max_tokens),
         cut_on_the_left=tokenizer.get("truncation_side") == "left",
         lower=own.get("do_lower_case") is True,
     )
@@ -367,8 +386,16 @@ def _check_similarity(folder: ModelFolder, config: dict[str, Any], *, loses_leng
         )
 
 
-def _max_tokens(folder: ModelFolder, own: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
-    """Return the limit that sentence-transformers applies, at most what the positions allow."""
+def _max_tokens(
+    folder: ModelFolder,
+    own: dict[str, Any],
+    tokenizer: dict[str, Any],
+    chosen: int | None = None,
+) -> int | None:
+    """Return the limit that sentence-transformers applies, or the policy's (`chosen`).
+
+    Neither goes beyond a table of positions. Raises ModelError where the policy's does.
+    """
     config = folder.mapping("config.json")
     kind = str(config.get("model_type"))
     name = "n_positions" if kind in _N_POSITIONS else "max_position_embeddings"
@@ -376,6 +403,13 @@ def _max_tokens(folder: ModelFolder, own: dict[str, Any], tokenizer: dict[str, A
     if positions is not None and kind in _OFFSET_POSITIONS:
         padding = config.get("pad_token_id", 1)
         positions -= 1 + (padding if isinstance(padding, int) else 1)
+    if chosen is not None:
+        if positions is not None and kind in _TABLE_POSITIONS and chosen > positions:
+            raise ModelError(
+                f"the policy sets `max_tokens` to {chosen}, but {str(folder.path)!r} has positions "
+                f"for {positions} tokens. Lower `max_tokens` of the embedder."
+            )
+        return chosen
     own_limit = _whole(own.get("max_seq_length"))
     if own_limit is not None and kind not in _TABLE_POSITIONS:
         return own_limit

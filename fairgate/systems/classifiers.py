@@ -101,6 +101,7 @@ def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
     Raises ModelError where its file is damaged.
     """
     from fairgate.onnx.encoder import OnnxEncoder
+    from fairgate.onnx.encoder_settings import NO_PROMPTS
 
     try:
         content = path.read_bytes()
@@ -125,5 +126,5 @@ def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
         weights=weights,
         bias=bias,
         digest=hashlib.sha256(content).hexdigest()[:32],
-        embedder=OnnxEncoder(folder, threads=threads),
+        embedder=OnnxEncoder(folder, threads=threads, choice=NO_PROMPTS),
     )

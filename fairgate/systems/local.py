@@ -296,10 +296,8 @@ class OpenLocal(LocalSystem):
         found = {} if self._asked is None else self._asked.under_test()
         if self._index is not None:
             corpus, name = long_form(self._index.corpus), long_embedder(self._index.embedder).model
-            sides = (self._encoder.documents.fingerprint, self._encoder.queries.fingerprint)
             found["corpus"] = f"{corpus.path} {short(self._corpus.fingerprint)}"
-            both = "\0".join(dict.fromkeys(sides))
-            found["embedder"] = f"{name} {short(both)}"
+            found |= self._encoder.under_test(name)
             found["index"] = self._index.index
         found |= self._resources.suites_under_test()
         found["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"

@@ -5,14 +5,15 @@ What is said of files can be seen without loading or fetching anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, Tag
+from pydantic import Field, Tag, model_validator
 
 from fairgate.domain.errors import DataError, ModelError, UsageError
+from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Runtime
 from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
@@ -41,6 +42,11 @@ class EmbedderPolicy(Strict):
         description="How token states become one vector, in sentence-transformers' terms; needed "
         "where the model's files do not define it.",
     )
+    prompts: Literal["none"] | None = Field(
+        default=None,
+        description="`none`: the model reads texts as they are. Needed where its files list no "
+        "prompts and neither `query_prompt` nor `document_prompt` is set.",
+    )
     query_prompt: str | None = Field(
         default=None, description="Put before every query; default: the model's own prompt `query`."
     )
@@ -54,12 +60,31 @@ class EmbedderPolicy(Strict):
         "the model's own `truncate_dim`.",
     )
 
+    max_tokens: Annotated[int, Field(ge=3)] | None = Field(
+        default=None,
+        description="Cut longer texts after so many tokens, special tokens included; at most what "
+        "the model can read. Default: the limit in its files.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_answer(self) -> Self:
+        if self.prompts and (self.query_prompt or self.document_prompt):
+            raise ValueError("has `prompts: none` and a prompt; keep one of them")
+        return self
+
     @property
     def choice(self) -> EmbedderChoice:
-        """Return what is not left to the model's files."""
+        """The settings that are not left to the model's files; embedded models have no prompts."""
         from fairgate.onnx.encoder_settings import EmbedderChoice
 
-        return EmbedderChoice(**self.model_dump(exclude={"model", "revision"}))
+        choice = EmbedderChoice(**self.model_dump(exclude={"model", "revision", "prompts"}))
+        if self.prompts is None and embedded_path("models", self.model) is None:
+            return choice
+        return replace(
+            choice,
+            query_prompt=self.query_prompt or "",
+            document_prompt=self.document_prompt or "",
+        )
 
 
 EmbedderField = Annotated[
@@ -80,6 +105,17 @@ class Encoder:
 
     documents: Embedder
     queries: Embedder
+    prompts: tuple[str, str] = ("", "")
+    """The texts put before every query and before every document."""
+
+    def under_test(self, name: str) -> dict[str, str]:
+        """Return the model's fingerprint beside its `name`, and its prompts where it has any."""
+        both = "\0".join(dict.fromkeys((self.documents.fingerprint, self.queries.fingerprint)))
+        facts = {"embedder": f"{name} {short(both)}"}
+        if any(self.prompts):
+            query, document = map(quoted, self.prompts)
+            facts["embedder prompts"] = f"queries {query}, documents {document}"
+        return facts
 
 
 def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:

@@ -149,7 +149,9 @@ class Resources:
                 choice=chosen.choice,
             )
             self._encoders[chosen, role, unit] = Encoder(
-                documents=self.stored(encoder), queries=self.stored(encoder.for_queries())
+                documents=self.stored(encoder),
+                queries=self.stored(encoder.for_queries()),
+                prompts=(encoder.settings.query_prompt, encoder.settings.document_prompt),
             )
         return self._encoders[chosen, role, unit]
 

@@ -9,11 +9,18 @@ WORDS = [
     "[PAD]", "[CLS]", "[SEP]", "[UNK]", "query", "passage", ":", "a", "b", "c", "d", "soup", "A",
 ]  # fmt: skip
 TABLE = np.random.default_rng(5).normal(size=(len(WORDS), 6)).astype(np.float32)
+PROMPTS = "config_sentence_transformers.json"
 MODULES = ["Transformer", "Pooling", "Normalize"]
 
 
 def write_encoder(folder, *, modules=MODULES, pooling="mean", files=None, **graph):
-    """Write the folder and return it; `files` are further JSON files by name, None for none."""
+    """Write the folder and return it; `files` are further JSON files by name, None for none.
+
+    Its prompts are named and empty, unless `files` says otherwise.
+    """
+    files = dict(files or {})
+    if isinstance(given := files.get(PROMPTS, {}), dict):
+        files[PROMPTS] = {"prompts": {"query": "", "document": ""}} | given
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(encoder_graph(**graph).SerializeToString())
     (folder / "tokenizer.json").write_text(tokenizer().to_str())
@@ -29,7 +36,7 @@ def write_encoder(folder, *, modules=MODULES, pooling="mean", files=None, **grap
         ]
     if pooling is not None:
         own["1_Pooling/config.json"] = {"pooling_mode": pooling, "word_embedding_dimension": 6}
-    for name, content in (own | (files or {})).items():
+    for name, content in (own | files).items():
         if content is not None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(json.dumps(content))

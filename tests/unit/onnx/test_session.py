@@ -20,6 +20,7 @@ from fairgate.onnx import decoder_graph, session
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_graph import read_decoder_graph
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.onnx.session import (
     is_of_memory,
     mapped_errors,
@@ -323,7 +324,7 @@ def test_a_dynamically_quantised_encoder_is_refused_and_the_alternative_named(tm
     )
     onnx.save(model, str(folder / "model.onnx"))
     with pytest.raises(ModelError, match=r"DynamicQuantizeLinear.*whole batch.*--precision int8"):
-        OnnxEncoder(folder).embed(["Is it good?"])
+        OnnxEncoder(folder, choice=NO_PROMPTS).embed(["Is it good?"])
 
 
 @pytest.mark.parametrize("operator", DYNAMIC)

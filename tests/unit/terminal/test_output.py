@@ -12,6 +12,7 @@ from golden.hostile_texts import HOSTILE, HUGE
 from fairgate.cli import cli, explain, main
 from fairgate.domain.errors import DataError, ExitCode, ModelError, PolicyError, Problem
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.terminal.output import Heartbeat, report_run
 
 COMMAND = re.compile(r"^\s*::|::|##\[")
@@ -82,7 +83,7 @@ def test_a_tokenizer_file_puts_no_command_into_the_message(tmp_path, monkeypatch
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ModelError) as refused:
-        OnnxEncoder(tmp_path).embed(["x"])
+        OnnxEncoder(tmp_path, choice=NO_PROMPTS).embed(["x"])
     check(str(refused.value))
     assert "\n" not in str(refused.value)
 
