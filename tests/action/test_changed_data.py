@@ -129,7 +129,9 @@ def test_a_baseline_that_no_longer_fits_has_an_error_annotation(history, job):
 def test_another_measuring_model_is_seen(job, history):
     """With another embedder the recorded documents have another RRS, whatever they are."""
     shutil.copytree(find("models", "minilm", history.root), history.root / "encoder")
-    text = POLICY.replace("answers.jsonl}", "answers.jsonl, embedder: {model: encoder, prompts: none}}")
+    text = POLICY.replace(
+        "answers.jsonl}", "answers.jsonl, embedder: {model: encoder, prompts: none}}"
+    )
     history.write("policies/small.yaml", text)
     history.accept()
     history.commit("measured by a model of the repository")
