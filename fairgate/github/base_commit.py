@@ -17,6 +17,7 @@ import posixpath
 import re
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -319,7 +320,13 @@ class BaseVersion:
             leads_out = named.name.startswith("/") or path.split("/", 1)[0] == ".."
             if leads_out or not may_be_path(named):  # what leads out, its reader refuses
                 continue
-            now = dict(self._of_head(path))
+            try:
+                now = dict(self._of_head(path))
+            except OSError as error:
+                raise UsageError(
+                    f"{quoted(named.name)}, which the base commit's policy names, cannot be read: "
+                    f"{error.strerror}; make it a file or folder that the runner may read"
+                ) from error
             try:
                 then = dict(self._base.below(path))
             except BaselineError:
@@ -391,12 +398,12 @@ class BaseVersion:
 
     @cached_property
     def _tracked(self) -> frozenset[str]:
-        """Return what the head's commits put there; letters' case does not count."""
+        """Return what the head's commits put there, folded: case and composition do not count."""
         checkout = repository_of(self._repository)
         found = checkout.ask("ls-files", "-z") if checkout is not None else None
         if found is None:
             raise BaselineError("git cannot list the files of the checkout; put it on the PATH")
-        return frozenset(os.fsdecode(name).casefold() for name in found.split(b"\0"))
+        return frozenset(_folded(os.fsdecode(name)) for name in found.split(b"\0"))
 
     def _is_runners(self, path: str, file: Path) -> bool:
         """Return whether no commit has put the file there, nor a link or submodule on the way."""
@@ -404,25 +411,24 @@ class BaseVersion:
         if not target.is_relative_to(self._repository):
             return False
         names = (path, target.relative_to(self._repository).as_posix())
-        ways = (PurePosixPath(name.casefold()) for name in names)
+        ways = (PurePosixPath(_folded(name)) for name in names)
         return not any(str(part) in self._tracked for way in ways for part in (way, *way.parents))
 
     def _is_same(self, then: BaseFile | None, now: Path | None) -> bool:
         if then is None or now is None:
             return False
-        size = now.stat().st_size
-        digest = hashlib.new("sha1" if len(then.id) == 40 else "sha256", b"blob %d\0" % size)
-        with now.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        try:
+            size = now.stat().st_size
+            digest = hashlib.new("sha1" if len(then.id) == 40 else "sha256", b"blob %d\0" % size)
+            with now.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        except OSError:
+            return False
         if digest.hexdigest() == then.id:
             return True
-        content = then.content()
-        pointer = _LFS_POINTER.match(content)
-        if pointer is not None:  # the checkout has the content
-            return file_sha256(str(now)) == pointer[1].decode()
-        # A checkout may bring CRLF.
-        return size <= 2 * len(content) and _plain(now.read_bytes()) == _plain(content)
+        pointer = _LFS_POINTER.match(then.content())  # the checkout has the content
+        return pointer is not None and file_sha256(str(now)) == pointer[1].decode()
 
     def _write(
         self, then: Mapping[str, BaseFile], new: Mapping[str, Path], changed: Sequence[str]
@@ -466,5 +472,7 @@ class BaseVersion:
         )
 
 
-def _plain(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n")
+def _folded(name: str) -> str:
+    """Return what file systems that ignore case, composition or ignorable characters compare."""
+    plain = "".join(one for one in name if unicodedata.category(one) != "Cf")
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", plain).casefold())

@@ -23,7 +23,15 @@ from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event, workflow_path
-from fairgate.github.sides import Checkout, Side, differences, edited, edited_references, weakened
+from fairgate.github.sides import (
+    Checkout,
+    Side,
+    differences,
+    edited,
+    edited_references,
+    loosened,
+    weakened,
+)
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
@@ -171,14 +179,7 @@ class ChangeGate(Generic[E]):
             raise UsageError(f"this change removes the policy {named}; nothing to gate")
         refused = [] if proposed is None else self._refused(proposed, raw)
         allowed = proposed if allow and not refused else None
-        try:
-            before, data = self._base_side(base, raw)
-        except (PolicyError, BaselineError, UsageError) as error:
-            if allowed is None:
-                raise
-            remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
-            decides = self._evaluate(allowed)
-            return GatedChange(decides=decides, decided_by="proposed", remarks=[remark])
+        before, data = self._base_side(base, raw, proposed)
         decided_by: DecidedBy = "proposed" if allowed else "base"
         by_base = f"Policy and baseline of the base commit `{commit[:12]}` decide."
         if proposed is not None and _is_same(before, proposed, data):
@@ -248,23 +249,36 @@ class ChangeGate(Generic[E]):
             remarks=remarks,
         )
 
-    def _base_side(self, base: BaseCommit, raw: bytes) -> tuple[Side, list[Difference]]:
+    def _base_side(
+        self, base: BaseCommit, raw: bytes, proposed: Side | None
+    ) -> tuple[Side, list[Difference]]:
         """Return the base's policy with the base's version of all that decides by it.
 
-        And what of it, or of what is under test, the head has in another version.
+        And what of it, or of what is under test, the head has in another version. Raises
+        UsageError where the base's policy cannot run, whatever is allowed: without its result a
+        change could hide what it loosens behind a file that it moves.
         """
+        commit = base.commit[:12]
         text = decode_yaml(raw, harmless(self._policy))
         try:
             policy = parse_policy(text, self._policy, policy_parts()).policy
-            self._base = version = BaseVersion(base, self._runtime, self._scratch)
-            data = version.bring(policy)
+        except PolicyError as error:
+            raise UsageError(
+                f"the policy in the base commit {commit} cannot be read, so nothing can be "
+                f"compared with it, whatever `{_INPUT}` says:\n{error}\nRepair it in a change of its "
+                "own that the owner of the base branch merges"
+            ) from error
+        self._base = version = BaseVersion(base, self._runtime, self._scratch)
+        data = version.bring(policy)
+        try:
             with version.reported(self._policy):
                 return self._loaded(raw, base, version.runtime), data
         except PolicyError as error:
             raise UsageError(
-                f"the policy in the base commit {base.commit[:12]} decides, and it cannot be used "
-                f"with this change's files:\n{error}\nKeep what it names, or set in the workflow "
-                "of the base branch `baseline-change: allow`"
+                f"the policy in the base commit {commit} decides, whatever `{_INPUT}` says, and it "
+                f"cannot run with this change's files:\n{error}\nKeep each file where it is, or a "
+                "copy of it, until the base's policy names another. Move it in a change of its own "
+                f"that the owner of the base branch merges{_also_looser(policy, proposed)}"
             ) from error
 
     def _proposed(self) -> Side | None:
@@ -287,6 +301,16 @@ class ChangeGate(Generic[E]):
             baseline=baseline, baseline_path=path, anchor=anchor, anchor_path=anchor_path
         )
         return Side(loaded=loaded, references=references, runtime=runtime)
+
+
+def _also_looser(before: Policy, proposed: Side | None) -> str:
+    """Return what a change holds less strictly than a policy that cannot be loaded."""
+    if proposed is None:
+        return ""
+    plan = proposed.loaded.plan  # the only one that there is
+    looser = loosened(before, proposed.loaded.policy, (plan, plan))
+    listing = "".join(f"\n- {sentence}" for sentence in looser)
+    return f".\nLess strict in this change than in the base's policy:{listing}" if looser else ""
 
 
 def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:

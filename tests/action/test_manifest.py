@@ -286,8 +286,10 @@ def put(change, files):
          {"d", "d/s.jsonl"}),
         ({"d/s.jsonl": "base", "f": "base"}, {"d": None, "f": None, **SWAPPED}, "f", "base",
          {"f", "f/s.jsonl"}),
-        # A checkout may bring other ends of lines.
-        ({"s.jsonl": "a\nb\n"}, {"s.jsonl": "a\r\nb\r\n"}, "s.jsonl", "a\nb\n", set()),
+        # Whatever changes a fingerprint is listed, ends of lines too.
+        *(({"s.jsonl": then}, {"s.jsonl": now}, "s.jsonl", then, {"s.jsonl"})
+          for then, now in (("a\nb\n", "a\r\nb\r\n"), ("a\r\nb\n", "a\nb\n"),
+                            ("a\n", "a\n\r\n"), ("a\n", "\ufeffa\n"), ("a\n", "a"))),
     ],
 )  # fmt: skip
 def test_the_bases_version_is_read_and_the_heads_listed(change, base, head, name, read, listed):
@@ -361,6 +363,30 @@ def test_what_no_commit_has_is_the_runners(change):
     (change.root / "made").symlink_to("evil")
     change.history.git("add", "--force", "made")
     assert asked(change, "made/s.jsonl") == (None, {"made/s.jsonl"})
+
+
+def test_a_name_that_a_commit_has_in_other_characters_is_no_runners(change):
+    """Some file systems open one by the other: both stand here as such a one would show them."""
+    for number, (tracked, name) in enumerate(ALIKE):
+        assert tracked != name
+        change.write(f"{number}/{tracked}", "head")
+    change.history.commit("head")
+    change.base()
+    for number, (_, name) in enumerate(ALIKE):
+        change.write(f"{number}/{name}", "shown by another name")
+        runtime = Runtime(root=change.root, confined=True)
+        version = BaseVersion(change.base_at(""), runtime, change.root.parent / "scratch")
+        found = version.bring(sources(json.dumps(f"{number}/{name}")))
+        assert [one.file for one in found] == [f"{number}/{name}"], name
+
+
+ALIKE = [
+    ("e\u0301.jsonl", "\xe9.jsonl"), ("\xe9.jsonl", "e\u0301.jsonl"), ("S.jsonl", "s.jsonl"),
+    ("\xc9.jsonl", "e\u0301.jsonl"), ("s\u200c.jsonl", "s.jsonl"), ("\u212b.jsonl", "\xe5.jsonl"),
+    ("stra\xdfe.jsonl", "STRASSE.jsonl"), ("d\xf6/s.jsonl", "do\u0308/s.jsonl"),
+    ("\u1e69.jsonl", "s\u0307\u0323.jsonl"),
+]  # fmt: skip
+"""As a commit has a name, and as a policy may write it for the same file."""
 
 
 def test_a_pointer_of_lfs_stands_for_what_it_names(change):
