@@ -265,8 +265,8 @@ class ChangeGate(Generic[E]):
         except PolicyError as error:
             raise UsageError(
                 f"the policy in the base commit {commit} cannot be read, so nothing can be "
-                f"compared with it, whatever `{_INPUT}` says:\n{error}\nRepair it in a change of its "
-                "own that the owner of the base branch merges"
+                f"compared with it, whatever `{_INPUT}` says:\n{error}\nRepair it in a change of "
+                "its own that the owner of the base branch merges"
             ) from error
         self._base = version = BaseVersion(base, self._runtime, self._scratch)
         data = version.bring(policy)
