@@ -17,6 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import count
 from queue import SimpleQueue
@@ -28,6 +29,7 @@ from fairgate import __version__
 from fairgate.domain.wording import concealed, harmless
 from fairgate.io.event_loop import Group, close_at_exit, submitted
 from fairgate.io.http_messages import (
+    WINDOW,
     Found,
     HttpAnswer,
     HttpError,
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 _sleep = asyncio.sleep
+_TO_RECOVER = 100
+"""Answers in a row after which a rate that was lowered is doubled."""
 _KEPT_SECONDS = 5.0
 """Without a request, until a connection is closed."""
 _HEADERS = {"User-Agent": f"fairgate/{__version__}", "Accept-Encoding": "identity"}
@@ -96,6 +100,51 @@ class Connections:
             await self._clients.popitem()[1].aclose()
 
 
+class Pace:
+    """When a client starts its requests: at the policy's rate, or slower where a server says so."""
+
+    def __init__(self, per_second: float | None) -> None:
+        """Take the rate; None: as fast as there is room."""
+        self._least = self._interval = 0.0 if per_second is None else 1 / per_second
+        self._next = 0.0
+        self._started = 0
+        self._since = self._held_until = 0.0
+        self._in_a_row = 0
+
+    def turn(self, now: float, pause: float = 0.0) -> float:
+        """Return the seconds from `now` until the next request, at least `pause`."""
+        wait = max(pause, self._next - now)
+        self._next = now + wait + self._interval
+        if not self._started:
+            self._since = now
+        self._started += 1
+        return wait
+
+    def answered(self) -> None:
+        """Count an answer; after many in a row the rate is doubled, up to the policy's."""
+        self._in_a_row += 1
+        if self._in_a_row >= _TO_RECOVER:
+            self._interval = max(self._least, self._interval / 2)
+            self._in_a_row = 0
+
+    def refused(self, now: float, pause: float) -> None:
+        """Start nothing for a pause, and halve the rate: the policy's, or the one there was.
+
+        What is refused during the pause was sent before it, and lowers nothing further.
+        """
+        self._in_a_row = 0
+        if now < self._held_until:
+            return
+        measured = (now - self._since) / self._started
+        self._interval = min(2 * max(self._interval, measured), WINDOW)
+        self._next = self._since = self._held_until = now + pause
+        self._started = 1
+
+    def held(self, now: float) -> float:
+        """Return the seconds from `now` for which nothing may be started."""
+        return max(0.0, self._held_until - now)
+
+
 Result = TypeVar("Result")
 Talk = Generator[Request, Found, Result]
 """Yields one request after the other, is sent the answer to each, and returns what it found."""
@@ -131,17 +180,22 @@ class HttpClient:
         limits: Limits,
         *,
         secrets: Sequence[str] = (),
-        pause: Pause = busy_pause,
+        pause: Pause | None = None,
         sleep: Callable[[float], None] | None = None,
         jitter: Callable[[], float] = random.random,
+        judged: Callable[[HttpAnswer], HttpAnswer] = lambda answer: answer,
     ) -> None:
-        """Open nothing yet. `sleep` replaces waiting; pauses of ours vary by `jitter`, 0 to 1."""
+        """Open nothing yet. `sleep` replaces waiting; pauses of ours vary by `jitter`, 0 to 1.
+
+        `judged` gives the answer that counts for one that came: its status decides on retries.
+        """
         self._limits = limits
         self._secrets = [*secrets, *_proxy_passwords()]
-        self._pause = pause
+        self._pause = pause or partial(busy_pause, attempts=limits.attempts)
         self._sleep = sleep
         self._jitter = jitter
-        self._next_start = 0.0
+        self._judged = judged
+        self._pace = Pace(limits.per_second)
         self._group = Group()
         self._scopes: weakref.WeakSet[anyio.CancelScope] = weakref.WeakSet()
         self._connections = Connections(limits)
@@ -220,21 +274,19 @@ class HttpClient:
             position, request = next(source, (-1, None))
             if request is None:
                 break
-            start = max(time.monotonic(), self._next_start)
-            if self._limits.per_second is not None:
-                self._next_start = start + 1 / self._limits.per_second
-            future = self._group.submit(self._answer(request, start))
+            future = self._group.submit(self._answer(request))
             pending[future] = position
             future.add_done_callback(done.put)
         return bool(pending)
 
-    async def _answer(self, request: Request, start: float) -> HttpAnswer | HttpError:
-        """Return the last attempt's answer, or why there is none; `start` as the loop's clock."""
+    async def _answer(self, request: Request) -> HttpAnswer | HttpError:
+        """Return the last attempt's answer, or why there is none."""
         import anyio
 
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
-            await asyncio.sleep(max(request.after, start - time.monotonic()))
+            await self._wait(self._pace.turn(time.monotonic(), request.after))
+            await self._wait(self._pace.held(time.monotonic()))
             for attempt in range(1, self._limits.attempts + 1):
                 found = await self._attempt(request, attempt)
                 if isinstance(found, HttpError) and not found.is_lost:
@@ -243,14 +295,30 @@ class HttpClient:
                 pause = self._pause(request, answer, attempt)
                 longest = self._limits.longest_pause if attempt < self._limits.attempts else -1
                 if pause is None or pause > longest:
+                    if pause is None and answer is not None:
+                        self._pace.answered()
                     return found
-                if answer is None or retry_after(answer) is None:
-                    pause *= 1 - self._jitter() / 4
-                if self._sleep is None:
-                    await _sleep(pause)
-                else:
-                    self._sleep(pause)
+                await self._wait(self._until_next(answer, pause))
         raise asyncio.CancelledError
+
+    def _until_next(self, answer: HttpAnswer | None, pause: float) -> float:
+        """Return the seconds until the next attempt; for a rate limit all requests wait."""
+        if answer is not None and answer.is_rate_limited:
+            now = time.monotonic()
+            pause *= 1 + self._jitter() / 4  # never shorter: the window must be over
+            self._pace.refused(now, pause)
+            return self._pace.turn(now, pause)
+        if answer is None or retry_after(answer) is None:
+            pause *= 1 - self._jitter() / 4
+        return pause
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        if self._sleep is None:
+            await _sleep(seconds)
+        else:
+            self._sleep(seconds)
 
     async def _attempt(self, request: Request, attempt: int) -> HttpAnswer | HttpError:
         import anyio
@@ -261,7 +329,7 @@ class HttpClient:
         try:
             self._check(request)
             with anyio.fail_after(self._limits.seconds):
-                return await self._once(request)
+                return self._judged(await self._once(request))
         except TimeoutError:
             text = f"no complete answer within {self._limits.seconds:g} s"
         except (*unsendable, ImportError, ValueError) as error:

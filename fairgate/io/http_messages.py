@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import email.utils
 import ipaddress
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from fairgate.domain.errors import ApplicationError, FairGateError, UsageError
+from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed, harmless, quoted
+from fairgate.io.inner_errors import InnerError, inner_error
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import HttpClient
 
-BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""Statuses that another attempt may change."""
-UNSURE = frozenset({500, 502, 504})
+BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""Statuses that another attempt may change; from 520 on those of gateways."""
+UNSURE = frozenset({500, 502, 504, 520, 524})
 """Those that leave open whether the request was carried out."""
+RATE_LIMITED = 429
+WINDOW = 60.0
+"""Seconds over which servers mostly count the requests that they allow."""
+_MOST_INNER = 1 << 16
+"""Bytes of an answer in which an error is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +71,13 @@ class HttpAnswer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    inner: InnerError | None = None
+    """The error in an answer that was sent with a status of success; `status` is the error's."""
+
+    @property
+    def is_rate_limited(self) -> bool:
+        """Return whether the server refuses because of the rate, and does not say how long."""
+        return self.status == RATE_LIMITED and retry_after(self) is None
 
 
 class HttpError(Exception):
@@ -85,19 +101,44 @@ Pause = Callable[[Request, HttpAnswer | None, int], float | None]
 """Request, its answer or None where there is none, attempt from 1: seconds, None to give up."""
 
 
-def busy_pause(request: Request, answer: HttpAnswer | None, attempt: int) -> float | None:
-    """Return how long to wait before asking again: what the server asks for, else 1, 2, 4, … s."""
+def busy_pause(
+    request: Request, answer: HttpAnswer | None, attempt: int, attempts: int
+) -> float | None:
+    """Return how long to wait before asking again: what the server asks for, else growing pauses.
+
+    Those are 1, 2, 4, … s. For a rate that a server does not tell they are 4, 16, … s, and the last
+    one is a whole minute: a server that counts by the minute counts nothing of before then.
+    """
     if answer is None:
         return 2.0 ** (attempt - 1) if request.is_repeatable else None
     if answer.status not in (BUSY if request.is_repeatable else BUSY - UNSURE):
         return None
+    if answer.is_rate_limited:
+        return WINDOW if attempt + 1 >= attempts else min(4.0**attempt, WINDOW)
     asked = retry_after(answer)
     return 2.0 ** (attempt - 1) if asked is None else asked
 
 
 def retry_after(answer: HttpAnswer) -> float | None:
-    """Return the seconds that a server asks to wait; None where it gives none, or a date."""
-    return whole_seconds(answer.headers.get("retry-after"))
+    """Return the seconds that a server asks to wait, also until a date; None where it gives none.
+
+    The clock of this machine is compared with the server's `Date`, where it sends one.
+    """
+    text = answer.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", text):
+        return float(text)
+    if (until := _seconds_of(text)) is None:
+        return None
+    now = _seconds_of(answer.headers.get("date", ""))
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _seconds_of(date: str) -> float | None:
+    """Return a header's date in seconds; None where it is none."""
+    try:
+        return email.utils.parsedate_to_datetime(date[:64]).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def whole_seconds(text: str | None) -> float | None:
@@ -158,6 +199,10 @@ class HttpService:
     error: type[FairGateError] = ApplicationError
     sleep: Callable[[float], None] | None = None
     """Replaces waiting between attempts."""
+    lacks: Callable[[Any], bool] | None = None
+    """Whether an answer's JSON value lacks what is asked for, so that an error in it counts."""
+    sets_pace: bool = True
+    """Whether the policy has `concurrency` and `per_second` for it."""
 
     @cached_property
     def secrets(self) -> list[str]:
@@ -178,7 +223,21 @@ class HttpService:
         """Return what asks, with its connections."""
         from fairgate.io.http_client import HttpClient
 
-        return HttpClient(self.limits, secrets=self.secrets, sleep=self.sleep)
+        return HttpClient(
+            self.limits, secrets=self.secrets, sleep=self.sleep, judged=self._with_inner_error
+        )
+
+    def _with_inner_error(self, answer: HttpAnswer) -> HttpAnswer:
+        """Return an answer with the status of the error in it, where it lacks what was asked."""
+        if self.lacks is None or answer.status // 100 != 2 or len(answer.body) > _MOST_INNER:
+            return answer
+        try:
+            value = read_json(answer.body, strict=False)
+        except JsonError:
+            return answer
+        if not self.lacks(value) or (inner := inner_error(value)) is None:
+            return answer
+        return replace(answer, status=inner.status, inner=inner)
 
     @cached_property
     def headers(self) -> dict[str, str]:
@@ -206,6 +265,12 @@ class HttpService:
         asked = f"{self.name}, asked {about}" if about else self.name
         if isinstance(found, HttpError):
             raise self.error(f"{asked}: {found.sentence}; check that it runs, and its address")
+        if found.inner is not None:
+            words = harmless(self.concealed(found.inner.words))
+            raise self.error(
+                f"{asked}: answered with a status of success and an error in it, by its words "
+                f"HTTP {found.status}: {words!r}; {self._hint(found)}"
+            )
         if found.status // 100 != 2:
             message = self.concealed(found.body[:2000].decode("utf-8", "replace")).strip()
             words = f" and the message {harmless(message[:120])!r}" if message else ""
@@ -227,8 +292,13 @@ class HttpService:
         if 300 <= answer.status < 400:
             target = harmless(self.concealed(answer.headers.get("location", ""))[:100])
             return f"redirects are not followed: name the address it leads to ({target!r})"
-        if (wait := retry_after(answer)) is not None:
-            return f"it asks to wait {wait:g} s: lower `concurrency` or set `per_second`"
+        slower = "lower `concurrency` or set `per_second`" if self.sets_pace else "run again later"
+        if answer.status in BUSY and (wait := retry_after(answer)) is not None:
+            return f"it asks to wait {wait:g} s: {slower}"
+        if answer.status == RATE_LIMITED:
+            times = self.limits.attempts
+            waited = f", the last time after {WINDOW:g} s without a request" if times > 1 else ""
+            return f"tried {times} times{waited}: {slower}"
         if answer.status in BUSY:
             return f"tried {self.limits.attempts} times; look into its log"
         return self.remedy

@@ -18,6 +18,7 @@ from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Reply
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
+from fairgate.io.inner_errors import inner_error
 
 Step = str | int | None
 """Name of a member, position in a list, or None for all entries of a list."""
@@ -32,6 +33,9 @@ _JAVASCRIPT = re.compile(
 MOST_DOCUMENTS = 1000
 _MOST_CHARACTERS = 1_000_000
 _SHOWN_NAMES = 8
+_TEXT_PARTS = ("text", "output_text", "refusal")
+_THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
+"""Types of the parts of a message that hold what is said, and what is not."""
 _GREATEST = 10**300
 """Whole numbers from here on are no identifiers: Python does not even write very long ones."""
 
@@ -113,6 +117,11 @@ class ReplyPaths:
     label: JsonPath = LABEL
     score: JsonPath = SCORE
 
+    def lacks(self, value: Any) -> bool:
+        """Return whether a JSON value has no answer, or no documents where they alone are asked."""
+        path = self.answer or self.documents
+        return path is not None and path.find(value) in ([], [None])
+
 
 class JsonPaths(ReplyPaths):
     """The same where the answer may be any JSON value; what is no text is written as one."""
@@ -151,10 +160,35 @@ def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
     return Reply(answer=concealed_in_answer(reply.answer, secrets), documents=documents)
 
 
+def text_of_parts(content: Any) -> Any:
+    """Return a message's content as one text where it comes in typed parts; else as it is.
+
+    `[{"type": "text", "text": …}, …]`: the texts, one after the other, and the words of a refusal.
+    Parts that hold thinking are left out.
+    """
+    parts = [content] if isinstance(content, Mapping) else content
+    if not isinstance(parts, list) or not parts:
+        return content
+    texts: list[str] = []
+    for part in parts:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind not in (*_TEXT_PARTS, *_THINKING_PARTS):
+            return content
+        if kind in _TEXT_PARTS:
+            text = next((part[name] for name in ("text", "refusal") if name in part), None)
+            text = text.get("value") if isinstance(text, Mapping) else text
+            if not isinstance(text, str):
+                return content
+            texts.append(text)
+    return "".join(texts)
+
+
 def _answer(value: Any, paths: ReplyPaths) -> str:
     if paths.answer is None:
         return ""
     found = paths.answer.find(value)
+    if found in ([], [None]) and (inner := inner_error(value)) is not None:
+        raise ApplicationError(f"instead of an answer it tells an error: {inner.words!r}")
     if not found:
         raise ApplicationError(
             f"the answer has nothing at `{paths.answer.text}`, found {_outline(value)}; name the "
@@ -164,7 +198,9 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
         raise ApplicationError(f"`{paths.answer.text}` names {len(found)} parts; expected one text")
     # No text at all is what a system gives that refuses: an answer that nothing can be read in.
     answer = "" if found[0] is None else found[0]
-    if isinstance(paths, JsonPaths) and not isinstance(answer, str):
+    if not isinstance(paths, JsonPaths):
+        answer = text_of_parts(answer)
+    elif not isinstance(answer, str):
         with suppress(TypeError, ValueError, RecursionError):
             answer = json.dumps(answer, ensure_ascii=False)
     return _text(answer, paths.answer.text)

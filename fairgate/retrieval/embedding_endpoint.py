@@ -67,6 +67,8 @@ class EndpointEmbedder:
             },
             remedy="check `endpoint` and `model`",
             sleep=pause,
+            lacks=lambda value: not isinstance(value, dict) or not value.get("data"),
+            sets_pace=False,
         )
 
     @property

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import replace
 from functools import lru_cache
@@ -29,6 +30,7 @@ from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, T
 from fairgate.domain.wording import concealed_in_answer, quoted
 from fairgate.io.http_messages import HttpAnswer, HttpService
 from fairgate.io.machine import libraries_of_answers
+from fairgate.io.replies import text_of_parts
 from fairgate.systems.exchange import (
     Address,
     Attempts,
@@ -58,6 +60,17 @@ _VERSION = "chat-1"
 _MOST_SEED = 2**31
 """Servers keep seeds in 32 bits."""
 _MOST_CHARACTERS = 1_000_000
+_SET_HERE = {
+    "model": "is the endpoint's own `model`; name it there",
+    "messages": "is what FairGate asks; change `prompt` or `system`",
+    "stream": "would send the answer in pieces; leave it out",
+    "n": "would give several answers; leave it out",
+    **dict.fromkeys(
+        ("temperature", "top_p", "top_k", "seed"), "belongs into `decoding`; `null` leaves it out"
+    ),
+}
+"""Fields of a request that `extra_body` may not set, and why; null takes out one of `decoding`."""
+_NO_CONTENT = "have no content (`null`), however often they are asked for, and no reason for it"
 _PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
 
@@ -105,6 +118,19 @@ def prompt_alone(case: Case) -> str:
     return render_prompt(DEFAULT_TEMPLATE, **shown, documents=(), characters=1)
 
 
+def _plain(value: object) -> bool | int | float | str:
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError("needs true, false, a number or a text")
+
+
+Argument = Annotated[
+    Any,
+    AfterValidator(_plain),
+    WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
+]
+
+
 class GeneratorModel(Strict):
     """A generator's prompt and decoding."""
 
@@ -126,6 +152,12 @@ class GeneratorModel(Strict):
     document_characters: Annotated[int, Field(ge=1)] = Field(
         default=1000, description="Longest excerpt of a document that is put into the prompt."
     )
+    template_arguments: dict[str, Argument] = Field(
+        default_factory=dict,
+        description="What the model's chat template may ask for besides, such as "
+        "`enable_thinking: true`; thinking is off by default where the template of a model that "
+        "runs here can switch it. An endpoint is sent them as `chat_template_kwargs`.",
+    )
 
     @property
     def template(self) -> str:
@@ -138,18 +170,10 @@ class GeneratorModel(Strict):
         chosen = self.decoding
         return PRESETS[chosen] if isinstance(chosen, str) else Decoding(**chosen.model_dump())
 
-
-def _plain(value: object) -> bool | int | float | str:
-    if isinstance(value, bool | int | float | str):
-        return value
-    raise ValueError("needs true, false, a number or a text")
-
-
-Argument = Annotated[
-    Any,
-    AfterValidator(_plain),
-    WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
-]
+    @property
+    def chat(self) -> Chat:
+        """Return what the model's chat template is given besides the prompt."""
+        return Chat(system=self.system, arguments=tuple(self.template_arguments.items()))
 
 
 class GeneratorPolicy(GeneratorModel):
@@ -160,11 +184,6 @@ class GeneratorPolicy(GeneratorModel):
         description="Embedded name, folder of an ONNX decoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
-    template_arguments: dict[str, Argument] = Field(
-        default_factory=dict,
-        description="What the model's chat template may ask for besides, such as "
-        "`enable_thinking: true`; thinking is off by default where the template can switch it.",
-    )
     thinking_tokens: Annotated[int, Field(ge=0, le=65536)] = Field(
         default=4096,
         description="Longest thinking, in tokens, of a model that thinks before it answers; "
@@ -176,10 +195,20 @@ class GeneratorPolicy(GeneratorModel):
         """Return how tokens are chosen, and how long the model may think."""
         return replace(super().chosen_decoding, thinking_tokens=self.thinking_tokens)
 
-    @property
-    def chat(self) -> Chat:
-        """Return what the model's chat template is given besides the prompt."""
-        return Chat(system=self.system, arguments=tuple(self.template_arguments.items()))
+
+def _extra(body: dict[str, Any]) -> dict[str, Any]:
+    """Return more fields of a request. Raises ValueError for those that FairGate sets itself."""
+    for name, value in body.items():
+        if name in _SET_HERE and value is not None:
+            raise ValueError(f"`{name}` {_SET_HERE[name]}")
+    try:
+        json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("holds what JSON cannot; expected texts, numbers, lists, maps") from None
+    return body
+
+
+ExtraBody = Annotated[dict[Text, Any], AfterValidator(_extra)]
 
 
 class EndpointPart(Strict):
@@ -192,6 +221,12 @@ class EndpointPart(Strict):
     model: Text = Field(description="Name of the model as the endpoint knows it.")
     api_key_env: Variable | None = Field(
         default=None, description="NAME of the environment variable that holds the key."
+    )
+    extra_body: ExtraBody = Field(
+        default_factory=dict,
+        description="More fields of each request, such as `reasoning_effort`, or "
+        "`max_completion_tokens` where the endpoint wants that instead of `max_tokens`; `null` "
+        "leaves a field out that is sent otherwise (`temperature: null`).",
     )
     revision: str | None = Field(
         default=None,
@@ -213,6 +248,15 @@ class EndpointGeneratorPolicy(GeneratorModel):
     """A model behind an OpenAI-compatible endpoint."""
 
     endpoint: EndpointPart = Field(description="Which model is asked, and where.")
+
+    @model_validator(mode="after")
+    def _sets_the_template_s_arguments_once(self) -> Self:
+        if self.template_arguments and "chat_template_kwargs" in self.endpoint.extra_body:
+            raise ValueError(
+                "has `template_arguments`, which `endpoint.extra_body.chat_template_kwargs` are, "
+                "too; keep `template_arguments`"
+            )
+        return self
 
     @property
     def accesses(self) -> Iterable[Access]:
@@ -292,10 +336,14 @@ class ChatEndpoint:
         `meter` counts; `is_kept`: whether answers are stored for the next run.
         """
         named = self._endpoint = chosen.endpoint
-        self._system = chosen.system
+        self._chat = chosen.chat
         self._decoding = chosen.chosen_decoding
         self._meter = meter
         self._is_kept = is_kept
+        self.notices: list[str] = []
+        """Why answers say nothing, once they are there."""
+        self._silent: Counter[str] = Counter()
+        self._answers = 0
         self._url = named.base_url.rstrip("/") + "/chat/completions"
         self._service = HttpService(
             name=f"the endpoint {quoted(self._url)}, model {quoted(named.model)}",
@@ -304,20 +352,24 @@ class ChatEndpoint:
             before="Bearer ",
             error=ModelError,
             hints={
-                400: "the model may not take these settings: look at `decoding` and `system`",
+                400: "the model may not take these settings: look at `decoding`, `system` and "
+                "`extra_body`",
                 403: "the key has no right to this model",
                 404: "check `base_url` (without /chat/completions) and `model`",
                 413: "the prompt is too long: lower `document_characters` or `top_k`",
             },
             remedy="check the endpoint",
+            lacks=lambda value: _message(value) is None,
         )
 
     @property
     def fingerprint(self) -> str:
-        """Identify endpoint, model, revision, system turn and decoding."""
-        named = self._endpoint
-        parts = (_VERSION, self._url, named.model, named.revision, self._system)
-        return hashlib.sha256(repr((*parts, self._decoding)).encode()).hexdigest()
+        """Identify endpoint, model, revision, system turn, decoding and all else that is sent."""
+        named, chat = self._endpoint, self._chat
+        parts = (_VERSION, self._url, named.model, named.revision, chat.system, self._decoding)
+        more = (sorted(chat.arguments), json.dumps(named.extra_body, sort_keys=True))
+        is_plain = not chat.arguments and not named.extra_body
+        return hashlib.sha256(repr(parts if is_plain else (*parts, *more)).encode()).hexdigest()
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position in requests, answer)` as they come.
@@ -330,59 +382,128 @@ class ChatEndpoint:
     def _asked(
         self, requests: Sequence[GenerationRequest]
     ) -> PythonGenerator[tuple[int, Answer], None, None]:
-        yield from self._service.client.talk_all(map(self._talk, requests))
+        for position, (answer, why_silent) in self._service.client.talk_all(
+            map(self._talk, requests)
+        ):
+            self._answers += 1
+            if why_silent:
+                self._silent[why_silent] += 1
+            self.notices[:] = self._remarks()
+            yield position, answer
 
-    def _talk(self, request: GenerationRequest) -> Talk[Answer]:
-        """Put each turn with all that was said before it; return the answer to the last one."""
-        service, system = self._service, self._system
+    def _talk(self, request: GenerationRequest) -> Talk[tuple[Answer, str]]:
+        """Put each turn with all that was said before it.
+
+        Return the answer to the last one, and why it says nothing, where it does. An answer without
+        content and without a reason for it is asked for again.
+        """
+        service, system = self._service, self._chat.system
         messages = [{"role": "system", "content": system}] if system else []
         for message in (*request.before, request.prompt):
             messages.append({"role": "user", "content": message})
-            found = yield service.send(self._url, self._body(request, messages))
-            answer = self._generated(service.usable(found))
+            after = 0.0
+            for _ in range(self._endpoint.attempts):
+                asked = service.send(self._url, self._body(request, messages))
+                found = yield replace(asked, after=after)
+                answer, why_silent = self._generated(service.usable(found))
+                if why_silent != _NO_CONTENT:
+                    break
+                after = 1.0
             messages.append({"role": "assistant", "content": answer.text})
-        return answer
+        return answer, why_silent
 
     def _body(self, request: GenerationRequest, messages: list[dict[str, str]]) -> dict[str, Any]:
-        decoding = self._decoding
+        decoding, extra = self._decoding, self._endpoint.extra_body
         body: dict[str, Any] = {
             "model": self._endpoint.model,
             "messages": messages,
             "temperature": decoding.temperature,
-            "max_tokens": decoding.max_new_tokens,
         }
+        if extra.get("max_completion_tokens") is None:  # servers refuse the two together
+            body["max_tokens"] = decoding.max_new_tokens
         if not decoding.is_greedy:
             body |= {"top_p": decoding.top_p, "seed": request.seed % _MOST_SEED}
             # Not every endpoint knows it, so it is only sent where the policy asks for it.
             body |= {"top_k": decoding.top_k} if decoding.top_k else {}
-        return body
+        if self._chat.arguments:
+            body["chat_template_kwargs"] = dict(self._chat.arguments)
+        return {name: value for name, value in (body | extra).items() if value is not None}
 
-    def _generated(self, answer: HttpAnswer) -> Answer:
+    def _generated(self, answer: HttpAnswer) -> tuple[Answer, str]:
+        """Return the answer, and why it says nothing; empty where it says something."""
         service = self._service
         try:
             value = read_json(answer.body, strict=False)
-            choice = value["choices"][0]
-            text = _content(choice["message"])
-        except (JsonError, KeyError, IndexError, TypeError, AttributeError) as error:
+            message = _message(value)
+            text = _content(message)
+        except (JsonError, TypeError) as error:
+            streams = answer.body.lstrip().startswith((b"data:", b"event:"))
             raise ModelError(
                 f"{service.name}: the answer is no completion "
                 f"({quoted(service.concealed(repr(error)))}); expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
+                + (", whole: it is a stream of events, which the server has to leave" * streams)
             ) from None
         usage = usage_of(value)
         self._meter.add(usage)
-        clean = text.encode("utf-8", "replace").decode("utf-8")
-        return Answer(
+        reason = value["choices"][0].get("finish_reason")
+        clean = (text or "").encode("utf-8", "replace").decode("utf-8")
+        found = Answer(
             text=concealed_in_answer(clean, service.secrets),
             tokens=usage.output or 0,
-            stopped="length" if choice.get("finish_reason") == "length" else "end",
+            stopped="length" if reason == "length" else "end",
         )
+        return found, _why_silent(text, message, reason)
+
+    def _remarks(self) -> Iterator[str]:
+        """Yield how many answers say nothing, for each reason."""
+        for why, count in self._silent.items():
+            yield f"{self._service.name}: {count:,} of {self._answers:,} answers {why}"
 
 
-def _content(message: Any) -> str:
-    """Return the model's text; for a refusal its reason, or nothing. Raises TypeError."""
-    if (text := message.get("content")) is None:
-        text = message.get("refusal") or ""
-    if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
+def _message(value: Any) -> Mapping[str, Any] | None:
+    """Return the message of a completion; None where an answer is none."""
+    choices = value.get("choices") if isinstance(value, Mapping) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, Mapping) else None
+    if not isinstance(message, Mapping):
+        return None
+    # A gateway puts an error beside a message without content.
+    is_error = isinstance(first, Mapping) and message.get("content") is None and first.get("error")
+    return None if is_error else message
+
+
+def _content(message: Mapping[str, Any] | None) -> str | None:
+    """Return the model's text, for a refusal its reason; None for nothing. Raises TypeError."""
+    if message is None:
+        raise TypeError("no message")
+    text = text_of_parts(message.get("content"))
+    if text is None:
+        text = message.get("refusal")
+    if text is not None and (not isinstance(text, str) or len(text) > _MOST_CHARACTERS):
         raise TypeError("the content is no text")
     return text
+
+
+def _why_silent(text: str | None, message: Mapping[str, Any] | None, reason: object) -> str:
+    """Return, for a sentence, why an answer says nothing; empty where it says something."""
+    if text and not _is_unfinished_thinking(text, reason):
+        return ""
+    if message is not None and (message.get("tool_calls") or message.get("function_call")):
+        return "call a tool and say nothing (`tool_calls`); let the endpoint offer none"
+    match reason:
+        case "length":
+            return (
+                "were cut off before they said anything (`finish_reason: length`), such as a "
+                "model that is still thinking: raise `decoding.max_new_tokens`, or switch "
+                "thinking off (`template_arguments: {enable_thinking: false}` for most models)"
+            )
+        case "content_filter":
+            return "were withheld by the endpoint's filter (`finish_reason: content_filter`)"
+    if text is not None:  # an empty text is what a model may say
+        return ""
+    return _NO_CONTENT
+
+
+def _is_unfinished_thinking(text: str, reason: object) -> bool:
+    return reason == "length" and text.lstrip().startswith("<think>") and "</think>" not in text

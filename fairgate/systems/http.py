@@ -249,6 +249,7 @@ class HttpApplication:
             set_to="set it to the whole value of the header",
             remedy="check `url`, `method` and `request`; if that is how it refuses to answer, let "
             "it send status 200 and an empty answer, which counts as unreadable",
+            lacks=paths.lacks,
         )
 
     @cached_property

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -80,8 +80,18 @@ class _Generators(Strict):
     @property
     def definition(self) -> str:
         """Return what identifies models, prompts and decoding as they are written."""
-        written = [one.model_dump(mode="json") for one in self.generators]
+        written = [_written(one) for one in self.generators]
         return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
+
+
+def _written(generator: GeneratorPolicy | EndpointGeneratorPolicy) -> dict[str, Any]:
+    """Return a generator as it is written; records were made before an endpoint had more fields."""
+    written = generator.model_dump(mode="json")
+    if isinstance(generator, EndpointGeneratorPolicy):
+        for part, name in ((written, "template_arguments"), (written["endpoint"], "extra_body")):
+            if not part[name]:
+                del part[name]
+    return written
 
 
 class JudgeFile(_Generators):

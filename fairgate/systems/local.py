@@ -186,7 +186,7 @@ class LocalPolicy(SystemKind):
 
     def capabilities(self) -> Capabilities:
         """Return what local models can do: everything, with a retriever; endpoints only text."""
-        chosen, decoding = self.generator, self.generator.decoding
+        chosen = self.generator
         way = getattr(self.retriever, "way", self.retriever)
         is_here = isinstance(chosen, GeneratorPolicy)
         return Capabilities(
@@ -201,7 +201,7 @@ class LocalPolicy(SystemKind):
             runs_a_model=is_here,
             top_k=self.retriever.top_k if self.retriever else 0,
             side_by_side=1 if isinstance(chosen, GeneratorPolicy) else chosen.endpoint.concurrency,
-            decoding=decoding if isinstance(decoding, str) else decoding.model_dump(),
+            decoding=_decoding_facts(chosen),
             prompt=chosen.prompt,
         )
 
@@ -384,7 +384,9 @@ class OpenLocal(LocalSystem):
         if isinstance(chosen, GeneratorPolicy):
             return open_generator(chosen, resources, self._role)
         is_known = self._is_generator_known()
-        return ChatEndpoint(chosen, self._meter, lambda: resources.keeps(is_known=is_known))
+        endpoint = ChatEndpoint(chosen, self._meter, lambda: resources.keeps(is_known=is_known))
+        resources.collect(endpoint.notices)
+        return endpoint
 
 
 def model_name(generator: GeneratorModel) -> str:
@@ -394,10 +396,16 @@ def model_name(generator: GeneratorModel) -> str:
     return generator.model if isinstance(generator, GeneratorPolicy) else ""
 
 
+def _decoding_facts(generator: GeneratorModel) -> object:
+    """Return how tokens are chosen, with the fields of requests that change it."""
+    named = generator.decoding
+    decoding = named if isinstance(named, str) else named.model_dump()
+    extra = generator.endpoint.extra_body if isinstance(generator, EndpointGeneratorPolicy) else {}
+    return [decoding, extra] if extra else decoding
+
+
 def prompt_facts(generator: GeneratorModel) -> str:
     """Return what a prompt is made of, besides the model's own template."""
-    chat = Chat(system=generator.system)
-    if isinstance(generator, GeneratorPolicy):
-        chat = generator.chat
+    chat = generator.chat
     facts = (generator.template, str(generator.document_characters))
     return "\0".join(facts if chat == Chat() else (*facts, repr(chat)))

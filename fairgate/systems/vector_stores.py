@@ -152,6 +152,10 @@ def _path_of_key(base: str, key: str | None, own: str = "") -> JsonPath:
     return json_path(base + "".join(f"['{part}']" for part in key.split(".")))
 
 
+_HELD = {"result", "ids", "id"}
+"""What an answer of a store holds, one of them at least."""
+
+
 class HttpStoreSearch(StoreSearch):
     """A vector store over HTTP."""
 
@@ -234,6 +238,7 @@ class HttpStore(VectorSearch):
             variables={chosen.key_header: chosen.api_key_env} if chosen.api_key_env else {},
             set_to=f"set it to the key of {chosen.product}",
             remedy="check `url` and `collection`",
+            lacks=lambda value: isinstance(value, dict) and not _HELD & value.keys(),
         )
 
     @property

@@ -111,13 +111,128 @@ def test_nothing_is_sent_to_where_a_redirect_leads(place, gate, monkeypatch):
     assert SECRET not in place.out + place.err
 
 
-def test_a_refusal_is_an_answer_that_says_nothing(place, chat, gate):
-    refusal = {"choices": [{"message": {"content": None, "refusal": "I cannot."}}]}
-    empty = {"choices": [{"message": {"content": None}}]}
-    chat.faults = [(200, refusal), (200, empty)]
+def completion(content, reason="stop", **more):
+    return {"choices": [{"message": {"content": content, **more}, "finish_reason": reason}]}
+
+
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "negative?"}]}
+CONTENTS = {
+    "a text": (completion("positive"), "positive"),
+    "one part": (completion([{"type": "text", "text": "positive"}]), "positive"),
+    "parts": (completion([{"type": "text", "text": "posi"}, {"type": "text", "text": "tive"}]), "positive"),
+    "thinking first": (completion([THINKING, {"type": "text", "text": "positive"}]), "positive"),
+    "reasoning": (completion([{"type": "reasoning", "summary": []}, {"type": "output_text", "text": "positive"}]), "positive"),
+    "a part alone": (completion({"type": "text", "text": "positive"}), "positive"),
+    "a text with annotations": (completion([{"type": "text", "text": {"value": "positive", "annotations": []}}]), "positive"),
+    "a refusal": (completion(None, refusal="I cannot."), "I cannot."),
+    "a refusal as a part": (completion([{"type": "refusal", "refusal": "I cannot."}]), "I cannot."),
+    "nothing said": (completion(""), ""),
+}  # fmt: skip
+
+
+def test_content_is_read_in_every_form(place, chat, gate):
+    chat.faults = [(200, value) for value, _ in CONTENTS.values()]
     gate(concurrency=1)
-    responses = {row["response"] for row in place.executions()}
-    assert responses == {"positive", "negative", "I cannot.", ""}
+    read = [row["response"] for row in place.executions()]
+    assert read[: len(CONTENTS)] == [text for _, text in CONTENTS.values()]
+    assert len(chat.seen) == 138
+
+
+@pytest.mark.parametrize(
+    "content", [["positive"], [{"type": "image_url"}], [{"type": "text"}], 7, {"text": "x"}]
+)
+def test_content_of_no_known_form_is_no_answer(place, chat, gate, content):
+    chat.faults = [(200, completion(content))]
+    assert gate(concurrency=1) == 4
+    assert "the content is no text" in place.err
+
+
+def test_an_application_s_parts_are_read_too(place, start, http_system):
+    app = start()
+    raw = b'{"answer": [{"type": "text", "text": "positive"}], "contexts": []}'
+    app.faults = [(200, {}, raw)]
+    place.gate(http_system(app, concurrency=1))
+    assert place.executions()[0]["response"] == "positive"
+
+
+def test_one_answer_without_content_among_others_is_asked_for_again(place, chat, gate, at_once):
+    empty = {"choices": [{"message": {"content": None}}]}
+    chat.faults = [None] * 20 + [(200, empty), (200, completion(None))]
+    assert gate(concurrency=1) == 0, place.err
+    assert {row["response"] for row in place.executions()} == {"positive", "negative"}
+    assert len(chat.seen) == 140
+
+
+SILENT = {
+    "no reason": (completion(None), 4, "have no content (`null`), however often"),
+    "thinking": (completion(None, "length", reasoning_content="Hm"), 1, "`finish_reason: length`"),
+    "thinking, a text": (completion("", "length"), 1, "enable_thinking: false"),
+    "thinking aloud": (completion("<think>Hm", "length"), 1, "raise `decoding.max_new_tokens`"),
+    "withheld": (completion(None, "content_filter"), 1, "`finish_reason: content_filter`"),
+    "a call": (completion(None, "tool_calls", tool_calls=[{"id": "x"}]), 1, "call a tool"),
+}  # fmt: skip
+
+
+def test_why_answers_say_nothing_is_told(place, chat, gate, at_once):
+    """And one that has a reason for it is not asked for again."""
+    usual, prompts = chat.answer, []
+    for case, (value, times, words) in SILENT.items():
+        chat.seen.clear()
+        prompts.clear()
+
+        def answer(prompt, value=value):
+            prompts.append(prompt)
+            return value if prompt == prompts[0] else usual(prompt)
+
+        chat.answer = answer
+        assert gate(concurrency=1) in (0, 1, 5), place.err
+        assert len(chat.seen) == 137 + times, case
+        told = place.out + place.err
+        assert "1 of 138 answers" in told, case
+        assert words in told, (case, told)
+
+
+def test_more_fields_of_the_request_and_of_the_template_are_the_policy_s(place, chat, gate):
+    extra = {"max_completion_tokens": 9, "temperature": None, "reasoning_effort": "low"}
+    arguments = {"enable_thinking": False}
+    assert gate(generator={"template_arguments": arguments}, extra_body=extra) == 0, place.err
+    for _, _, body in chat.seen:
+        body.pop("messages")
+        assert body == {
+            "model": "small", "max_completion_tokens": 9, "reasoning_effort": "low",
+            "chat_template_kwargs": arguments,
+        }  # fmt: skip
+
+
+def test_answers_are_kept_apart_by_all_that_is_sent(chat, gate):
+    counts = []
+    for generator, fields in (
+        ({}, {}), ({}, {"extra_body": {"min_p": 0.1}}), ({"template_arguments": {"a": 1}}, {}),
+        ({"template_arguments": {"a": 2}}, {}), ({}, {}),
+    ):  # fmt: skip
+        chat.seen.clear()
+        assert gate(generator=generator, revision="r1", **fields) == 0
+        counts.append(len(chat.seen))
+    assert counts == [138, 138, 138, 138, 0]
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"messages": []}, "`messages` is what FairGate asks"),
+        ({"model": "x"}, "`model` is the endpoint's own"),
+        ({"stream": True}, "would send the answer in pieces"),
+        ({"n": 2}, "several answers"),
+        ({"temperature": 1.0}, "belongs into `decoding`"),
+    ],
+)
+def test_what_fairgate_sets_itself_no_extra_body_sets(place, gate, extra, words):
+    assert gate(extra_body=extra) == 2
+    assert words in place.err
+    assert "app.yaml:3:" in place.err
+    template = {"template_arguments": {"a": 1}}
+    assert gate(generator=template, extra_body={"chat_template_kwargs": {"a": 2}}) == 2
+    assert "keep `template_arguments`" in place.err
 
 
 @pytest.mark.parametrize(

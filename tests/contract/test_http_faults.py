@@ -32,7 +32,7 @@ FAULTS = {
     "not found": ((404, {}, b""), 1, 4, "HTTP 404; check `url`"),
     "busy once": ((429, {"Retry-After": "1"}, b""), 1, 0, ""),
     "busy once, not saying how long": ((429, {}, b""), 1, 0, ""),
-    "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times"),
+    "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times, the last time after 60 s without a request: lower `concurrency` or set `per_second`"),
     "busy for an hour": ((429, {"Retry-After": "3600"}, b""), 1, 4, "asks to wait 3600 s"),
     "broken once": ((500, {}, b"oops"), 1, 0, ""),
     "broken always": ((500, {}, b"oops"), ALWAYS, 4, "HTTP 500 and the message 'oops'; tried 4 times"),

@@ -16,6 +16,9 @@ class Chat(Answering):
             server.seen.append((self.path, self.headers.get("Authorization"), body))
             fault = server.faults.pop(0) if server.faults else None
         said = server.answer(body["messages"][-1]["content"])
+        if isinstance(said, dict):  # a whole answer
+            self.send(200, said)
+            return
         choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
         whole = {"choices": [choice], "usage": server.usage}
         self.send(*(fault or (200, whole)))

@@ -17,8 +17,8 @@ from fakes.serving import Answering, served
 
 from fairgate.io import http_client
 from fairgate.io.event_loop import submitted
-from fairgate.io.http_client import HttpClient
-from fairgate.io.http_messages import HttpError, Limits, Request
+from fairgate.io.http_client import HttpClient, Pace
+from fairgate.io.http_messages import HttpAnswer, HttpError, Limits, Request, retry_after
 
 SECRET = "sesame-open"  # noqa: S105  # of nothing
 
@@ -123,6 +123,78 @@ def test_a_busy_server_is_asked_again_after_growing_pauses_or_when_it_says(serve
             assert client.ask(get(f"{server.url}/said")).status == 429
     assert waits == [1, 2, 4, 8, *[7.0] * 4, 0.75, 1.5, 7.0, 7.0]
     assert len(server.seen) == 16
+
+
+@pytest.mark.parametrize("attempts", range(2, 11))
+def test_a_rate_limit_that_gives_no_time_is_waited_for_a_whole_window(server, attempts):
+    """Whatever the policy's attempts are, the last one comes after a minute without a request."""
+    server.answers = {"/": (429, {}, b"", at_once)}
+    for jitter in (0.0, 1.0):
+        waits = []
+        limits = Limits(attempts=attempts)
+        with HttpClient(limits, sleep=waits.append, jitter=lambda jitter=jitter: jitter) as client:
+            assert client.ask(get(f"{server.url}/")).status == 429
+        assert len(waits) == attempts - 1
+        assert waits[-1] >= 60.0
+
+
+class Limited(Handler):
+    """Allows so many requests in each window, as most hosted models do."""
+
+    def do_GET(self):  # noqa: N802 its name
+        server = self.server
+        with server.lock:
+            now = time.monotonic()
+            server.allowed = [then for then in server.allowed if now - then < server.window]
+            is_allowed = len(server.allowed) < server.most
+            server.allowed += [now] if is_allowed else []
+            server.asked += 1
+        self.send(200 if is_allowed else 429, b"")
+
+
+@pytest.mark.parametrize(("most", "concurrency"), [(5, 1), (5, 4), (9, 16)])
+def test_a_server_with_windows_is_asked_to_the_end(monkeypatch, most, concurrency):
+    """And at a rate of its own: few requests are refused."""
+    window = 0.3
+    monkeypatch.setattr("fairgate.io.http_messages.WINDOW", window)
+    with served(Server(("127.0.0.1", 0), Limited)) as server:
+        server.lock, server.allowed, server.asked = threading.Lock(), [], 0
+        server.most, server.window = most, window
+        with HttpClient(Limits(concurrency=concurrency)) as client:
+            found = [answer for _, answer in client.ask_all([get(server.url)] * 30)]
+    assert [answer.status for answer in found] == [200] * 30
+    assert server.asked < 60
+
+
+def test_a_rate_is_lowered_once_for_each_pause_and_rises_again():
+    pace = Pace(per_second=10)
+    starts = [pace.turn(0.0) for _ in range(3)]
+    assert starts == pytest.approx([0.0, 0.1, 0.2])
+    for now in (0.3, 0.31, 0.32):  # three that were under way are refused
+        pace.refused(now, 4.0)
+    waits = [pace.turn(0.33) for _ in range(3)]
+    assert waits == pytest.approx([3.97, 4.17, 4.37])
+    for _ in range(100):
+        pace.answered()
+    assert pace.turn(9.0) == 0.0
+    assert pace.turn(9.0) == pytest.approx(0.1)
+    for _ in range(1000):
+        pace.answered()
+    assert [pace.turn(50.0) for _ in range(2)] == pytest.approx([0.0, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7), ({"Retry-After": "1.5"}, 1.5), ({"Retry-After": " 2 "}, 2),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:10 GMT", "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 10),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0), ({}, None), ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "-1"}, None), ({"Retry-After": "inf"}, None),
+    ],
+)  # fmt: skip
+def test_the_time_that_a_server_asks_for_is_read_in_every_form(headers, seconds):
+    lowered = {name.lower(): value for name, value in headers.items()}
+    assert retry_after(HttpAnswer(status=429, headers=lowered, body=b"")) == seconds
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,102 @@
+"""Errors that a server puts into an answer whose status says that all is well.
+
+Gateways, hosted models and applications do this in a few forms: `{"error": {"message", "code"}}`,
+a list of one such object, `{"detail": …}`, `{"choices": [{"error": …}]}`, a code beside a message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from fairgate.domain.wording import harmless
+
+_MESSAGES = ("message", "msg", "status_msg", "detail", "description", "reason", "title")
+_CODES = ("code", "status", "status_code", "http_status", "type", "kind")
+_WORDS = 200
+_STATUSES = (
+    (429, "rate.?limit|too.?many|throttl|quota|exhausted"),
+    (503, "overload|unavailable|capacity|busy|warming|loading|try again"),
+    (504, "time.?out|timed out|deadline"),
+    (401, "unauthori[sz]ed|authenticat|api.?key|credential"),
+    (403, "permission|forbidden|not allowed"),
+    (404, "not.?found|does not exist|unknown model"),
+    (413, "too (?:long|large|big)|context.?length"),
+    (400, "invalid|bad.?request|unsupported|unprocessable|validation|missing"),
+)
+"""Statuses, and the words of codes and messages that mean them; the first that fits counts."""
+_UNKNOWN = 500
+
+
+class InnerError(NamedTuple):
+    """What a server says is wrong."""
+
+    status: int
+    """The HTTP status that it names or means; 500 where neither can be told."""
+    words: str
+    """Its own words, on one line, at most 200 characters; secrets are still in them."""
+
+
+def inner_error(value: Any) -> InnerError | None:
+    """Return the error in an answer's JSON value; None where it holds none."""
+    for part in _places(value):
+        if isinstance(part, str) and part.strip():
+            return InnerError(_status((), part), _line(part))
+        if isinstance(part, Mapping) and part:
+            codes = [part[name] for name in _CODES if part.get(name) not in (None, "", 0)]
+            words = _words(part)
+            return InnerError(_status(codes, words), _line(words or repr(codes or dict(part))))
+    return None
+
+
+def _places(value: Any) -> Iterator[Any]:
+    """Yield the parts of an answer that tell an error, the most explicit first."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if not isinstance(value, Mapping):
+        return
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    for outer in (value, first):
+        if isinstance(outer, Mapping):
+            yield outer.get("error")
+            errors = outer.get("errors")
+            yield errors[0] if isinstance(errors, list) and errors else errors
+            yield value if outer.get("error") is True else None
+    yield value.get("base_resp")
+    inner = value.get("status")
+    yield inner.get("error") if isinstance(inner, Mapping) else None
+    says_so = {str(value.get(name)).lower() for name in ("object", "type", "status")}
+    failed = value.get("success") is False or value.get("ok") is False
+    if failed or says_so & {"error", "failed", "failure"}:
+        yield value
+    yield _validation(value.get("detail"))
+    if "code" in value or "status_code" in value:
+        yield value if _words(value) else None
+
+
+def _validation(detail: Any) -> Any:
+    """Return what FastAPI puts under `detail`: a text, or a list of what is wrong with fields."""
+    return detail[0] if isinstance(detail, list) and detail else detail
+
+
+def _words(part: Mapping[Any, Any]) -> str:
+    texts = (part.get(name) for name in _MESSAGES)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _status(codes: Any, words: str) -> int:
+    for code in codes:
+        number = int(code) if isinstance(code, str) and re.fullmatch("[45][0-9]{2}", code) else code
+        if isinstance(number, int) and not isinstance(number, bool) and 400 <= number <= 599:
+            return number
+    for text in (" ".join(map(str, codes)), words):
+        for status, pattern in _STATUSES:
+            if re.search(pattern, text[:2000], re.IGNORECASE):
+                return status
+    return _UNKNOWN
+
+
+def _line(text: str) -> str:
+    return harmless(" ".join(text[:2000].split())[:_WORDS])
