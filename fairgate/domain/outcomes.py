@@ -100,6 +100,8 @@ class RuleResult:
     """Baseline or anchor lacks the value to compare with: it is incomplete (exit 3)."""
     is_diluted: bool = False
     """A bound holds with the cases that were added or left out, and not on the baseline's."""
+    is_bare: bool = False
+    """It fails by an estimate alone, beyond its bound by no more than chance explains."""
     open_beside: str = ""
     """What would end the run without a pass if this rule did not fail: no waiver is about that."""
     waiver: Waiver | None = None

@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from fairgate.domain.errors import BaselineError, DataError, ExitCode
+from fairgate.domain.errors import BaselineError, DataError
 from fairgate.domain.outcomes import KeptKillScore
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
@@ -224,14 +224,14 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
     must not become what later runs are compared with.
     """
     given = run.given
-    own = (rule for rule in run.result.rules if not rule.by_default and not rule.is_reported)
+    own = [rule for rule in run.result.rules if not rule.by_default and not rule.is_reported]
     # That every rule waits for a baseline is one problem, and the one that accepting solves.
     problems = run.result.evidence.problems
     only_first = all(rule.is_first_run for rule in own) and len(problems) == 1
     only_diluted = problems == diluted(run.result.rules)
-    if run.result.exit_code is ExitCode.NO_VERDICT and not only_first and not only_diluted:
+    if problems and not only_first and not only_diluted:
         why = "; ".join(problems)
-        raise BaselineError(f"this run cannot become a baseline, it has no verdict: {why}")
+        raise BaselineError(f"this run cannot become a baseline, it lacks evidence: {why}")
     # Accepting hides no waiver: reports show the reason of the baseline.
     waived = [f"{rule.metric}: {rule.waiver}" for rule in run.result.rules if rule.waiver]
     reason += f" (with a waived failure, {first_few(waived)})" * bool(waived)

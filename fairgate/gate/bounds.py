@@ -47,6 +47,8 @@ class Check:
     """`bound`, `regression`, `budget`, `identity` or `unreadable`."""
     outcome: Outcome
     reason: str
+    is_bare: bool = False
+    """Whether it fails by an estimate that chance alone could have put beyond the bound."""
 
 
 Span = LikelyRange | tuple[float, float] | None
@@ -74,7 +76,16 @@ def judge_bounds(
         span = tells(metric, observe(metric, table, rule.where), confidence=confidence)
     if isinstance(span, LikelyRange):
         measured = replace(measured, interval=(span.low, span.high))
-    return measured, check_bounds(rule.gate, measured, metric, span)
+    checks = check_bounds(rule.gate, measured, metric, span)
+    if evidence == "estimate" and any(check.outcome is Outcome.FAIL for check in checks):
+        span = range_of(metric, observe(metric, table, rule.where), confidence=confidence)
+        strict = rule.gate.model_copy(update={"evidence": "significant"})
+        surely = check_bounds(strict, measured, metric, span)
+        checks = [
+            replace(check, is_bare=check.outcome is not sure.outcome)
+            for check, sure in zip(checks, surely, strict=True)
+        ]
+    return measured, checks
 
 
 def attainable_values(

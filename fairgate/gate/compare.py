@@ -117,6 +117,8 @@ def rule_results(
                 by_default=rule.by_default,
                 is_not_in_baseline=is_incomplete,
                 is_diluted=is_diluted,
+                is_bare=bool(failed)
+                and all(check.is_bare for check in checks if check.outcome is Outcome.FAIL),
                 open_beside=beside,
             )
         )

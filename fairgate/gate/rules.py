@@ -144,9 +144,15 @@ def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
             for gate in policy.gates
         ):
             # With names of every group in the control arm, refusals for one do not show in all.
-            gate = GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
-            of_each = {"for_each": "term", "evidence": "significant"} if suite in of_names else {}
-            yield gate.model_copy(update=of_each)
+            gate = default_gate(suite)
+            yield gate.model_copy(update={"for_each": "term"}) if suite in of_names else gate
+
+
+def default_gate(suite: str) -> GatePolicy:
+    """Return the rule about all unreadable answers of a suite that no gate asks about them."""
+    return GatePolicy(
+        metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE, evidence="significant"
+    )
 
 
 def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:

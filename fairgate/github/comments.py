@@ -330,12 +330,13 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
 
 
 def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
-    """Return what a gate may say by these rules; a failed binding rule leaves no choice."""
+    """Return what a gate may say by these rules; a failed binding rule never passes."""
     binding = [rule for rule in record.rules if not rule.advisory]
-    if any(rule.outcome is Outcome.FAIL and rule.waived is None for rule in binding):
-        return {(Outcome.FAIL, ExitCode.GATE_FAILED)}
-    possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
     evidence = record.evidence
+    possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
+    if any(rule.outcome is Outcome.FAIL and rule.waived is None for rule in binding):
+        # An estimate that chance can have put beyond its bound gives way to a lack of evidence.
+        return {(Outcome.FAIL, ExitCode.GATE_FAILED), *(possible if evidence.problems else ())}
     is_thin = evidence.problems or not 0 < evidence.decided <= evidence.planned
     # A rule was judged, or had the value that it only prints.
     if is_thin or not any(

@@ -193,7 +193,8 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
 
 def _stopped(result: GateResult) -> list[str]:
     """Return why the build stops where no rule's own annotation gives the reason."""
-    if result.exit_code == 0 or any(rule.fails_gate for rule in result.rules):
+    is_told = result.outcome is Outcome.FAIL and any(rule.fails_gate for rule in result.rules)
+    if result.exit_code == 0 or is_told:
         return []
     open_rules = (rule for rule in result.rules if rule.outcome is not Outcome.PASS)
     open_rules = (rule for rule in open_rules if not (rule.advisory or rule.waiver))

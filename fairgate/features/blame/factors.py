@@ -37,9 +37,10 @@ from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import NO_REFERENCES, References
 from fairgate.gate.delta_debugging import OutOfQuestions, smaller_and_smaller
 from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.rules import default_gate
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
-from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
+from fairgate.policy.schema import Policy
 from fairgate.reports.figures import is_rate, metric_in
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
@@ -417,7 +418,7 @@ def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Run
             update={"suite": rule.suite, "where": dict(rule.where), "for_each": None}
         )
         if rule.position < len(gates)
-        else GatePolicy(metric=rule.metric, suite=rule.suite, max=MOST_UNREADABLE)
+        else default_gate(rule.suite)
         for rule in red
     ]
     counted: dict[str, set[str]] = {}

@@ -174,7 +174,8 @@ def test_an_open_interval_bound_that_only_warns_is_said_whatever_the_policy_does
     [
         ("max: 0.9", "max raised from 0.02 to 0.9"),
         ("max: 0.01, advisory: true", "made advisory: it no longer fails the build"),
-        ("max: 0.01, evidence: significant", "evidence lowered from estimate to significant"),
+        ("max: 0.01, evidence: significant", ""),
+        ("max: 0.03, evidence: significant", "max raised from 0.02 to 0.03"),
         ("for_each: term, max: 0.01", "rule removed"),
         ("regression: {margin: 0.5}", "max 0.02 removed"),
         ("max: 0.02", ""),
