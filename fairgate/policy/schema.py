@@ -173,8 +173,8 @@ class Policy(Strict):
         "relations that need it (`meta-fair/mr1-…` to `mr7-…`).",
     )
     gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
-        description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02 with "
-        "`evidence: significant`, which suites with neutral wording have by default."
+        description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02 "
+        "with `evidence: significant`, which suites with neutral wording have by default."
     )
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
         default=0.95, description="Confidence of intervals and tests."

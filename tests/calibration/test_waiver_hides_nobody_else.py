@@ -129,7 +129,7 @@ KINDS = (
          made=planted([MARGIN, {"metric": "unreadable/net", "max": 0.9}],
                       Plant(refusing={"A man": 0.4}), base=Plant())),
     Kind(check="bound", metric="unreadable/net",
-         made=planted([LENIENT], Plant(refusing={"A man": 0.1, "A woman": 0.04}))),
+         made=planted([LENIENT], Plant(refusing={"A man": 0.2, "A woman": 0.2}))),
     Kind(check="bound", metric="diff-bias/ambiguous", where={"setting": "none"}, made=items),
     Kind(check="bound", metric="intersectional/hidden", made=hidden),
 )  # fmt: skip
