@@ -252,8 +252,11 @@ def gate_policy(
     if base is None:
         return gate.checkout(), [], None
     allow, remarks = inputs.allows_change, []
+    if event.number is None and event.name != "merge_group":
+        remarks = ["No open pull request has this commit; it is judged against the default branch."]
     if allow and (objection := objection_to_allow(event, base, subject.environment)):
-        allow, remarks = False, [f"`baseline-change: allow` does not count: {objection}"]
+        allow = False
+        remarks.append(f"`baseline-change: allow` does not count: {objection}")
     no_introduction = objection_to_introduce(event)
     judged = gate.change(base, base.commit, allow=allow, no_introduction=no_introduction)
     return judged, remarks, base

@@ -32,7 +32,7 @@ DEFAULT_BRANCH_EVENTS = frozenset(
 )  # fmt: skip
 """Events for which GitHub takes the workflow of the default branch."""
 OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "release"})
-"""Events of a commit that is judged by its own files, unless a pull request is named."""
+"""Events of a commit that is judged by its own files where it is on the default branch."""
 _OWN_REF = frozenset({"merge_group", *READ_ONLY_EVENTS})
 """Events whose default checkout is the change itself."""
 MAX_EVENT_BYTES = 32 << 20
@@ -65,8 +65,12 @@ class Event:
     """Commit whose policy and baseline decide; empty where it is unknown, or there is none."""
     sha: str = ""
     """Commit that GitHub started the run on (GITHUB_SHA)."""
+    ref: str = ""
+    """What GitHub started the run on: `refs/heads/main`, `refs/tags/v1`."""
     base_branch: str = ""
     default_branch: str = ""
+    is_merged: bool = False
+    """GitHub has said that the default branch has the commit in its history."""
     merge_sha: str = ""
     """GitHub's own merge of the pull request's two ends; nobody else can have made it."""
     run_id: int = 0
@@ -82,9 +86,23 @@ class Event:
     comment: int = 0
 
     @property
+    def is_on_default_branch(self) -> bool:
+        """Return whether the run was started on the default branch itself, and no tag of its name."""
+        return bool(self.default_branch) and self.ref == f"refs/heads/{self.default_branch}"
+
+    @property
+    def decides_itself(self) -> bool:
+        """Return whether no base is left to decide on the event's own commit.
+
+        Its check stands at the commit, and so at the head of every pull request that has it.
+        """
+        is_own = self.name in OWN_EVENTS and self.is_on_default_branch
+        return bool(self.own_commit) and (is_own or self.is_merged)
+
+    @property
     def own_commit(self) -> str:
-        """Return the commit that is judged by its own files; empty where a base must decide."""
-        if self.number is not None or self.is_of_pulls:
+        """Return the commit of an event that names no change; empty where a base must decide."""
+        if self.number is not None or self.is_of_pulls or self.base_sha:
             return ""
         if self.name == "workflow_run":
             return self.head_sha if self.cause in OWN_EVENTS else ""
@@ -148,6 +166,7 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
     return Event(
         **{"number": number, **{key: value for key, value in found.items() if value}},
         sha=sha,
+        ref=environment.get("GITHUB_REF") or branch_of(value_at(payload, "ref")),
         default_branch=branch_of(value_at(payload, "repository", "default_branch")),
         name=name,
         repository=repository,
@@ -273,30 +292,65 @@ def github_api(roots: Roots, token: str) -> GitHubApi | None:
 def resolved(event: Event, api: GitHubApi | None) -> Event:
     """Return the event with the data of its pull request that only the API has, if it answers.
 
-    Raises UsageError where the commit is that of several pull requests, or surely of none.
+    Of a commit that no open pull request has, the default branch decides, unless it is in the
+    history of that. Raises UsageError where the commit is that of several pull requests, surely of
+    none, or where the verdict on one pull request would stand at the head of another.
     """
     is_complete = event.name in _OWN_REF or event.name == "pull_request_target"
-    if api is None or is_complete:
+    if api is None or is_complete or event.decides_itself:
         return event
     with contextlib.suppress(ApiError):
         if event.number is not None:
-            return _completed(event, api.get(f"/repos/{event.repository}/pulls/{event.number}"))
+            pull = api.get(f"/repos/{event.repository}/pulls/{event.number}")
+            return _at_its_head(_completed(event, pull))
         pulls = pulls_of(event, api)
         if len({pull["base"]["ref"] for pull in pulls}) > 1:
             numbers = listed(str(pull["number"]) for pull in pulls)
             raise UsageError(
-                f"commit {event.head_sha[:12]} is the head of the pull requests {numbers} with "
+                f"commit {_commit_of(event)[:12]} is the head of the pull requests {numbers} with "
                 "different bases; name one by `pr-number`, or run under `pull_request`"
             )
         if pulls:
             return _completed(replace(event, number=pulls[0]["number"]), pulls[0])
-        if not event.own_commit and event.head_sha:
+        if event.own_commit:
+            return _of_default_branch(event, api)
+        if event.head_sha:
             raise UsageError(
                 f"no open pull request has the commit {event.head_sha[:12]} of this "
                 f"`{event.name}` as its head, so no base decides; run the gate under "
                 "`pull_request` or `push`"
             )
     return event
+
+
+def _of_default_branch(event: Event, api: GitHubApi) -> Event:
+    """Return the event of a commit that no open pull request has. Raises ApiError.
+
+    A pull request may be opened for it later, and the check stands there already: so it is judged
+    as a change of the default branch.
+    """
+    repository, commit = f"/repos/{event.repository}", event.own_commit
+    branch = event.default_branch or branch_of(value_at(api.get(repository), "default_branch"))
+    tip = commit_of(value_at(api.get(f"{repository}/git/ref/heads/{branch}"), "object", "sha"))
+    if not branch or not tip:
+        raise ApiError("GitHub does not say what the default branch is")
+    history = api.get(f"{repository}/compare/{commit}...{tip}", per_page=1)
+    if value_at(history, "status") in ("ahead", "identical"):
+        return replace(event, default_branch=branch, is_merged=True)
+    ends = {"head_sha": commit, "base_sha": tip, "base_branch": branch}
+    return replace(event, default_branch=branch, **ends)
+
+
+def _at_its_head(event: Event) -> Event:
+    """Return the event. Raises UsageError where its check would stand at another head."""
+    is_known = event.name not in OWN_EVENTS or event.is_on_default_branch
+    if is_known or event.sha == event.head_sha:
+        return event
+    raise UsageError(
+        f"this run was started on commit {event.sha[:12] or 'unknown'}, where its check stands, and "
+        f"`pr-number` names the pull request {event.number} with the head {event.head_sha[:12]}; "
+        "start it on that, or on the default branch"
+    )
 
 
 def _completed(event: Event, pull: object) -> Event:
@@ -309,12 +363,13 @@ def _completed(event: Event, pull: object) -> Event:
 def pulls_of(event: Event, api: GitHubApi) -> list[dict[str, Any]]:
     """Return the open pull requests whose head is the commit that the event is about.
 
-    Of a workflow run the branch is known, by which a fork's are found; the payload leaves them out.
+    Of a pull request's workflow run the branch is known, by which a fork's are found; the payload
+    leaves them out.
     """
-    repository, sha = f"/repos/{event.repository}", event.head_sha
+    repository, sha = f"/repos/{event.repository}", _commit_of(event)
     if not sha:
         return []
-    if event.name == "workflow_run":
+    if event.name == "workflow_run" and not event.own_commit:
         head = f"{event.head_owner}:{event.head_branch}"
         is_known = event.head_owner and event.head_branch
         found = api.pages(f"{repository}/pulls", state="open", head=head) if is_known else []
@@ -328,6 +383,10 @@ def pulls_of(event: Event, api: GitHubApi) -> list[dict[str, Any]]:
         and isinstance(value_at(pull, "base", "ref"), str)
         and pull_request_commits(pull)["head_sha"] == sha
     ]
+
+
+def _commit_of(event: Event) -> str:
+    return event.own_commit or event.head_sha
 
 
 def refuse_untrusted(event: Event) -> None:
@@ -357,6 +416,13 @@ def base_commit(
     if event.own_commit:
         if head != event.own_commit:
             raise _another_commit(event, head, event.own_commit)
+        if not event.decides_itself:
+            raise UsageError(
+                f"this `{event.name}` is not known to be on the default branch, and GitHub could "
+                f"not be asked which pull requests have the commit {head[:12]}, so it is unknown "
+                "which base decides; give the step a token, run under `pull_request`, or only on "
+                "the default branch (`branches:`)"
+            )
         return None
     commit = event.base_sha
     if event.head_sha and head != event.head_sha:

@@ -65,6 +65,8 @@ class Job:
         text = payload if isinstance(payload, str) else json.dumps(payload)
         if not event.exists() or event.read_text() != text:  # another run may be reading it
             event.write_text(text)
+        if main := self.commit("main"):
+            self.hub.tips["main"] = main
         return {
             "GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(event),
             "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_API_URL": self.hub.url,
@@ -79,7 +81,10 @@ class Job:
 
     def checked_out(self):
         """Return the commit in the workspace, which is what GitHub started the run on."""
-        command = ["git", "-C", str(self.workspace), "rev-parse", "--verify", "-q", "HEAD"]
+        return self.commit("HEAD")
+
+    def commit(self, named):
+        command = ["git", "-C", str(self.workspace), "rev-parse", "--verify", "-q", named]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     def run(self, name, payload, **more):

@@ -66,7 +66,7 @@ class FakeGitHub(ThreadingHTTPServer):
         self.comments, self.pulls, self.commits = {}, {}, {}
         self.histories, self.sides, self.moves = {}, {}, []
         self.artifacts, self.artifact_heads, self.runs, self.blobs = {}, {}, {}, {}
-        self.expired = set()
+        self.expired, self.tips = set(), {}
         self.rights, self.parents, self.made_commits, self.reactions = {}, {}, {}, []
         self.starts, self.writers, self.bases, self.truncated = {}, {}, (0, 1), set()
         self._next = 1000
@@ -152,6 +152,8 @@ class _Handler(Answering):
             moves, pulls = ({"of": {"totalCount": one}} for one in self.server.bases)
             return 200, {"data": {"repository": {"pullRequest": {**moves, "headRef": pulls}}}}
         inner = path.removeprefix(f"/repos/{REPOSITORY}")
+        if not inner:
+            return 200, {"full_name": REPOSITORY, "default_branch": "main"}
         for pattern, serve in (
             (r"/issues/(\d+)/comments", self._comments),
             (r"/issues/comments/(\d+)", self._comment),
@@ -252,8 +254,9 @@ class _Handler(Answering):
 
     def _ref(self, match, query, body):
         pulls = self.server.pulls.values()
-        heads = (one["head"]["sha"] for one in pulls if one["head"]["ref"] == match[1])
-        return 200, {"object": {"sha": next(heads)}}
+        heads = [one["head"]["sha"] for one in pulls if one["head"]["ref"] == match[1]]
+        tip = self.server.tips.get(match[1], next(iter(heads), None))
+        return _found(tip and {"object": {"sha": tip}})
 
     def _pull(self, match, query, body):
         return _found(self.server.pulls.get(int(match[1])))

@@ -4,7 +4,19 @@ from functools import partial
 
 import pytest
 from action import payloads
+from action.fake_github import EVENTS, TOKEN
 from action.repositories import LOOSE, fair, worse
+
+from fairgate.domain.errors import UsageError
+from fairgate.github.event import (
+    PULL_REQUEST_EVENTS,
+    base_commit,
+    github_api,
+    read_event,
+    read_roots,
+    refuse_untrusted,
+    resolved,
+)
 
 NO_TOKEN = {"FAIRGATE_GITHUB_TOKEN": ""}
 
@@ -118,6 +130,102 @@ def test_a_fork_s_number_meets_no_writing_token(job, change):
     for name, payload in ABOUT_A_COMMIT.items():
         assert job.run(name, payload(change.head, []), GITHUB_SHA=change.head) == 2
         assert "refusing to run" in job.err
+
+
+def anything(head, base, ref, **more):
+    """Return a payload with all that any of GitHub's events says of a commit."""
+    pull = payloads.pull_request(7, head, base)
+    return {
+        **payloads.on_dispatch(), **payloads.on_push(base, head), **payloads.on_deployment(head),
+        **payloads.on_workflow_run(head, branch=ref.rpartition("/")[2]),
+        "check_run": {"head_sha": head}, "check_suite": {"head_sha": head}, "sha": head,
+        "release": {"tag_name": "v1", "target_commitish": "topic"}, "ref": ref,
+        "merge_group": payloads.on_merge_group(7, head, base)["merge_group"],
+        "issue": {"number": 7, "pull_request": {"url": "x"}}, "comment": {"id": 1},
+        "pull_request": pull, "number": 7, **more,
+    }  # fmt: skip
+
+
+REFS = ["refs/heads/topic", "refs/tags/v1", "refs/tags/main", "refs/heads/Main", "main", ""]
+NAMELESS = {**payloads.repository(), "default_branch": None}
+
+
+def deciding(job, name, payload, ref, sha, token=TOKEN, number=None):
+    """Return which commit decides under an event: None, where the one that is checked out does."""
+    environment = job.environment(name, payload, GITHUB_SHA=sha, GITHUB_REF=ref)
+    api = github_api(read_roots(environment), token)
+    event = resolved(read_event(environment, number), api)
+    refuse_untrusted(event)
+    base = base_commit(event, job.workspace, job.workspace, api)
+    return base and base.commit
+
+
+@pytest.mark.parametrize("sees", ["open", "closed", "fails", "no token", "no default branch"])
+def test_whatever_event_carries_a_commit_the_base_decides_or_nothing(job, change, sees):
+    """Every event of GitHub's, on every kind of ref but the default branch."""
+    wrong = []
+    if sees == "closed":  # a pull request may be opened for the commit once its check is green
+        job.hub.pulls[7]["state"] = "closed"
+    more = {"repository": NAMELESS} if sees == "no default branch" else {}
+    token = "" if sees == "no token" else TOKEN
+    for name in sorted({str(event) for event in EVENTS} | PULL_REQUEST_EVENTS):
+        for ref in REFS:
+            for cause in ("pull_request", "push", "release") if name == "workflow_run" else ("",):
+                payload = anything(change.head, change.base, ref, **more)
+                payload["workflow_run"]["event"] = cause
+                job.hub.faults.clear()
+                if sees == "fails":
+                    job.hub.fail("GET", "/pulls", 404, times=9)
+                try:
+                    commit = deciding(job, name, payload, ref, change.head, token)
+                except UsageError:
+                    continue
+                if commit != change.base:
+                    wrong.append((name, ref, cause, commit))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["push", "workflow_dispatch", "release", "schedule"])
+def test_a_branch_with_a_pull_request_is_judged_by_its_base(job, change, name):
+    payload = anything(change.head, change.base, "refs/heads/topic")
+    assert job.run(name, payload, GITHUB_REF="refs/heads/topic") == 1
+    assert by_base(job)
+    assert len(job.hub.ours(7)) == 1
+    job.hub.pulls[7]["state"] = "closed"
+    assert job.run(name, payload, GITHUB_REF="refs/heads/topic") == 1
+    assert by_base(job)
+    assert "judged against the default branch" in job.summary
+    assert job.run(name, payload, GITHUB_REF="refs/heads/topic", **NO_TOKEN) == 2
+    assert "unknown which base decides" in job.err
+
+
+def test_what_is_merged_decides_for_itself_on_any_ref(job, history, change):
+    """A release is of a commit that the default branch has, perhaps of some days ago."""
+    history.git("checkout", "-q", "main")
+    merged = history.commit("merged")
+    newest = history.commit("newest")
+    history.git("checkout", "-q", merged)
+    job.hub.histories[newest] = [change.base, merged, newest]
+    payload = anything(merged, change.base, "refs/tags/v1")
+    for name in ("release", "push", "workflow_dispatch"):
+        assert deciding(job, name, payload, "refs/tags/v1", merged) is None
+    job.hub.histories[newest] = [newest]
+    for name in ("release", "push", "workflow_dispatch"):
+        assert deciding(job, name, payload, "refs/tags/v1", merged) == newest
+    with pytest.raises(UsageError, match="unknown which base decides"):
+        job.hub.fail("GET", "/compare/", 404)
+        deciding(job, "release", payload, "refs/tags/v1", merged)
+
+
+def test_the_verdict_on_one_pull_request_does_not_stand_at_the_head_of_another(job, change):
+    """The number is an input of the dispatch, perhaps; the check stands where the run started."""
+    job.hub.pulls[8] = payloads.pull_request(8, "d" * 40, change.base)
+    payload = anything(change.head, change.base, "refs/heads/other")
+    for name in OWN:
+        with pytest.raises(UsageError, match="where its check stands"):
+            deciding(job, name, payload, "refs/heads/other", "d" * 40, number=7)
+        at_main = deciding(job, name, payload, "refs/heads/main", change.base, number=7)
+        assert at_main == change.base
 
 
 def test_an_event_that_is_not_known_is_refused(job, history):

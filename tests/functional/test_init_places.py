@@ -43,7 +43,7 @@ def test_at_the_top_nothing_names_a_root_and_the_workflow_cancels_what_is_supers
     path = repository.root / ".github/workflows/rag-fairness.yml"
     assert "root:" not in path.read_text()
     workflow = loaded(path)
-    assert "workflow_dispatch" in workflow["on"]
+    assert set(workflow["on"]) == {"pull_request", "merge_group", "push"}
     assert "pull_request" in workflow["concurrency"]["cancel-in-progress"]
     upload = workflow["jobs"]["gate"]["steps"][-1]
     assert upload["with"]["path"] == "${{ steps.fairgate.outputs.run-folder }}"
