@@ -87,7 +87,7 @@ class Event:
 
     @property
     def is_on_default_branch(self) -> bool:
-        """Return whether the run was started on the default branch itself, and no tag of its name."""
+        """Return whether the run was started on the default branch, and no tag of its name."""
         return bool(self.default_branch) and self.ref == f"refs/heads/{self.default_branch}"
 
     @property
@@ -347,8 +347,8 @@ def _at_its_head(event: Event) -> Event:
     if is_known or event.sha == event.head_sha:
         return event
     raise UsageError(
-        f"this run was started on commit {event.sha[:12] or 'unknown'}, where its check stands, and "
-        f"`pr-number` names the pull request {event.number} with the head {event.head_sha[:12]}; "
+        f"this run was started on commit {event.sha[:12] or 'unknown'}, where its check stands, "
+        f"and `pr-number` names the pull request {event.number} with the head {event.head_sha[:12]}; "
         "start it on that, or on the default branch"
     )
 

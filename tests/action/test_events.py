@@ -150,8 +150,8 @@ REFS = ["refs/heads/topic", "refs/tags/v1", "refs/tags/main", "refs/heads/Main",
 NAMELESS = {**payloads.repository(), "default_branch": None}
 
 
-def deciding(job, name, payload, ref, sha, token=TOKEN, number=None):
-    """Return which commit decides under an event: None, where the one that is checked out does."""
+def deciding(job, name, payload, ref, sha, *, token=TOKEN, number=None):
+    """Name the commit that decides under an event: None, where the one that is checked out does."""
     environment = job.environment(name, payload, GITHUB_SHA=sha, GITHUB_REF=ref)
     api = github_api(read_roots(environment), token)
     event = resolved(read_event(environment, number), api)
@@ -177,7 +177,7 @@ def test_whatever_event_carries_a_commit_the_base_decides_or_nothing(job, change
                 if sees == "fails":
                     job.hub.fail("GET", "/pulls", 404, times=9)
                 try:
-                    commit = deciding(job, name, payload, ref, change.head, token)
+                    commit = deciding(job, name, payload, ref, change.head, token=token)
                 except UsageError:
                     continue
                 if commit != change.base:
@@ -212,8 +212,8 @@ def test_what_is_merged_decides_for_itself_on_any_ref(job, history, change):
     job.hub.histories[newest] = [newest]
     for name in ("release", "push", "workflow_dispatch"):
         assert deciding(job, name, payload, "refs/tags/v1", merged) == newest
+    job.hub.fail("GET", "/compare/", 404)
     with pytest.raises(UsageError, match="unknown which base decides"):
-        job.hub.fail("GET", "/compare/", 404)
         deciding(job, "release", payload, "refs/tags/v1", merged)
 
 
