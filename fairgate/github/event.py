@@ -337,8 +337,8 @@ def _of_default_branch(event: Event, api: GitHubApi) -> Event:
     history = api.get(f"{repository}/compare/{commit}...{tip}", per_page=1)
     if value_at(history, "status") in ("ahead", "identical"):
         return replace(event, default_branch=branch, is_merged=True)
-    ends = {"head_sha": commit, "base_sha": tip, "base_branch": branch}
-    return replace(event, default_branch=branch, **ends)
+    known = replace(event, default_branch=branch, base_branch=branch)
+    return replace(known, head_sha=commit, base_sha=tip)
 
 
 def _at_its_head(event: Event) -> Event:
