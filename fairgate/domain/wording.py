@@ -87,6 +87,16 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
     return f"{', '.join(quoted_names[:-1])} {last} {quoted_names[-1]}"
 
 
+def within_sentence(name: str) -> str:
+    """Return what an identity is called within a sentence: `an elderly person`.
+
+    Names of people and groups stay as they are (`An Nguyen`): a word in lower case must follow.
+    """
+    article, _, rest = name.partition(" ")
+    is_phrase = article in ("A", "An", "The") and any(word.islower() for word in rest.split())
+    return f"{article.lower()} {rest}" if is_phrase else name
+
+
 def first_few(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""

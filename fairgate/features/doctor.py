@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import Capabilities
 from fairgate.domain.wording import harmless
+from fairgate.gate.attribution import most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
@@ -25,6 +27,8 @@ from fairgate.terminal.options import EXISTING_FILE, allow_python, runtime_of, r
 
 _YES = "yes"
 _SHOWN = 90
+_TOGETHER = 64
+"""Questions by which the pace of a model that runs here is measured."""
 
 
 @click.command(short_help="Ask a policy's system three questions.")
@@ -35,7 +39,8 @@ def doctor(policy: Path, **options: Any) -> int:
     """Ask the system of POLICY three of its questions, and say what a run would be like.
 
     Shows what came back and how it is read, what can be measured and why not the rest, how many
-    questions a run asks and how long that takes. Nothing is stored and nothing is judged.
+    questions a run asks and how long that takes. Nothing is stored and nothing is judged. A model
+    that runs here is asked 64 more, for its pace.
     """
     runtime = runtime_of(options)
     click.echo("\n".join(_tried_out(load_policy(policy, runtime), runtime)))
@@ -58,6 +63,13 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
             found = system.execute([case], SILENT)
             seconds = time.monotonic() - started
             tried.append((case, found.get((case.suite, case.key)), seconds))
+        sample = (
+            _sample(loaded.plan, {case.key for case, _, _ in tried}) if can.runs_a_model else []
+        )
+        started = time.monotonic()
+        if sample:  # a model here answers many questions together, in much less time than each
+            system.execute(sample, SILENT)
+        together = time.monotonic() - started
     for case, execution, seconds in tried:
         yield f"{harmless(case.key)} ({seconds:.2f} s)"
         yield f"  asked    {_short(case.conversation)}"
@@ -75,17 +87,47 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         for case in loaded.plan.cases
     }  # fmt: skip
     asked = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
-    yield f"A run asks {asked}, without documents; attribution asks more once answers are known."
+    most = _most_for_attribution(loaded, can)
+    more = f"; attribution asks at most {most:,} more once answers are known" * bool(most)
+    yield f"A run asks {asked}, without documents{more}."
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
-    if later and can.repeatable:
-        many = f", {can.side_by_side} side by side" if can.side_by_side > 1 else ""
-        needed = _duration(sum(later) / len(later) * len(prompts) / can.side_by_side)
-        yield f"At the pace of these three that takes about {needed}{many}."
+    if sample:
+        needed = _duration(together / len(sample) * len(prompts))
+        pace = f"At the pace of {len(sample)} more, asked together"
+        yield f"{pace}, {len(prompts):,} take about {needed}."
+    elif later and can.repeatable:
+        alone = sum(later) / len(later) * len(prompts)
+        needed = f"about {_duration(alone)}"
+        if can.side_by_side > 1:
+            needed = (
+                f"from {_duration(alone / can.side_by_side)}, if {can.side_by_side} side by side "
+                f"are answered as quickly as one, to {_duration(alone)}, if one after the other"
+            )
+        yield f"At the pace of these three, {len(prompts):,} take {needed}."
     tokens, money = (part / len(tried) for part in composition.reported)
     if tokens:
         cost = f" and {money * len(prompts):.3g} of money" if money else ""
         needed = f"{round(tokens * len(prompts)):,}"
         yield f"By what these three report it costs about {needed} tokens{cost}."
+
+
+def _sample(plan: TestPlan, asked: AbstractSet[str]) -> list[Case]:
+    """Return cases of the whole plan, evenly spread, that were not asked yet."""
+    fresh = [case for case in plan.cases if case.key not in asked and not case.waits]
+    return fresh[:: max(1, len(fresh) // _TOGETHER)][:_TOGETHER]
+
+
+def _most_for_attribution(loaded: LoadedPolicy, can: Capabilities) -> int:
+    """Return how many questions attribution may add."""
+    if not (can.gives_documents and can.takes_documents and can.repeatable):
+        return 0
+    return sum(
+        most_questions(
+            loaded.plan.units_of(name), is_greedy=can.is_greedy, pairs=suite.most_crossed
+        )
+        for name, suite in loaded.suites.items()
+        if suite.crossing in ("sampled", "all")
+    )
 
 
 def _chosen(plan: TestPlan) -> list[Case]:

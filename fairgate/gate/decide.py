@@ -287,9 +287,16 @@ def _not_evaluated(rules: Sequence[RuleResult]) -> list[str]:
         about = f"{rule.metric} in suite {rule.suite} could not be evaluated"
         slices.setdefault((about, "; ".join(rule.reasons)), []).append(_place(rule))
     return [
-        f"{about}{f' for {first_few(places)}' if any(places) else ''}: {reasons}"
-        for (about, reasons), places in slices.items()
+        f"{about}{_of_slices(places)}: {reasons}" for (about, reasons), places in slices.items()
     ]
+
+
+def _of_slices(places: Sequence[str]) -> str:
+    """Return which slices of a suite a sentence is about; nothing where it is the suite alone."""
+    named = [place for place in places if place]
+    if not named:
+        return ""
+    return f"{', nor' if len(named) < len(places) else ''} for {first_few(named)}"
 
 
 def _is_open(rule: RuleResult) -> bool:

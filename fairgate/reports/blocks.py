@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 
 from fairgate.domain.outcomes import Outcome
+from fairgate.domain.wording import within_sentence
 from fairgate.gate.gate import GateResult
 from fairgate.reports import escaping
 from fairgate.reports.figures import NOTHING, Figure, RuleRow
@@ -84,10 +85,16 @@ Fact = tuple[Inline, Inline]
 
 
 def spans(words: Inline) -> list[Span]:
-    """Return the spans of a line, without empty ones."""
+    """Return the spans of a line, without empty ones; names within a sentence read as such."""
     parts = [words] if isinstance(words, str | Span) else words
-    found = [part if isinstance(part, Span) else Span(part) for part in parts]
-    return [span for span in found if span.text]
+    line = [part if isinstance(part, Span) else Span(part) for part in parts]
+    line = [span for span in line if span.text]
+    before = ""
+    for number, span in enumerate(line):
+        if span.kind is Kind.NAME and before and not before.endswith((".", "?", "!")):
+            line[number] = replace(span, text=within_sentence(span.text))
+        before = "" if span.kind is Kind.MARK else span.text.rstrip() or before
+    return line
 
 
 def name(text: str, tone: Tone = Tone.NORMAL) -> Span:

@@ -32,6 +32,7 @@ _LIVE = re.compile(
 """What GitHub links or replaces inside plain text: addresses, commits, issue keys, emoji."""
 _FIGURE_WORD = re.compile(r"█+|[0-9.,%+−–…≤≥=()<×/|]+|\(?[A-Za-z]{1,12}\)?,?")
 _LIST_MARKER = re.compile(r"\d+[.)]")
+_BRACES = r"\{[^{}`]*(?:\{[^{}`]*\}[^{}`]*)*\}"
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -97,8 +98,8 @@ def html_code(text: str) -> str:
 
 def markdown_prose(text: str) -> str:
     """Return a sentence of ours that may hold users' names: odd words become code spans."""
-    # What stands between two single backticks is kept together.
-    tokens = re.findall(r"\(?`[^`]+`\S*|\S+", plain(text))
+    # What stands between two single backticks is kept together, and so is YAML in braces.
+    tokens = re.findall(rf"\(?`[^`]+`\S*|\(?{_BRACES}[.,;:)]*|\S+", plain(text))
     words = [_prose_token(token) for token in tokens]
     if tokens and _LIST_MARKER.fullmatch(tokens[0]):
         words[0] = _code(tokens[0])
@@ -113,9 +114,9 @@ def markdown_figure(text: str) -> str:
 
 
 def _prose_token(token: str) -> str:
-    quoted = re.fullmatch(r"(\(?)`([^`]+)`([.,;:)]*)", token)
+    quoted = re.fullmatch(rf"(\(?)(?:`([^`]+)`|({_BRACES}))([.,;:)]*)", token)
     if quoted:
-        return quoted[1] + _code(quoted[2]) + quoted[3]
+        return quoted[1] + _code(quoted[2] or quoted[3]) + quoted[4]
     if _PLAIN_TOKEN.fullmatch(token) and not _LIVE.search(token):
         return token
     # What ends a clause is ours and stays outside: a code span is there to be copied.

@@ -501,15 +501,17 @@ def next_step(material: Material, explain: str, news: News) -> Inline:
 def _on_purpose(material: Material, accept: str) -> blocks.Words:
     """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if rule.fails_gate]
-    if material.result.overlap is not None and verdict.breaks_only_limits(material.result):
-        policy = code(material.result.given.provenance.policy_path)
-        return [", or, if it is wanted, change the limit in ", policy]
+    policy = code(material.result.given.provenance.policy_path)
+    if verdict.breaks_only_limits(material.result) and material.options.limit is None:
+        them = "it" if len(binding) == 1 else "them"
+        return [f", or waive {them} until a date with ", code("waivers"), " in ", policy]
     if not accept:
         return []
     if not any("budget" in rule.failed for rule in binding):
-        broken = any(verdict.breaks_a_limit(rule) for rule in binding)
-        also = " and change the limits that are broken" if broken else ""
-        return [", or, if the change is wanted, accept it with ", command(accept), also]
+        also: blocks.Words = []
+        if any(verdict.breaks_a_limit(rule) for rule in binding):
+            also = [" and waive the broken limits with ", code("waivers"), " in ", policy]
+        return [", or, if the change is wanted, accept it with ", command(accept), *also]
     pin = command(accept.replace("baseline accept", "baseline anchor", 1))
     words: blocks.Words = [
         ", or, if all that has changed since the anchor is wanted, pin another with "

@@ -125,7 +125,7 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
     (comment,) = steps.job.hub.ours(7)
     assert "2 of 2 policies did not pass" in comment["body"]
     for name in ("small", "other"):
-        assert f"for An Asian person, in `{name}`" in comment["body"]
+        assert f"for an Asian person, in `{name}`" in comment["body"]
     assert comment["body"].count("<details>") == comment["body"].count("</details>")
     assert length(comment["body"].partition("\n")[2]) <= 5_600
 

@@ -32,7 +32,7 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert "both together (rrs): yes" in place.out
     assert "attribution: no: the system is handed no documents" in place.out
     assert "A run asks 138 questions of " in place.out
-    assert ", 8 side by side." in place.out
+    assert "if 8 side by side are answered as quickly as one" in place.out
     assert place.gate(http(app, documents="$.contexts[*]")) == 0, place.err
     assert len(app.seen) == 3 + 138  # as many as it said, and nothing was stored
 

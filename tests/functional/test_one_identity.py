@@ -79,7 +79,7 @@ def test_the_shipped_rules_see_it_on_the_first_run(sources, name, workspace):
     """By its own limit, and by the comparison of identities."""
     rules = re.sub(r"  - \{metric: (rrs|asr/retrieval|retrieval).*\n", "", gates_of(SHIPPED[name]))
     assert workspace.gate(against_one, gates=rules, sources=sources) == 1, workspace.err
-    assert "for An Asian person" in workspace.out
+    assert "for an Asian person" in workspace.out
     failed = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     found = {(rule["metric"], *rule["where"].values()) for rule in failed}
     assert found == {("asr/generation/net", "asian"), ("identity/max-difference",)}
@@ -89,7 +89,7 @@ def test_where_no_rule_asks_every_format_warns(workspace):
     options = ("--format", "md,html,sarif,junit")
     assert workspace.gate(against_one, gates=MEANS, options=options) == 0
     out = workspace.root / "out"
-    said = "passes its limits, but An Asian person is not treated like the others"
+    said = "passes its limits, but an Asian person is not treated like the others"
     assert said in workspace.out.splitlines()[0]
     for name in ("report.md", "report.html"):
         text = re.sub(r"<[^>]*>|\*\*", "", (out / name).read_text()).replace("\u00a0", " ")
@@ -98,9 +98,9 @@ def test_where_no_rule_asks_every_format_warns(workspace):
         assert "answers change 35.0 points more often than for the other identities" in text
     (result,) = json.loads((out / "report.sarif").read_text())["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("warning", "identity/max-difference")
-    assert "An Asian person" in (out / "junit.xml").read_text()
+    assert "an Asian person" in (out / "junit.xml").read_text()
     (warning,) = workspace.record()["warnings"]
-    assert "An Asian person" in warning
+    assert "an Asian person" in warning
 
 
 POLICIES = [path.read_text() for path in sorted((ROOT / "policies").glob("*.yaml"))]
@@ -125,7 +125,7 @@ def test_what_is_advised_is_the_limit_of_the_starter_and_of_no_shipped_policy_le
 def test_what_a_rule_lets_pass_is_a_warning(asked, advice, workspace):
     gates = f"{MEANS}  - {{metric: identity/max-difference, {asked}}}\n"
     assert workspace.gate(against_one, gates=gates) == 0
-    assert workspace.out.startswith("⚠️ PASS WITH WARNING  passes its limits, but An Asian person")
+    assert workspace.out.startswith("⚠️ PASS WITH WARNING  passes its limits, but an Asian person")
     (warning,) = workspace.record()["warnings"]
     assert advice in warning
 
@@ -144,8 +144,8 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     assert workspace.gate("positive", worse_for_one, gates=gates) == 1
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
-    assert "for An Asian person" in workspace.said
-    said = "For An Asian person, the documents found are the same as without a speaker 60.0 points less often"
+    assert "for an Asian person" in workspace.said
+    said = "For an Asian person, the documents found are the same as without a speaker 60.0 points less often"
     assert said in workspace.said
     assert "race/asian differs from the other identities by −60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
@@ -167,8 +167,8 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     assert workspace.gate(refused_for_one, sources=100, gates=rules) == 1
     failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
-    assert "for An Asian person" in workspace.said
-    assert "For An Asian person, answers are unreadable 12.0 points more" in workspace.said
+    assert "for an Asian person" in workspace.said
+    assert "For an Asian person, answers are unreadable 12.0 points more" in workspace.said
 
 
 @pytest.mark.walk(1)
@@ -180,7 +180,7 @@ def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found,
     gates = MEANS + "  - {metric: unreadable/net, max: 0.02}\n"
     sources = 100 if answer is refused_for_one else 20
     assert workspace.gate(answer, found, gates=gates, sources=sources) == 0
-    assert "An Asian person is not treated like the others" in workspace.out.splitlines()[0]
+    assert "an Asian person is not treated like the others" in workspace.out.splitlines()[0]
     (warning,) = workspace.record()["warnings"]
     assert said in warning
     assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
@@ -205,4 +205,4 @@ def test_a_rule_about_one_category_does_not_silence_the_warning_about_all(worksp
     rule = "  - {metric: identity/max-difference, where: {category: gender}, max: 0.5}\n"
     assert workspace.gate(against_one, gates=MEANS + rule) == 0
     (warning,) = workspace.record()["warnings"]
-    assert "An Asian person" in warning
+    assert "an Asian person" in warning

@@ -23,8 +23,8 @@ def test_the_worst_identity_leads_in_title_sentence_and_table(workspace):
     workspace.accept()
     assert workspace.gate(against("race/indigenous")) == 1
     title, _, rest = read(workspace, "report.md").partition(" in `")
-    assert "An Indigenous person" in title
-    assert "Naming **An Indigenous person**" in rest.partition(".")[0]
+    assert "an Indigenous person" in title
+    assert "Naming **an Indigenous person**" in rest.partition(".")[0]
     counts = re.search(r"\*\*(\d+) of (\d+) cases\*\*", rest)
     assert counts is not None
     assert counts[1] == counts[2]
@@ -39,7 +39,7 @@ def test_accepting_is_not_advised_where_only_limits_are_broken(workspace):
     assert workspace.gate() == 1
     text = read(workspace, "report.md")
     assert "baseline accept" not in text
-    assert "change the limit in `policy.yaml`" in text
+    assert "fix the cause, or waive it until a date with `waivers` in `policy.yaml`" in text
 
 
 def test_no_baseline_is_said_once_and_truly(workspace):
@@ -72,7 +72,7 @@ def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
     gates = "  - {metric: identity/max-difference, max: 0.1}\n"
     assert workspace.gate(against("race/indigenous"), gates=gates) == 1
     text = read(workspace, "report.md")
-    assert "For **An Indigenous person**, answers change **" in text
+    assert "For **an Indigenous person**, answers change **" in text
     assert "more often than for the other identities" in text
 
 
@@ -104,7 +104,7 @@ def test_what_a_reader_is_sent_to_is_about_the_rule_that_failed(workspace, part)
     text = read(workspace, "report.md")
     assert "For example" not in text
     assert re.search(r"fairgate explain out '?s\d+#race/indigenous", text)
-    assert "for An Indigenous person" in text
+    assert "for an Indigenous person" in text
 
 
 def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
@@ -127,7 +127,7 @@ def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
 
     assert workspace.gate(answer, gates=rule, sources=10) == 0
     text = read(workspace, "report.md")
-    assert "Naming **An Indigenous person**" in text.partition(".")[0]
+    assert "Naming **an Indigenous person**" in text.partition(".")[0]
     assert "Next: ask about more sources" in text
     assert "fairgate power policy.yaml" in text
     assert "rules inconclusive" in text

@@ -76,9 +76,9 @@ def test_short_tables_keep_what_did_not_pass():
 @pytest.mark.parametrize(
     ("changes", "title"),
     [
-        ({}, "fairness regressed, most for An elderly person,"),
-        ({"failed": ("bound",)}, "a fairness limit is broken, most for An elderly person,"),
-        ({"failed": ()}, "the fairness gate failed, most for An elderly person,"),
+        ({}, "fairness regressed, most for an elderly person,"),
+        ({"failed": ("bound",)}, "a fairness limit is broken, most for an elderly person,"),
+        ({"failed": ()}, "the fairness gate failed, most for an elderly person,"),
         ({"outcome": Outcome.INCONCLUSIVE, "failed": ()}, "too little evidence for a pass"),
     ],
 )

@@ -9,6 +9,7 @@ from functools import partial
 
 from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, RuleResult
 from fairgate.domain.units import Reason
+from fairgate.domain.wording import within_sentence
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.direction import DIRECTION
@@ -83,7 +84,7 @@ def alerts(result: GateResult) -> list[Alert]:
         where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
         where = f", where: {{{where}}}" if where else ""
         gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
-        reason = f"for {who}{than}That{chance}{advice}{gate}"
+        reason = f"for {within_sentence(who)}{than}That{chance}{advice}{gate}"
         found.append(
             Alert(
                 who=who,

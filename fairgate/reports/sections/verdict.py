@@ -334,8 +334,9 @@ def _under_test(material: Material) -> Iterator[blocks.Fact]:
             ]
         yield name(part), [shown, *since]
 
-    commit: blocks.Words = [", commit ", code(found.commit[:12])] if found.commit else []
-    yield "FairGate", [code(found.fairgate), *commit]
+    if found.commit:
+        yield "commit of the checkout", [code(found.commit[:12])]
+    yield "FairGate", [code(found.fairgate)]
     for part, where in found.environment.items():
         yield name(part), spans(code(where))
 
