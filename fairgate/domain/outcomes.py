@@ -217,6 +217,8 @@ class IdentityFinding:
     """Largest difference to expect by chance among as many neutral phrases with as many cases."""
     phrases: int = 0
     """Neutral phrases from which it is known how much wording alone matters; 0: it is not known."""
+    least_p: float = 0.0
+    """The least p value that any exchange of the identities could give."""
 
     @property
     def excess(self) -> float:

@@ -21,7 +21,14 @@ from fairgate.gate.rules import Rule
 from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.metric import Metric, Table, observe
 from fairgate.policy.schema import GatePolicy
-from fairgate.stats.interval import Interval, LikelyRange, NoInterval, likely_range, wilson
+from fairgate.stats.interval import (
+    Interval,
+    LikelyRange,
+    NoInterval,
+    likely_range,
+    prepare_range,
+    wilson,
+)
 from fairgate.stats.observations import Observations, cluster_totals
 from fairgate.stats.permutation import Corrected
 
@@ -61,6 +68,27 @@ class BoundKind(Enum):
     AT_MOST = "is within the limit of", "is above the limit of"
     AT_LEAST = "is within the limit of at least", "is below the limit of"
     IN_SIZE_AT_MOST = "is in size within the limit of", "is in size above the limit of"
+
+
+def p_of_bounds(rule: Rule, table: Table) -> float | None:
+    """Return the two-sided p value of a rule's bounds by the range that decides; None: no range."""
+    metric = rule.metric
+    if metric.column not in table.values or metric.column in table.not_evaluated:
+        return None
+    observed = observe(metric, table, rule.where)
+    prepared = prepare_range(observed, is_share=is_share(metric))
+    if isinstance(prepared, NoInterval):
+        return None
+
+    def is_beyond(found: LikelyRange) -> bool:
+        ends = rounded(found.low), rounded(found.high)
+        places = (
+            _place(kind, bound, prepared.value, ends)
+            for kind, bound in asked_bounds(rule.gate, metric)
+        )
+        return any(never and not inside for inside, _, never in places)
+
+    return prepared.p_value(is_beyond)
 
 
 def judge_bounds(
@@ -133,18 +161,22 @@ def check_bounds(
     if measured.value is None:
         why = measured.note or "nothing was decided"
         return [Check(name="bound", outcome=Outcome.NOT_EVALUATED, reason=why)]
+    return [
+        _check(kind, bound, measured, gate.evidence, metric, span)
+        for kind, bound in asked_bounds(gate, metric)
+    ]
+
+
+def asked_bounds(gate: GatePolicy, metric: Metric) -> list[tuple[BoundKind, float]]:
+    """Return the bounds of a gate, and how a value is compared with each."""
     # What is better the nearer it is to 0 is bounded on both sides of it.
     is_signed = metric.better is Better.TOWARD_ZERO
-    asked = (
+    bounds = (
         (BoundKind.IN_SIZE_AT_MOST if is_signed else BoundKind.AT_MOST, gate.max),
         (BoundKind.AT_LEAST, gate.min),
         (BoundKind.IN_SIZE_AT_MOST, gate.max_abs),
     )
-    return [
-        _check(kind, bound, measured, gate.evidence, metric, span)
-        for kind, bound in asked
-        if bound is not None
-    ]
+    return [(kind, bound) for kind, bound in bounds if bound is not None]
 
 
 def _place(

@@ -324,6 +324,12 @@ class ChangeTests:
         rules = {key: one.evidence.p_value for key, one in self.rules.items()}
         return rules | {key: one.evidence.p_value for key, one in self.undecided.items()}
 
+    @property
+    def least_p_values(self) -> dict[TestKey, float]:
+        """Return the least p value that each test could give for the sources that changed."""
+        rules = {key: one.evidence.least_p for key, one in self.rules.items()}
+        return rules | {key: one.evidence.least_p for key, one in self.undecided.items()}
+
     def change(self, number: int, rule: Rule, levels: Levels) -> Change | None:
         """Return how a rule's value moved, at its corrected level; None where nothing is there."""
         key = TestKey(self.reference, rule.suite, rule.position, number)

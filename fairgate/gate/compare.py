@@ -19,7 +19,7 @@ from fairgate.domain.outcomes import (
 )
 from fairgate.domain.units import Reason
 from fairgate.gate.baseline import Reference
-from fairgate.gate.bounds import Check, check_identity, judge_bounds
+from fairgate.gate.bounds import Check, check_identity, judge_bounds, p_of_bounds
 from fairgate.gate.changes import HALF, Comparison, TestKey, as_often_as_neutral, tests_since
 from fairgate.gate.measure import identity_finding, measure_slice
 from fairgate.gate.rules import Rule
@@ -40,9 +40,10 @@ def rule_results(
 ) -> list[RuleResult]:
     """Return a result for every rule, in the order of the policy.
 
-    Regression rules with their margins and budgets, identity rules and the tests for more undecided
-    cases form one family whose levels are corrected together; bounds do not. What a line of the
-    policy becomes in a suite (`for_each`) shares that line's part of the level.
+    Regression rules with their margins and budgets, identity rules, the tests for more undecided
+    cases and bounds of signed values for single identities form one family whose levels are
+    corrected together; other bounds do not. What a line of the policy becomes in a suite
+    (`for_each`) shares that line's part of the level.
     """
     values = Measurements(measurements)
     findings = {slice_of(each.metric, each.suite, each.where): each for each in identities}
@@ -55,11 +56,24 @@ def rule_results(
     changes = [tests_since(each, rules, tables, comparison, policy.seed) for each in Reference]
     tests = {key: p for since in changes for key, p in since.p_values.items()}
     tests |= {key: each.p_value for key, each in differing.items()}
+    bounded = {
+        TestKey(None, rule.suite, rule.position, number): p
+        for number, rule in enumerate(rules)
+        if rule.is_of_family and (p := p_of_bounds(rule, tables[rule.suite])) is not None
+    }
+    tests |= bounded
+    least = {key: p for since in changes for key, p in since.least_p_values.items()}
+    least |= {key: each.least_p for key, each in differing.items()}
     p_values, many = [*tests.values()], Counter(key[:3] for key in tests)
     corrected = uncorrected(p_values, alpha=1 - policy.confidence)
     if policy.correction == "holm":
         weights = [1 / many[key[:3]] for key in tests]
-        corrected = holm(p_values, alpha=1 - policy.confidence, weights=weights)
+        corrected = holm(
+            p_values,
+            alpha=1 - policy.confidence,
+            weights=weights,
+            least=[least.get(key, 0.0) for key in tests],
+        )
     levels = dict(zip(tests, corrected, strict=True))
     base_cases = {name: comparison.on_base_cases(table) for name, table in tables.items()}
     results = []
@@ -73,7 +87,8 @@ def rule_results(
             level, alpha = levels[key].level, 1 - policy.confidence
             checks = [check_identity(rule.gate, differing[key], levels[key], alpha=alpha)]
         else:
-            measured, checks = judge_bounds(rule, table, measured, policy.confidence)
+            level = levels[key].level if key in bounded else 1 - policy.confidence
+            measured, checks = judge_bounds(rule, table, measured, 1 - level)
         for since in changes:
             change = moved[since.reference] = since.change(number, rule, levels)
             more, is_lacking = since.checks(rule, measured, change, levels)
@@ -157,7 +172,7 @@ def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[C
     if not metric.compares_terms:
         measured = _measured_apart(rule, table, policy)
         known = measured.value is not None
-        return judge_bounds(rule, table, measured, policy.confidence)[1] if known else []
+        return judge_bounds(rule, table, measured, 1 - level)[1] if known else []
     finding = identity_finding(metric, table, rule.where, alpha=alpha, seed=policy.seed)
     if finding is None:
         return []

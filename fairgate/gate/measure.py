@@ -337,6 +337,7 @@ def identity_finding(
         sources=test.n_informative,
         by_chance=rounded(test.by_chance * wide),
         phrases=phrases,
+        least_p=test.least_p,
         terms=[
             TermFinding(
                 category=item.term.partition("\0")[0],

@@ -40,6 +40,18 @@ class Rule:
         """Return whether it reports and never fails the build."""
         return self.gate.advisory or self.of_advisory or self.of_unproven
 
+    @property
+    def is_of_family(self) -> bool:
+        """Return whether its bound is tested with those of other identities, and corrected.
+
+        A signed value beyond neutral wording is as often above 0 as below where nobody is treated
+        otherwise, so of many identities one is above any small limit by chance.
+        """
+        metric, gate = self.metric, self.gate
+        is_signed = metric.row_limits[0] < 0 and "term" in metric.dimensions
+        of_identity = not {"category", "term", "name"}.isdisjoint(self.where)
+        return is_signed and of_identity and gate.evidence == "significant" and not gate.report
+
 
 def dimension_levels(
     plan: TestPlan, suite: str, where: Mapping[str, str] | None = None

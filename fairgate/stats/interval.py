@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
@@ -35,6 +35,8 @@ NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
 _FEW = 10
 """Sources that vary, as for the intervals of the report: below it, signs are too few to flip."""
 _MOST_SOURCES = 1 << 20
+_PRECISE, _LEAST_LEVEL = 1e-9, 1e-12
+"""How near a p value is, as a share of it, and the least one that is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,10 +293,88 @@ class LikelyRange:
         return 1 + bisect_left(range(1, _MOST_SOURCES), x=True, key=tells)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PreparedRange:
+    """A contrast whose range waits for its confidence; ranges of less confidence lie inside."""
+
+    value: float
+    totals: ClusterTotals
+    arms: tuple[RateArm, ...]
+    is_share: bool
+    values: TypicalValues | None
+    """The sign-flip test of the source means against every bound, where that decides."""
+
+    def at(self, confidence: float) -> LikelyRange | NoInterval:
+        """Return the range, two-sided at `confidence`."""
+        value, totals = self.value, self.totals
+        ends: IntervalOrReason = NoInterval(reason=NO_VARIATION)
+        if self.values is not None:
+            low, high = self.values.bounds((1 - confidence) / 2)
+            ends = Interval(low=low, high=high)
+        elif not self.is_one_each:
+            ends = t_interval(totals, confidence=confidence)
+        as_answers: tuple[RateArm, ...] = ()
+        if isinstance(ends, NoInterval):
+            if not self.is_share:
+                return ends
+            as_answers, ends = self.arms, _score(self.arms, confidence)
+        low, high = min(ends.low, value), max(ends.high, value)
+        if self.is_share and len(self.arms) == 1 and not as_answers:
+            # The end away from 1/2 reaches as far as few events leave open; at 1/2 both err alike.
+            error, answers = standard_error(totals), float(n_filled(totals))
+            if totals.informative >= _FEW and error:
+                answers = max(1.0, value * (1 - value) / error**2)
+            least, most = _wilson(value, answers, confidence)
+            low = min(low, least) if value >= 0.5 else max(0.0, low)
+            high = max(high, most) if value <= 0.5 else min(1.0, high)
+        return LikelyRange(
+            value=value,
+            low=low,
+            high=high,
+            sources=min(arm.sources for arm in self.arms),
+            confidence=confidence,
+            as_answers=as_answers,
+        )
+
+    @property
+    def is_one_each(self) -> bool:
+        """Return whether a source is one answer in each arm."""
+        return self.is_share and float(self.totals.counts.max()) <= 1
+
+    def p_value(self, excludes: Callable[[LikelyRange], bool]) -> float:
+        """Return the least level at which a range still has a property that smaller ones keep.
+
+        1 where none has it: the two-sided p value of a bound that `excludes` says to lie outside.
+        """
+
+        def holds(level: float) -> bool:
+            found = self.at(1 - level)
+            return isinstance(found, LikelyRange) and excludes(found)
+
+        above, below = 1.0, 0.0
+        if not holds(math.nextafter(1.0, 0.0)):
+            return 1.0
+        while above - below > _PRECISE * above:
+            middle = (above + below) / 2 if below else above / 8
+            if middle < _LEAST_LEVEL:
+                break
+            above, below = (middle, below) if holds(middle) else (above, middle)
+        return above
+
+
 def likely_range(
     observed: Observations, *, confidence: float, is_share: bool
 ) -> LikelyRange | NoInterval:
     """Return the range that decides whether a contrast is beyond a bound by more than chance.
+
+    As `prepare_range` makes it.
+    """
+    found = prepare_range(observed, is_share=is_share)
+    return found if isinstance(found, NoInterval) else found.at(confidence)
+
+
+def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | NoInterval:
+    """Return a contrast from which its range follows at every confidence.
 
     Deterministic, whatever the order of its sources. `is_share` says that every case is in [0, 1].
     No range where an arm is empty, or where what is no share does not vary between sources.
@@ -322,41 +402,16 @@ def likely_range(
         RateArm(rate=float(rate), weight=float(weight), sources=int(n))
         for rate, weight, n in zip(rates, totals.weights, filled, strict=True)
     )
-    one_each = is_share and float(totals.counts.max()) <= 1
-    found: IntervalOrReason = NoInterval(reason="")
-    if totals.informative < _FEW and not one_each:
-        found = t_interval(totals, confidence=confidence)
-    elif not one_each:
+    prepared = PreparedRange(value=value, totals=totals, arms=arms, is_share=is_share, values=None)
+    if totals.informative >= _FEW and not prepared.is_one_each:
         known = totals.counts.any(axis=1)
         values = TypicalValues.of(
             cluster_contributions(observed)[known],
             cluster_shares(observed)[known],
             rng=np.random.default_rng(int(known.sum())),
         )
-        low, high = values.bounds((1 - confidence) / 2)
-        found = Interval(low=low, high=high)
-    as_answers: tuple[RateArm, ...] = ()
-    if isinstance(found, NoInterval):
-        if not is_share:
-            return found
-        as_answers, found = arms, _score(arms, confidence)
-    low, high = min(found.low, value), max(found.high, value)
-    if is_share and len(arms) == 1 and not as_answers:
-        # The end away from 1/2 reaches as far as few events leave open; at 1/2 both err alike.
-        error, answers = standard_error(totals), float(n_filled(totals))
-        if totals.informative >= _FEW and error:
-            answers = max(1.0, value * (1 - value) / error**2)
-        least, most = _wilson(value, answers, confidence)
-        low = min(low, least) if value >= 0.5 else max(0.0, low)
-        high = max(high, most) if value <= 0.5 else min(1.0, high)
-    return LikelyRange(
-        value=value,
-        low=low,
-        high=high,
-        sources=min(arm.sources for arm in arms),
-        confidence=confidence,
-        as_answers=as_answers,
-    )
+        return replace(prepared, values=values)
+    return prepared
 
 
 def _score(arms: Iterable[RateArm], confidence: float) -> Interval:

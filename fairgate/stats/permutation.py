@@ -26,7 +26,9 @@ their pool, and the larger p counts (H. H. Clark, J. Verbal Learn. Verbal Behav.
 *Holm's correction*: S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J.
 Statist. 6 (1979) 65-70: the chance of any false rejection stays at alpha, whatever the dependence.
 Weights are his own (section 4): whatever they are, as long as no p value decides them, the
-guarantee is the same.
+guarantee is the same. A test that could reject for no arrangement of its data leaves the family: R.
+E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990) 515-522. That is
+known without the arrangement that was observed, so the guarantee stays.
 """
 
 from __future__ import annotations
@@ -251,6 +253,8 @@ class IdentityTest:
     n_informative: int
     by_chance: float = 0.0
     """Mean of the largest difference where terms are exchanged within sources."""
+    least_p: float = 0.0
+    """The least p value that any exchange of the terms could give."""
 
     @property
     def max_difference(self) -> float:
@@ -321,6 +325,8 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
     largest = float(np.abs(observed).max()) - _TIE_OF_RATES
     of_draws = [np.abs(each).max(axis=1) for each in drawn]
     overall = max(int(np.count_nonzero(each >= largest)) for each in of_draws)
+    extremes = [max(float(each.max()) - _TIE_OF_RATES, largest) for each in of_draws]
+    rarest = [int(np.count_nonzero(e >= most)) for e, most in zip(of_draws, extremes, strict=True)]
     corrected = holm(p_values.tolist(), alpha=alpha)
     found = [
         TermDifference(
@@ -339,6 +345,7 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
         p_value=(1 + overall) / (1 + n_draws),
         n_informative=len(blocks),
         by_chance=max(float(each.mean()) for each in of_draws),
+        least_p=(1 + max(rarest)) / (1 + n_draws),
     )
 
 
@@ -438,13 +445,21 @@ def uncorrected(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
 
 
 def holm(
-    p_values: Sequence[float], *, alpha: float, weights: Sequence[float] | None = None
+    p_values: Sequence[float],
+    *,
+    alpha: float,
+    weights: Sequence[float] | None = None,
+    least: Sequence[float] | None = None,
 ) -> list[Corrected]:
     """Return the tests in the given order, corrected step by step from the smallest p by weight.
 
     A test that the steps do not reach is compared with its part of the level at which they stopped.
-    `weights` (above 0; default: all 1) say how the level is shared out among the tests.
+    `weights` (above 0; default: all 1) say how the level is shared out among the tests. `least` are
+    the least p values that each test can have: where that is above `alpha`, the others share the
+    whole level, and the test is shown with the part that it would have among all.
     """
+    if least is not None and any(each > alpha for each in least):
+        return _holm_of_able(p_values, alpha, weights or [1.0] * len(p_values), least)
     shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
     if shares.shape != (len(p_values),) or not (shares > 0).all():
         raise DataError(f"{len(p_values)} p values need as many weights above 0, not {weights!r}")
@@ -471,3 +486,23 @@ def holm(
         )
         for place in np.argsort(order).tolist()
     ]
+
+
+def _holm_of_able(
+    p_values: Sequence[float], alpha: float, weights: Sequence[float], least: Sequence[float]
+) -> list[Corrected]:
+    """Return the tests corrected over those that can reject; the others never do."""
+    able = [number for number, each in enumerate(least) if each <= alpha]
+    corrected = [
+        Corrected(
+            p_value=p,
+            adjusted_p=max(p, math.nextafter(alpha, math.inf)),
+            level=alpha * weight / math.fsum(weights),
+            rejected=False,
+        )
+        for p, weight in zip(_checked(p_values).tolist(), weights, strict=True)
+    ]
+    among = holm([p_values[n] for n in able], alpha=alpha, weights=[weights[n] for n in able])
+    for number, each in zip(able, among, strict=True):
+        corrected[number] = each
+    return corrected

@@ -191,6 +191,11 @@ class RegressionEvidence:
         return not math.isnan(self.worsening)
 
     @property
+    def least_p(self) -> float:
+        """Return the least p value that any signs of the sources' changes could give."""
+        return 0.0 if self.method is Method.STUDENT else 0.5**self.n_changed_sources
+
+    @property
     def significant(self) -> bool:
         """Return whether the test rejects at `level`."""
         return self.p_value <= self.level

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -6,10 +7,12 @@ import pytest
 
 from fairgate.domain.errors import DataError
 from fairgate.stats.interval import t_quantile
+from fairgate.stats.observations import Observations
 from fairgate.stats.permutation import (
     TypicalValues,
     changed_sources_needed,
     holm,
+    identity_test,
     lattice_unit,
     sign_flip_test,
     uncorrected,
@@ -186,3 +189,42 @@ def test_what_is_no_probability_is_refused_and_an_empty_family_is_empty(correct,
     assert correct([], alpha=0.05) == []
     with pytest.raises(DataError, match="p value number 2"):
         correct([0.5, wrong], alpha=0.05)
+
+
+def test_tests_that_cannot_reject_leave_the_family():
+    """Tarone: of 300 drawn families each that can reject is corrected as if the others were not there."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        size = int(rng.integers(1, 9))
+        least = np.where(rng.random(size) < 0.5, 0.0, rng.uniform(0.051, 1, size))
+        p_values = np.maximum(least, rng.random(size) ** 3).tolist()
+        weights = rng.uniform(0.1, 1, size).tolist()
+        found = holm(p_values, alpha=0.05, weights=weights, least=least.tolist())
+        able = [number for number in range(size) if least[number] <= 0.05]
+        alone = holm([p_values[n] for n in able], alpha=0.05, weights=[weights[n] for n in able])
+        assert [found[n] for n in able] == alone
+        for number in {*range(size)} - {*able}:
+            assert not found[number].rejected
+            assert found[number].adjusted_p > 0.05
+            assert 0 < found[number].level < found[number].p_value
+
+
+def test_the_least_p_is_that_of_the_rarest_exchange():
+    """One odd value can stand with any term, so no exchange is rarer than the observed one."""
+    terms, values = ["a", "b", "c", "d"] * 6, np.zeros(24)
+    values[5] = 1.0
+    obs = Observations(
+        keys=[str(n) for n in range(24)],
+        clusters=np.repeat(np.arange(6), 4),
+        arms=np.zeros(24, dtype=np.int8),
+        values=values,
+        weights=(1.0,),
+        n_clusters=6,
+    )
+    found = identity_test(obs, terms, alpha=0.05, rng=np.random.default_rng(1))
+    assert found.least_p == 1.0
+    planted = np.asarray([1.0, 0.0, 0.0, 0.0] * 6)
+    found = identity_test(
+        replace(obs, values=planted), terms, alpha=0.05, rng=np.random.default_rng(1)
+    )
+    assert found.least_p == found.p_value < 0.01

@@ -1,0 +1,207 @@
+"""Any policy against systems whose behaviour is planted, by the cases of its plan; no model answers.
+
+A policy's own system is not opened: what is planted stands in its place and knows from the plan
+which identity, neutral phrase or option each case is about. Plan, oracles, statistics and verdict
+are the gate's own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from fakes.planted import _vector, chance
+
+from fairgate.domain.cases import Case, Condition
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.outcomes import Provenance
+from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Runtime
+from fairgate.domain.units import TOGETHER, Unit
+from fairgate.gate.baseline import must_match
+from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.loaded_policy import load_policy_text
+from fairgate.suites.question_items.suite import QuestionItemSuite
+
+TONES = ("I am furious about this.", "I am so happy for you, what wonderful news!")
+"""Answers that the embedded classifiers read as bad and as good."""
+_LIST = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """What is planted. Shares are of the answers (documents) that they are about."""
+
+    world: int = 0
+    harm: float = 0.0
+    """Answers to one identity that are the worst there is; of its changed documents, those that are
+    far down; of question items, those that get the stereotyped answer."""
+    noise: float = 0.0
+    """Answers that turn, whoever is named and where nobody is; ranks that move."""
+    placebo: float = 0.0
+    """Sources whose answer turns for any follow-up; changed documents that are farther down."""
+    guesses: float = 0.0
+    """Question items that get any of their options."""
+    refusals: float = 0.0
+    """Answers that are no answer, to anybody."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedSystem:
+    """Answers each case by what it is about."""
+
+    given: GateInput
+    behaviour: Behaviour
+
+    @cached_property
+    def about(self) -> Mapping[tuple[str, str], Unit]:
+        """The unit of each case that is asked for one follow-up alone, or for a question item."""
+        found = {}
+        for unit in self.given.plan.units:
+            for role, key in unit.asks.items():
+                if role != "source":
+                    found[unit.suite, key] = unit
+        return found
+
+    @cached_property
+    def harmed(self) -> Mapping[str, str]:
+        """The identity of each suite that is treated worse: the first term, or attribute."""
+        found: dict[str, str] = {}
+        for unit in self.given.plan.units:
+            if not unit.is_control:
+                found.setdefault(unit.suite, _identity(unit))
+        return found
+
+    def execute(
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Return an execution of every case."""
+        del progress, earlier
+        return {(case.suite, case.key): self._execution(case) for case in cases}
+
+    def vectors(self, documents: Sequence[Document]):
+        return np.stack([_vector(document.id or "") for document in documents])
+
+    def under_test(self) -> Mapping[str, str]:
+        return {}
+
+    def _execution(self, case: Case) -> Execution:
+        unit = self.about.get((case.suite, case.key))
+        return Execution(
+            case.key, case.suite, self._documents(case, unit),
+            self._answer(case, unit), None, case.options,
+        )  # fmt: skip
+
+    def _drawn(self, *parts: object) -> float:
+        return chance(self.behaviour.world, *parts)
+
+    def _documents(self, case: Case, unit: Unit | None) -> tuple[Document, ...]:
+        names = [f"{case.cluster} document {number}" for number in range(_LIST)]
+        if case.changed is not None or (
+            unit and unit.dimensions.get("relation", "")[:9] == "documents"
+        ):
+            names = [*names[:4], _subject(self.given, case), *names[4:-1]]
+            if case.changed is not None:
+                names = self._moved(case, unit, names)
+        labels = ("non-toxic", "toxic")
+        return tuple(
+            Document(id=name, text=name, label=labels[chance(name) < 0.3], score=1.0)
+            for name in (names if case.top_k == 0 else names[: case.top_k])
+        )
+
+    def _moved(self, case: Case, unit: Unit | None, names: list[str]) -> list[str]:
+        subject, rest = names[4], [*names[:4], *names[5:]]
+        rank = 4
+        if unit and _identity(unit) == self.harmed[case.suite]:
+            rank += 10 * (self._drawn("harm", case.cluster) < self.behaviour.harm)
+        rank += 5 * (self._drawn("placebo", case.cluster) < self.behaviour.placebo)
+        if self._drawn("noise", case.key) < self.behaviour.noise:
+            rank += 2 if self._drawn("side", case.key) < 0.5 else -2
+        return [*rest[:rank], subject, *rest[rank:]]
+
+    def _answer(self, case: Case, unit: Unit | None) -> str:
+        planted, source = self.behaviour, case.cluster
+        if self._drawn("refused", case.key) < planted.refusals:
+            return "I cannot say."
+        suite = self.given.suites[case.suite]
+        if isinstance(suite, QuestionItemSuite):
+            return f"{self._option(case, suite)}."
+        worst, best = self._pair(case, unit)
+        is_best = self._drawn("label", case.suite, source) < 0.5
+        if unit is not None:
+            is_best ^= self._drawn("placebo", source) < planted.placebo
+        is_best ^= self._drawn("noise", case.key, case.before) < planted.noise
+        is_harmed = unit and not unit.is_control and _identity(unit) == self.harmed[case.suite]
+        if is_harmed and self._drawn("harm", source) < planted.harm:
+            is_best = False
+        return best if is_best else worst
+
+    def _pair(self, case: Case, unit: Unit | None) -> tuple[str, str]:
+        """Return the worst and the best answer that a case can get."""
+        relation = unit.dimensions.get("relation", "") if unit else case.oracle
+        if case.options:
+            return case.options[0], case.options[1]
+        if "score" in relation or "score" in case.instruction.lower():
+            return "1", "5"
+        if "yes" in relation:
+            return "No.", "Yes."
+        task = getattr(self.given.suites[case.suite], "task", None)
+        labels = getattr(task, "labels", ()) or case.labels
+        order = getattr(task, "order", ()) or labels
+        return (order[0], order[-1]) if order else TONES
+
+    def _option(self, case: Case, suite: QuestionItemSuite) -> str:
+        item = suite._item_of[case.key]
+        planted, key = self.behaviour, case.key
+        place = item.correct
+        if self._drawn("harm", key) < planted.harm:
+            place = item.stereotype
+        if item.condition is Condition.AMBIGUOUS and self._drawn("any", key) < planted.placebo:
+            place = item.stereotype if self._drawn("side", key) < 0.5 else item.counter
+        if self._drawn("guess", key) < planted.guesses + planted.noise:
+            place = int(3 * self._drawn("which", key))
+        return item.options[place]
+
+
+def _identity(unit: Unit) -> str:
+    own = unit.dimensions
+    return own.get("term") or own.get("category", "").partition(TOGETHER)[0]
+
+
+def _subject(given: GateInput, case: Case) -> str:
+    """Return the id of the document that a source is about."""
+    ids = {source.id: source.document.id for source in given.suites[case.suite].sources}
+    return ids[case.cluster]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted:
+    """A policy, loaded once, that planted systems are put to."""
+
+    text: str
+    root: Path = field(default_factory=Path)
+
+    @cached_property
+    def given(self) -> GateInput:
+        """What a run of the policy starts from, without a baseline."""
+        loaded = load_policy_text(self.text, "policy.yaml", Runtime(root=self.root))
+        return GateInput(
+            policy=loaded.policy,
+            suites=loaded.suites,
+            plan=loaded.plan,
+            must_match={n: must_match(s, {"decoding": "x"}) for n, s in loaded.suites.items()},
+            provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
+        )
+
+    def run(self, behaviour: Behaviour) -> GateRun:
+        """Gate a system that behaves so, through the whole real line."""
+        return run_gate(self.given, PlantedSystem(given=self.given, behaviour=behaviour), SILENT)
+
+
+def pages_policies(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each block of a page that shows gates."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.finditer(r"```ya?ml\n(.*?)```", text, re.DOTALL):
+        if re.search(r"^(gates:|- \{metric)", block[1], re.MULTILINE):
+            yield text[: block.start()].count("\n") + 1, block[1]
