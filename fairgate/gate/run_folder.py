@@ -45,6 +45,8 @@ EXECUTIONS = "executions.jsonl"
 """The answers, in the format of a recorded system."""
 STOP_RULES = "stop-rule.json"
 """The rules and labels by which answers were cut."""
+COMMENT = "comment.md"
+"""In the folder of a change's run: what a pull request is told, for whoever posts it."""
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""
 _MOST_TEXTS = 1000
@@ -143,7 +145,7 @@ def write_run(
             STOP_RULES: (f"{rules}\n",),
         },
     )
-    for known in known_files:
+    for known in (*known_files, COMMENT):
         if known not in reports:
             (folder / known).unlink(missing_ok=True)
 

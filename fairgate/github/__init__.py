@@ -6,7 +6,7 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,11 +40,13 @@ from fairgate.terminal.output import VERDICTS, progress_for
 if TYPE_CHECKING:
     from fairgate.github.api import GitHubApi
     from fairgate.github.base_commit import BaseCommit
-    from fairgate.github.change import Evaluation, GatedChange
+    from fairgate.github.change import Evaluation, GatedChange, Introduction
     from fairgate.github.event import Event, Roots
-    from fairgate.github.report import ChangeReport, SeveralReports
+    from fairgate.github.introduction import IntroductionReport
+    from fairgate.github.report import ChangeReport, Report, SeveralReports
     from fairgate.github.runner import CommentMode
     from fairgate.github.sides import Side
+    from fairgate.reports.formats import Format
 
 E = TypeVar("E")
 
@@ -178,20 +180,22 @@ def gate_change(
     finish: Callable[[], None] = lambda: None,
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
-    from fairgate.github.report import SeveralReports, report_change
-    from fairgate.reports.console import render_console
+    from fairgate.github.change import Introduction
+    from fairgate.github.report import SeveralReports
     from fairgate.reports.formats import formats
-    from fairgate.reports.present import local_view
 
     explains = step("blame") if inputs.blame else None
     place = place_of(inputs)
     answers = _answers(inputs, subject)
     several = len(inputs.policies) > 1
-    reports = []
+    reports: list[Report] = []
     for policy in inputs.policies:
         progress = progress_for(quiet=False)
         explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
         judged, remarks, base = gate_policy(inputs, policy, subject, evaluate)
+        if isinstance(judged, Introduction):
+            reports.append(introduced(judged, place, remarks))
+            continue
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
         name = judged.decides.run.given.policy.name
@@ -199,22 +203,49 @@ def gate_change(
         if several or not inputs.report_dir:
             folder /= name
         written_folder(folder, inputs)
-        change = report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
-        reports.append(change)
+        about = {"place": place, "report_only": inputs.report_only}
+        reports.append(reported(judged, folder, remarks, list(formats()), **about))
         if explained is not None:
             explained.write(folder)
-        decides = judged.decides
-        for notice in decides.notices:
-            click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-        shown = {"report_only": inputs.report_only}
-        view = local_view(decides.run, decides.side.loaded, folder, formats(), **shown)
-        click.echo(render_console(view))
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
     finish()
     write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
     _publish(report, inputs, subject)
     code = report.exit_code
     return ExitCode.PASS if inputs.report_only and code in VERDICTS else code
+
+
+def reported(
+    judged: GatedChange[Evaluation],
+    folder: Path,
+    remarks: Sequence[str],
+    written: Sequence[Format],
+    **about: Any,
+) -> ChangeReport:
+    """Write a judged change's run folder, and print it."""
+    from fairgate.github.report import report_change, with_notes
+    from fairgate.reports.console import render_console
+    from fairgate.reports.present import local_view
+
+    report = report_change(judged, folder, remarks, written, **about)
+    decides = judged.decides
+    for notice in decides.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    shown = {"report_only": about.get("report_only", False)}
+    view = local_view(decides.run, decides.side.loaded, folder, written, **shown)
+    click.echo(render_console(with_notes(view, report.notes)))
+    return report
+
+
+def introduced(judged: Introduction, place: str, remarks: Sequence[str]) -> IntroductionReport:
+    """Print what a change introduces that is not judged yet."""
+    from fairgate.github.introduction import IntroductionReport
+    from fairgate.reports.console import render_blocks
+
+    report = IntroductionReport(introduction=judged, place=place, remarks=remarks)
+    click.echo(f"FairGate: {report.shown.word}, in {harmless(report.key)}\n")
+    click.echo(render_blocks(report.blocks))
+    return report
 
 
 def _answers(inputs: Inputs, subject: Posting) -> Callable[[], dict[str, str]]:
@@ -241,7 +272,7 @@ def _answers(inputs: Inputs, subject: Posting) -> Callable[[], dict[str, str]]:
 
 def gate_policy(
     inputs: Inputs, policy: str, subject: Posting, evaluate: Callable[[Side], E]
-) -> tuple[GatedChange[E], list[str], BaseCommit | None]:
+) -> tuple[GatedChange[E] | Introduction, list[str], BaseCommit | None]:
     """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
     from fairgate.github.change import ChangeGate, objection_to_allow
     from fairgate.github.event import base_commit, objection_to_introduce
@@ -262,7 +293,7 @@ def gate_policy(
     return judged, remarks, base
 
 
-def _publish(report: ChangeReport | SeveralReports, inputs: Inputs, posting: Posting) -> None:
+def _publish(report: Report | SeveralReports, inputs: Inputs, posting: Posting) -> None:
     """Report to runner and pull request; that GitHub refuses a comment is a warning."""
     from fairgate.github.comments import comment, no_comment
 

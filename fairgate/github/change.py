@@ -72,6 +72,18 @@ class GatedChange(Generic[E]):
     remarks: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """A change that introduces a policy whose system only a merged policy may reach.
+
+    Nothing is asked and nothing is judged: the next change is the first one with a verdict.
+    """
+
+    side: Side
+    reaches: Sequence[str]
+    """What a run would do: `asks 'http://…' without a key`, `starts 'python app.py'`."""
+
+
 def accesses(policy: Policy) -> Iterator[Access]:
     """Yield everything outside that a run of the policy would use."""
     yield from kind_of(policy.system).accesses()
@@ -95,8 +107,8 @@ def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
     return list(dict.fromkeys(sentences))
 
 
-def refuse_introduced_accesses(introduced: Policy) -> None:
-    """Raise UsageError where a policy that is not merged yet would reach anything outside.
+def introduced_accesses(introduced: Policy) -> list[str]:
+    """Return what a run of a policy that is not merged yet would ask, start or import.
 
     Also without a key: the runner reaches more than an outsider does (services of the job, the
     cloud's metadata, an internal network). Private addresses are not filtered:
@@ -106,14 +118,7 @@ def refuse_introduced_accesses(introduced: Policy) -> None:
     programs or code. Run as it is, it could send any variable of the job to any address, reach into
     the network that the runner stands in, or start any program, whoever decides.
     """
-    for access in accesses(introduced):
-        sent = "sent from this job to an address"
-        refused = sent if access.verb == "asks" else "started or imported in this job"
-        raise UsageError(
-            f"this change introduces the policy, and it {_sentence(access)}: nothing is {refused} "
-            "that no merged policy names. Merge the policy first, or run it locally with "
-            "`fairgate run`"
-        )
+    return list(dict.fromkeys(_sentence(access) for access in accesses(introduced)))
 
 
 def _sentence(access: Access) -> str:
@@ -150,7 +155,7 @@ class ChangeGate(Generic[E]):
 
     def change(
         self, base: BaseCommit, commit: str, *, allow: bool, no_introduction: str = ""
-    ) -> GatedChange[E]:
+    ) -> GatedChange[E] | Introduction:
         """Judge by the base commit's files, or with `allow` by those that the change proposes.
 
         `no_introduction` is why the change may not be the one that introduces the policy, if so.
@@ -228,13 +233,14 @@ class ChangeGate(Generic[E]):
             for sentence in new_accesses(proposed.loaded.policy, base)
         ]
 
-    def _introduction(self, proposed: Side | None, *, allow: bool) -> GatedChange[E]:
+    def _introduction(self, proposed: Side | None, *, allow: bool) -> GatedChange[E] | Introduction:
         if proposed is None:
             raise UsageError(
                 f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
                 "name an existing file"
             )
-        refuse_introduced_accesses(proposed.loaded.policy)
+        if reaches := introduced_accesses(proposed.loaded.policy):
+            return Introduction(side=proposed, reaches=reaches)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         then = proposed.references
         if allow or (then.baseline is None and then.anchor is None):

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.wording import quoted
 from fairgate.gate.gate import GateResult
-from fairgate.gate.run_folder import write_run
+from fairgate.gate.run_folder import COMMENT, write_run
 from fairgate.github.change import Evaluation, GatedChange
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.policy.schema import ANCHOR_SUFFIX
@@ -38,7 +39,7 @@ from fairgate.reports.blocks import (
     strong,
 )
 from fairgate.reports.escaping import excerpt, markdown_block, short_sentence
-from fairgate.reports.formats import formats
+from fairgate.reports.formats import Format, known_files
 from fairgate.reports.markdown import (
     COMMENT_LIMIT,
     length,
@@ -72,6 +73,45 @@ _LONGEST, _SHORT = 300, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the table of several policies says of one."""
+
+    name: str
+    mark: Outcome
+    word: str
+    lead: Inline
+    exit_code: int = 0
+
+
+def shown_of(view: View) -> Shown:
+    """Return what a line about a judged policy says."""
+    return Shown(
+        name=view.policy, mark=view.mark, word=view.word, lead=view.lead, exit_code=view.exit_code
+    )
+
+
+class Report(Protocol):
+    """What one policy leaves for the runner and the pull request, judged or not."""
+
+    @property
+    def shown(self) -> Shown: ...  # noqa: D102 (as the classes say)
+    @property
+    def outcome(self) -> Outcome: ...  # noqa: D102
+    @property
+    def exit_code(self) -> int: ...  # noqa: D102
+    @property
+    def outputs(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def annotations(self) -> Sequence[Annotation]: ...  # noqa: D102
+    @property
+    def needs_attention(self) -> bool: ...  # noqa: D102
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    def comment(self, report_url: str, most: int | None = None) -> str: ...  # noqa: D102
+    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReport:
     """What a finished gate leaves for the runner and the pull request."""
 
@@ -83,6 +123,11 @@ class ChangeReport:
     notes: Notes
     edits_rules: bool
     """The change edits what it is judged by: policy, baseline, or what decides the questions."""
+
+    @property
+    def shown(self) -> Shown:
+        """Return what a line about the policy says."""
+        return shown_of(self.view)
 
     @property
     def needs_attention(self) -> bool:
@@ -111,6 +156,7 @@ def report_change(
     judged: GatedChange[Evaluation],
     folder: Path,
     remarks: Sequence[str],
+    written: Sequence[Format],
     *,
     place: str = "",
     report_only: bool = False,
@@ -124,15 +170,14 @@ def report_change(
     path = f"{place}{decides.run.given.provenance.policy_path}"
     view = _view(decides, place, report_only=report_only)
     notes = Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place))
-    written = tuple(formats())
     texts = texts_of(view, written)
     report = texts["report.md"]
     if notes.edits is not None:
         texts["report.md"] = lambda: _joined(
             render_edited(notes), "".join(report()), render_notes(notes)
         )
-    files = [one.file for one in written]
-    write_run(folder, decides.side.loaded, decides.run, texts, files)
+    texts[COMMENT] = partial(pull_request_comment, view, notes, report_url="")
+    write_run(folder, decides.side.loaded, decides.run, texts, known_files())
     failed = [rule for rule in result.rules if rule.fails_gate]
     leads = leading(result)
     change = leads.change if leads else None
@@ -264,31 +309,36 @@ def several_key(place: str) -> str:
     return f"policies/{place}".rstrip("/")
 
 
+def _rank(report: Report) -> tuple[int, bool]:
+    """Return how bad an end is, the worst first; what was judged precedes what was not."""
+    return _WORSE.index(ExitCode(report.exit_code)), report.outcome is Outcome.NOT_EVALUATED
+
+
 class SeveralReports:
     """The reports of at least two policies, in the order in which the workflow names them.
 
     Outcome and exit code are the worst policy's; a reviewer is informed of any of them.
     """
 
-    def __init__(self, reports: Sequence[ChangeReport], place: str) -> None:
+    def __init__(self, reports: Sequence[Report], place: str) -> None:
         """Raise UsageError where two have one name: they would take each other's place."""
-        names = [report.view.policy for report in reports]
+        names = [report.shown.name for report in reports]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"two policies are called {quoted(name)}; rename one of them")
         self._reports = reports
-        self._worst = min(reports, key=lambda one: _WORSE.index(ExitCode(one.exit_code)))
+        self._worst = min(reports, key=_rank)
         self.key = several_key(place)
         self.outcome, self.exit_code = self._worst.outcome, self._worst.exit_code
         self.needs_attention = any(report.needs_attention for report in reports)
         self.annotations = [one for report in reports for one in report.annotations]
-        self._head = several_head([report.view for report in reports], self.outcome)
+        self._head = several_head([report.shown for report in reports], self.outcome)
 
     @property
     def outputs(self) -> Mapping[str, str]:
         """Return the sums, else what the worst policy gives, and `results` with each one's own."""
         results = {
-            report.view.policy: {name: report.outputs[name] for name in _OF_EACH}
+            report.shown.name: {name: report.outputs[name] for name in _OF_EACH}
             for report in self._reports
         }
         sums = {name: sum(int(report.outputs[name]) for report in self._reports) for name in _SUMS}
@@ -348,6 +398,10 @@ def render_notes(notes: Notes, most: int | None = None, loosened: int | None = N
     At most so many entries of each list stand there, of what is less strict another number; None:
     all of them.
     """
+    return render_blocks(_notes(notes, most, loosened))
+
+
+def _notes(notes: Notes, most: int | None, loosened: int | None) -> list[Block]:
     blocks: list[Block] = []
     edits = notes.edits
     if edits is not None:
@@ -369,13 +423,23 @@ def render_notes(notes: Notes, most: int | None = None, loosened: int | None = N
         blocks = [table, *less, *apart]
     if notes.remarks:
         blocks.append(Text(lines=_some(notes.remarks, most), form=Form.NOTE))
-    return render_blocks(blocks)
+    return blocks
+
+
+def with_notes(view: View, notes: Notes) -> View:
+    """Return a view for a terminal that says what the change edits, too."""
+    warnings = [*_edited(notes, _NAMED), *view.warnings]
+    return replace(view, warnings=warnings, remarks=[*_notes(notes, _LISTED, None), *view.remarks])
 
 
 def render_edited(notes: Notes, most: int | None = None) -> str:
     """Return the Markdown that precedes the report: what the change edits, by what it is."""
+    return render_blocks(_edited(notes, most))
+
+
+def _edited(notes: Notes, most: int | None) -> list[Block]:
     if notes.edits is None or not notes.edits.files:
-        return ""
+        return []
     line: list[Span | str] = [strong("This change edits")]
     for role, files in notes.edits.files.items():
         named = files[: _NAMED if most is None else min(_NAMED, most)]
@@ -385,7 +449,7 @@ def render_edited(notes: Notes, most: int | None = None) -> str:
         short = [f if len(f) <= _NAME else f"{f[:ends]}…{f[-ends:]}" for f in named]
         line += joined([code(file) for file in short], ", ")
         line += [f" and {more:,} more"] if more else []
-    return render_blocks([Text(lines=[line])])
+    return [Text(lines=[line])]
 
 
 def _some(items: Sequence[str], most: int | None) -> list[str]:
@@ -415,11 +479,16 @@ def pull_request_comment(
     return _within(view, notes, partial(render_comment, shown, report_url=report_url), most)
 
 
-def several_head(views: Sequence[View], outcome: Outcome) -> str:
+def several_head(rows: Sequence[Shown], outcome: Outcome) -> str:
     """Return what stands above the reports of several policies: which ended how, and the worst."""
-    bad = sum(bool(view.exit_code) for view in views)
-    words = f"{bad} of {len(views)} policies did not pass" if bad else f"{len(views)} policies pass"
-    warned = [view.mark for view in views if view.mark is not view.outcome]
+    bad = sum(bool(row.exit_code) for row in rows)
+    new = sum(row.mark is Outcome.NOT_EVALUATED for row in rows)
+    words = (
+        f"{len(rows) - new} of {len(rows)} policies pass" if new else f"{len(rows)} policies pass"
+    )
+    words = f"{bad} of {len(rows)} policies did not pass" if bad else words
+    words += f", {new} introduced and not judged yet" * bool(new)
+    warned = [row.mark for row in rows if row.mark is Outcome.INCONCLUSIVE]
     if warned and outcome is Outcome.PASS:
         outcome, words = warned[0], f"{words}, {len(warned)} with a warning"
     title = render_blocks([Text(lines=[[Span(outcome.value, Kind.MARK), f" FairGate: {words}"]])])
@@ -428,9 +497,9 @@ def several_head(views: Sequence[View], outcome: Outcome) -> str:
         columns=columns("policy", "outcome", ""),
         rows=[
             Row(cells=[
-                code(view.policy), [Span(view.mark.value, Kind.MARK), f" {view.word}"], view.lead
+                code(row.name), [Span(row.mark.value, Kind.MARK), f" {row.word}"], row.lead
             ])
-            for view in views
+            for row in rows
         ],
     )  # fmt: skip
     return f"### {title.strip()}\n\n{render_blocks([table])}"

@@ -46,8 +46,19 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
         [*_wrapped(view.standing), *_wrapped(blocks.joined(files))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
+    return _finished(lines[:-1], colour=colour)
+
+
+def render_blocks(several: Sequence[blocks.Block]) -> str:
+    """Return blocks as plain text, without a report around them."""
+    lines = [line for block in several for line in (*_block(block, whole=True), "")]
+    return _finished(lines[:-1], colour=False)
+
+
+def _finished(lines: Sequence[str], *, colour: bool) -> str:
+    """Return lines without our marks of colours, and with nothing that steers a terminal."""
     finished = []
-    for one in lines[:-1]:
+    for one in lines:
         # Our marks of colours are control characters, which `plain` would show.
         marked = re.split(r"(\x00[0-9]+\x01|\x02)", one.replace(_KEPT, " "))
         clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in marked).rstrip()

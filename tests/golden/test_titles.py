@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
+from fairgate.domain.wording import within_sentence
 from fairgate.features.exports import render_badge
 from fairgate.gate.decide import decide
 from fairgate.github.comments import read_foreign_record, render_foreign_record
-from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head
+from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head, shown_of
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import COMPARING
 from fairgate.reports.blocks import Table
@@ -80,7 +81,7 @@ def titles(view, record):
         "comment": render_comment(view).partition("\n")[0],
         "pull request": pull_request_comment(view, Notes(), report_url="u").partition("\n")[0],
         "job summary": job_summary(view, Notes(), limit=10**6).partition("\n")[0],
-        "several": several_head([view, view], view.outcome),
+        "several": several_head([shown_of(view)] * 2, view.outcome),
         "badge": render_badge(view),
         "page": page[page.index("<header") : page.index("<nav")],
         "page's heading": page[page.index("<h1") : page.index("</h1>")],
@@ -107,7 +108,10 @@ def test_no_title_is_green_beside_a_significant_difference(data):
     assert code is ExitCode.PASS
     assert green == (set() if significant else set(shown))
     if significant:
-        assert any(f"but {WHO[one.terms[0].term]}" in shown["report"] for one in significant)
+        assert any(
+            f"but {within_sentence(WHO[one.terms[0].term])}" in shown["report"]
+            for one in significant
+        )
         assert json.loads(shown["badge"])["message"] == "pass with warning"
         asked = {(one.metric, one.terms[0].term) for one in significant}
         assert len(view.alerts) == len(asked)

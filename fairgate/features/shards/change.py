@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import click
@@ -60,24 +61,31 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         environment, account.options = account.environment, options
         inputs = read_inputs(options, environment)
         account.place = place_of(inputs)
-        found = parts.find_shards([read_parts(shards, attribution, inputs, environment)])
+        here = shards and str(Path(shards).absolute())
         os.chdir(inputs.root)
+
+        @cache
+        def find() -> list[Part]:
+            """Return all parts; a change that only introduces policies has none."""
+            return parts.find_shards([read_parts(here, attribution, inputs, environment)])
+
         subject = subject_of(inputs, environment)
         progress, about, used = progress_for(quiet=False), _about(inputs, subject), set[Path]()
 
         def judged(side: Side) -> Evaluation:
             """Return the result by a side; parts of other sides and policies are left to those."""
-            own = _of_side(found, side, about)
+            own = _of_side(find(), side, about)
             used.update(one.folder for one in own)
             composition = Composition(side.loaded, side.runtime, progress)
             done = parts.merge(own, composition, side.references, asks=attribution == "ask")
             return Evaluation(side=side, run=done.run, notices=done.notices)
 
         def require_all_used() -> None:
-            if left := [one for one in found if one.folder not in used]:
+            every = find() if used else []
+            if left := [one for one in every if one.folder not in used]:
                 raise UsageError(
                     f"{left[0].folder}: is a part of another run, of policy {left[0].policy!a}; "
-                    f"{len(left)} of {len(found)} parts belong to nothing that is judged here: "
+                    f"{len(left)} of {len(every)} parts belong to nothing that is judged here: "
                     "name every policy that was asked, or download the parts of this run alone"
                 )
 
@@ -131,7 +139,8 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
     lines = [f"{name}: {sentence(part)}" for name, part in asked.items()]
     for line in lines:
         click.echo(f"fairgate: {line}")
-    runner.write_outputs(output, {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)})
+    written = str(folder) if asked else ""  # nothing where the change only introduces policies
+    runner.write_outputs(output, {"outcome": "part", "exit-code": "0", "shard-folder": written})
     shown = "".join(f"- {line}\n" for line in lines)
     summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)

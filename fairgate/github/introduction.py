@@ -1,0 +1,146 @@
+"""What the pull request shows that introduces a gate which only a merged policy may run.
+
+It is neither passed nor failed. What a reader must know is what the next pull request will do.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Outcome
+from fairgate.gate.rules import expand_rules
+from fairgate.github.change import Introduction
+from fairgate.github.report import Shown
+from fairgate.github.runner import Annotation
+from fairgate.reports.blocks import (
+    Block,
+    Form,
+    Inline,
+    Kind,
+    Span,
+    Text,
+    Words,
+    code,
+    command,
+    strong,
+)
+from fairgate.reports.escaping import excerpt
+from fairgate.reports.figures import count
+from fairgate.reports.markdown import render_blocks
+
+_NAMED, _LONGEST = 5, 200
+"""Accesses that are named, and characters of one."""
+_RUN_FOLDER = "fairgate-run"
+_TITLE = "a new gate, not judged yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntroductionReport:
+    """The report of a policy that this change introduces: green, and no verdict."""
+
+    introduction: Introduction
+    place: str = ""
+    """Where the gate's root lies in its repository: `services/shop/`."""
+    remarks: Sequence[str] = ()
+    outcome: Outcome = field(default=Outcome.NOT_EVALUATED, init=False)
+    exit_code: int = field(default=int(ExitCode.PASS), init=False)
+    needs_attention: bool = field(default=True, init=False)
+
+    @property
+    def key(self) -> str:
+        """Return what distinguishes its comment from those of other gates."""
+        return self.introduction.side.loaded.policy.name
+
+    @property
+    def shown(self) -> Shown:
+        """Return what a line about the policy says."""
+        return Shown(name=self.key, mark=self.outcome, word=_TITLE, lead=self._lead)
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """Return the step's outputs: no figure, no file."""
+        counts = {"violations": "0", "regressions": "0", "waived": "0"}
+        none = {"value": "", "base": "", "run-folder": ""}
+        outcome = {"outcome": self.outcome.value, "exit-code": str(self.exit_code)}
+        return {**outcome, **counts, **none}
+
+    @property
+    def annotations(self) -> Sequence[Annotation]:
+        """Return a notice at the policy's first line."""
+        path = f"{self.place}{self.introduction.side.loaded.parsed.path}"
+        title, text = (
+            f"FairGate: {_TITLE}",
+            "".join(part for part in self._lead if isinstance(part, str)),
+        )
+        return [Annotation(level="notice", title=title, message=text, file=path, line=1)]
+
+    def comment(self, report_url: str, most: int | None = None) -> str:
+        """Return the comment without its marker; it is short whatever the policy holds."""
+        del report_url, most
+        title: Inline = [
+            Span(self.outcome.value, Kind.MARK),
+            f" FairGate: {_TITLE}, in ",
+            code(self.key),
+        ]
+        return f"### {render_blocks([Text(lines=[title])])}\n\n{render_blocks(self.blocks)}\n"
+
+    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
+        """Return the job summary; `remarks` came since."""
+        del most
+        notes = [Text(lines=list(remarks), form=Form.NOTE)] if remarks else []
+        return f"{self.comment('')}\n{render_blocks(notes)}\n"
+
+    @property
+    def _lead(self) -> Words:
+        why = "nothing is asked, started or imported that no merged policy names"
+        return [f"This change introduces the policy, and {why}: it is neither passed nor failed."]
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """Return why nothing was judged, what the next pull request does, and what to do now."""
+        side = self.introduction.side
+        policy, plan, baseline = side.loaded.policy, side.loaded.plan, side.references.baseline
+        rules = [rule for rule in expand_rules(policy, plan) if not rule.gate.report]
+        compared = sum(rule.gate.regression is not None for rule in rules)
+        reaches = [excerpt(text, _LONGEST) for text in self.introduction.reaches]
+        more = len(reaches) - _NAMED
+        named: list[Inline] = [f"{text[:1].upper()}{text[1:]}." for text in reaches[:_NAMED]]
+        named += [f"{more:,} more."] if more > 0 else []
+        path = side.loaded.parsed.path
+        if baseline is None:
+            with_baseline: Words = [f"; {compared:,} of them wait for a baseline" * bool(compared)]
+        else:
+            with_baseline = [
+                f"; {compared:,} of them compare with the baseline that this change brings, of ",
+                Span(baseline.date, Kind.DATE),
+            ]
+        asks = f"asks {count(len(plan.cases), 'question')} and is held against "
+        asks += f"{count(len(rules), 'rule')} of the merged policy"
+        run = f"fairgate run {shlex.quote(path)} --out {_RUN_FOLDER}"
+        run = f"cd {shlex.quote(self.place)} && {run}" if self.place else run
+        accept: Words = []
+        if baseline is None:
+            accept = [
+                ", look at its report, and commit the baseline that ",
+                command(f'fairgate baseline accept {_RUN_FOLDER} --reason "…"'),
+                " writes",
+            ]
+        return [
+            Text(lines=[self._lead, "A run of this policy:"]),
+            Text(lines=named, form=Form.LIST),
+            Text(
+                lines=[
+                    [
+                        strong("The next pull request"),
+                        f" is the first with a verdict. Once this one is merged, each {asks}",
+                        *with_baseline,
+                        ".",
+                    ],
+                    ["Before you merge, try it: ", command(run), *accept, "."],
+                ]
+            ),
+            *([Text(lines=list(self.remarks), form=Form.NOTE)] if self.remarks else []),
+        ]
