@@ -80,7 +80,11 @@ def run(policy: Path, **options: Any) -> int:
 
 @click.command(short_help="Judge an earlier run's answers again.")
 @click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
-@click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the run's own).")
+@click.option(
+    "--policy",
+    type=EXISTING_FILE,
+    help="Policy to judge by (default: the file of this checkout that the run's record names).",
+)
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
@@ -102,6 +106,8 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     named = options["baseline"]
     done = replay(run, policy, runtime, partial(locate_references, named=named))
     folder = options["out"] or run / "rescored"
+    if options["out"] is None and folder.is_symlink():
+        raise UsageError(f"{folder}: is a link, which came with the run; name a folder with --out")
     return report_run(done, folder, formats, options)
 
 

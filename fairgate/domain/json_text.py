@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -57,8 +58,8 @@ def read_json(text: str | bytes, *, strict: bool = True) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, times in counts.items() if times > 1)
         raise JsonError(
             f"the key {twice[:60]!a} stands twice in one object, and readers differ on which of "
             "the two counts: remove one"

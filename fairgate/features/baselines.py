@@ -25,7 +25,7 @@ def baseline() -> None:
 def _of_a_run(default: str) -> Callable[[Command], Command]:
     """Return the options of what makes a run a reference; `default` is the file it writes."""
     file = click.Path(dir_okay=False, path_type=Path)
-    of_run = "Policy of the run (default: the run's own)."
+    of_run = "Policy of the run (default: the file of this checkout that its record names)."
     return shared.together(
         click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN"),
         click.option(

@@ -49,7 +49,9 @@ _PHRASE = 26
 @click.argument("case", metavar="CASE")
 @click.option("--suite", help="Suite of the case, where several have it.")
 @click.option(
-    "--policy", type=shared.EXISTING_FILE, help="Policy of the run (default: the run's own)."
+    "--policy",
+    type=shared.EXISTING_FILE,
+    help="Policy of the run (default: the file of this checkout that its record names).",
 )
 @shared.json_option
 @shared.runtime_options

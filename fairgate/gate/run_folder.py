@@ -15,13 +15,13 @@ from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import SlowerPace
 from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
-from fairgate.domain.wording import harmless
+from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
 from fairgate.gate.composition import Composition, read_pace
 from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.io.durable import check_parts, write_lines, write_parts
-from fairgate.io.git import keep_output_out_of_git
+from fairgate.io.git import is_tracked, keep_output_out_of_git
 from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
@@ -204,8 +204,6 @@ def replay(
     was not generated cannot be read.
     """
     path = policy or run_policy_path(run)
-    if not path.is_file():
-        raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
     loaded = load_policy(path, runtime)
     then = _read(run, STOP_RULES)
     for suite, rule in _stop_rules(loaded).items():
@@ -244,12 +242,29 @@ def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None, str]:
 
 
 def run_policy_path(run: Path) -> Path:
-    """Return the policy that an earlier run used, as its record names it."""
+    """Policy of an earlier run, as its record names it, where that is a file of this checkout.
+
+    A record may come from anywhere and never chooses what is run or where is written: its path
+    counts only for a file that git tracks here, or that lies in the current folder or its
+    `policies`, and never for one that came with the run or that a link leads to. Raises UsageError
+    for every other path, and DataError for a record that names none.
+    """
     provenance = _read(run, RECORD).get("provenance")
     named = provenance.get("policy_path") if isinstance(provenance, dict) else None
     if not isinstance(named, str) or not named or "\0" in named:
         raise DataError(f"{run / RECORD}: names no policy; name it with --policy")
-    return Path(named)
+    path, here = Path(named), Path.cwd().resolve()
+    file = path.resolve()
+    is_own = file.parent in (here, here / "policies") and not file.is_relative_to(run.resolve())
+    if not is_own and not is_tracked(file, here):
+        raise UsageError(
+            f"the run's record names the policy {quoted(named)}, which is neither in version "
+            "control here nor in this folder or its `policies`; a record never chooses what is run "
+            "or where results are written: name the policy with --policy"
+        )
+    if not file.is_file():
+        raise UsageError(f"the run's policy {quoted(named)} is not there; name it with --policy")
+    return path
 
 
 def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:

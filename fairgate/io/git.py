@@ -185,6 +185,18 @@ def tracked_below(path: Path) -> list[str]:
     return [os.fsdecode(file) for file in found.split(b"\0") if file]
 
 
+def is_tracked(file: Path, here: Path) -> bool:
+    """Whether git tracks a file, a resolved path, in the checkout that the folder `here` lies in.
+
+    False where there is no checkout or git cannot be asked, and for a repository below it.
+    """
+    repository = repository_of(here)
+    if repository is None or not file.is_relative_to(repository.top):
+        return False
+    inside = file.relative_to(repository.top).as_posix()
+    return bool(repository.ask("ls-files", "-z", "--", f":(top,literal){inside}"))
+
+
 def keep_out_of_git(folder: Path) -> None:
     """Make the folder, and a `.gitignore` of everything in it where it is new or is our cache.
 

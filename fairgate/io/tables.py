@@ -9,6 +9,7 @@ import csv
 import functools
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -116,7 +117,7 @@ def columns_offered(columns: Sequence[str], wanted: str = "") -> str:
     close = nearest(wanted, columns)
     hint = f"did you mean {listed(close)}? " if close else ""
     more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
-    return f"{hint}The columns are {listed(columns[:20], last='and')}{more}"
+    return f"{hint}The columns are {listed([name[:60] for name in columns[:20]], last='and')}{more}"
 
 
 def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
@@ -145,10 +146,10 @@ def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
 def _read_csv(path: str) -> Iterator[Row]:
     records = _csv_records(path)
     header_line, header = next(records, (0, []))
-    twice = {name for name in header if name and header.count(name) > 1}
+    twice = {name for name, times in Counter(header).items() if name and times > 1}
     if twice:
         raise DataError(
-            f"{path}:{header_line}: column {min(twice)!r} stands twice in the header; "
+            f"{path}:{header_line}: column {capped(min(twice))} stands twice in the header; "
             "expected different names"
         )
     width = len(header)

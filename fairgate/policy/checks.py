@@ -76,10 +76,13 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
     for key in ("relations", "perturbations"):
         names = suite.get(key)
         entries = names if isinstance(names, list) else []
+        before: set[str] = set()
         for position, name in enumerate(entries):
             if not isinstance(name, str):
                 continue
-            if name in entries[:position]:
+            is_twice = name in before
+            before.add(name)
+            if is_twice:
                 yield (*where, key, position), f"{quoted(name)} is listed twice; remove one"
             if key == "relations" and name not in known:
                 sentence = f"no relation is called {quoted(name)}; {suggestion(name, known)}"
@@ -103,13 +106,14 @@ def label_problems(task: dict[str, Any]) -> Iterator[Fault]:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         return
     lower = [label.strip().lower() for label in labels]
-    alike = list(map(folded, lower))
-    for position, label in enumerate(alike):
+    before: set[str] = set()
+    for position, label in enumerate(map(folded, lower)):
         if not label:
             yield ("labels", position), "a label must not be blank"
-        elif label in alike[:position]:
+        elif label in before:
             sentence = f"the label {quoted(lower[position])} is listed twice (case is ignored)"
             yield ("labels", position), sentence
+        before.add(label)
     yield from _groups(task, lower)
     yield from _places(task, lower)
     yield from _denials(task, lower)

@@ -338,9 +338,10 @@ class SetFile(Strict):
 
 
 def _terms_twice(found: SetFile | None) -> Iterator[Fault]:
-    names = [entry.term for entry in found.terms] if found is not None else []
-    for n, term in enumerate(names):
-        if (first := names.index(term)) < n:
+    places: dict[str, int] = {}
+    for n, entry in enumerate(found.terms if found is not None else []):
+        term = entry.term
+        if (first := places.setdefault(term, n)) < n:
             sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
             yield ("terms", n, "term"), sentence
 

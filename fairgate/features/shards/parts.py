@@ -553,12 +553,12 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     if missing:
         raise UsageError(
             f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
-            f"`fairgate run {first.policy_path} --shard {Shard(missing[0], of)}`, and merge all"
+            f"`fairgate run {loaded.parsed.path} --shard {Shard(missing[0], of)}`, and merge all"
         )
     spent = [(one, error) for one in parts if (error := one.error) is not None]
     if spent:
         again = ", ".join(
-            f"`fairgate run {harmless(one.policy_path)} --shard {one.shard}`" for one, _ in spent
+            f"`fairgate run {loaded.parsed.path} --shard {one.shard}`" for one, _ in spent
         )
         error = spent[0][1]
         raise BudgetError(
