@@ -245,7 +245,9 @@ class Columns(Strict):
         description="CSV, TSV, JSONL or Parquet file, or an embedded name."
     )
     id: str | None = Field(
-        default=None, description="Column of the identifier; default: row number."
+        default=None,
+        description="Column of the identifier; default: found by name, else the row's number for a "
+        "document and a hash of the text for a source.",
     )
     text: str | None = Field(
         default=None, description="Column of the text; default: found by name."

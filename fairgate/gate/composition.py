@@ -89,6 +89,7 @@ class Composition:
             suites_under_test=lambda: self._suite_retrievers.under_test(loaded.suites.values()),
             team=team,
         )
+        self._resources.questions = lambda: loaded.questions
 
     @property
     def notices(self) -> list[str]:
@@ -175,6 +176,7 @@ class Composition:
                 *quarantine_notices(policy, plan),
                 *environment_notices(provenance, references.baseline),
             ],
+            footnotes=list(self._kind.footnotes(self._resources)),
         )
 
     def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:

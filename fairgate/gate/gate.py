@@ -64,6 +64,8 @@ class GateInput:
     references: References = NO_REFERENCES
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
+    footnotes: Sequence[str] = ()
+    """The same, told last: what of the answers' origin is not known."""
     day: str = ""
     """YYYY-MM-DD, the day that waivers are compared with; without one none counts."""
 
@@ -134,7 +136,7 @@ class GateResult:
     def remarks(self) -> list[str]:
         """Return what a reader should know beside the verdict."""
         pace = [] if self.pace is None else [self.pace.sentence]
-        return [*self.given.notices, *self.notices, *pace]
+        return [*self.given.notices, *self.notices, *self.given.footnotes, *pace]
 
     @property
     def incompatible(self) -> list[str]:

@@ -51,6 +51,15 @@ class LoadedPolicy:
     plan: TestPlan
     judge_record: Mapping[str, object] | None = None
     """What the policy's judge was measured to be worth; None where there is no record."""
+    is_narrowed: bool = False
+    """Whether only a part of its sources and items is asked."""
+
+    @property
+    def questions(self) -> str:
+        """Return the hash of all that the policy asks; empty where only a part of it is asked."""
+        from fairgate.systems.recorded_answers import questions_hash
+
+        return "" if self.is_narrowed else questions_hash(self.plan.cases)
 
     @property
     def policy(self) -> Policy:
@@ -210,7 +219,7 @@ def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
     if problems:
         raise PolicyError(problems)
     plan = joined(suite.plan() for suite in fewer.values())
-    return replace(loaded, parsed=parsed, suites=fewer, plan=plan)
+    return replace(loaded, parsed=parsed, suites=fewer, plan=plan, is_narrowed=True)
 
 
 def joined(plans: Iterable[TestPlan]) -> TestPlan:

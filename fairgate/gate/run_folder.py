@@ -25,7 +25,7 @@ from fairgate.io.git import is_tracked, keep_output_out_of_git
 from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
-from fairgate.systems.recorded_answers import read_recorded
+from fairgate.systems.recorded_answers import PLAN, questions_hash, read_recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,8 @@ RECORD = "run.json"
 EXECUTIONS = "executions.jsonl"
 """The answers, in the format of a recorded system."""
 STOP_RULES = "stop-rule.json"
-"""The rules and labels by which answers were cut."""
+"""The rules and labels by which answers were cut, and the hashes of what they answer."""
+_QUESTIONS = "questions"
 COMMENT = "comment.md"
 """In the folder of a change's run: what a pull request is told, for whoever posts it."""
 PART_MANIFEST = "shard.json"
@@ -60,10 +61,11 @@ def is_shard(folder: Path) -> bool:
     return (folder / PART_MANIFEST).exists()
 
 
-def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
+def execution_lines(executions: Iterable[Execution], questions: str = "") -> Iterator[str]:
     """Yield the line of each execution, a JSON object without what is not known; no line end.
 
-    Answers that lie near each other share documents, so their text is made once.
+    The first line has the hash of the questions, where one is given. Answers that lie near each
+    other share documents, so their text is made once.
     """
     known: dict[int, tuple[Sequence[Document], str]] = {}
     for execution in executions:
@@ -79,6 +81,9 @@ def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
             line += f', "documents": {_text_of(documents, known)}'
         if execution.options:
             line += f', "options": {_as_json(list(execution.options))}'
+        if questions:
+            line += f', "{PLAN}": {_as_text(questions)}'
+            questions = ""
         yield line + "}"
 
 
@@ -135,13 +140,15 @@ def write_run(
     A report that an earlier run left and this one does not write is removed: it would show another
     run's verdict. `known_files` names every report that there is.
     """
-    rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
+    rules = json.dumps(_answered(loaded), indent=1, sort_keys=True)
     keep_output_out_of_git(folder)
     write_parts(
         folder,
         {
             **{name: _rendered(name, text) for name, text in reports.items()},
-            EXECUTIONS: (f"{line}\n" for line in execution_lines(run.executions.values())),
+            EXECUTIONS: (
+                f"{line}\n" for line in execution_lines(run.executions.values(), loaded.questions)
+            ),
             STOP_RULES: (f"{rules}\n",),
         },
     )
@@ -180,8 +187,18 @@ def _no_run(run: Path, error: DataError) -> DataError:
     )
 
 
-def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
-    return {name: dict(suite.reading_rule()) for name, suite in loaded.suites.items()}
+def _answered(loaded: LoadedPolicy) -> dict[str, dict[str, Any]]:
+    """Return by suite how its answers were cut, and the hash of what they answer."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, suite in loaded.suites.items():
+        found[name] = dict(suite.reading_rule())
+        if not loaded.is_narrowed:
+            found[name][_QUESTIONS] = questions_hash(loaded.plan.cases_of(name))
+    return found
+
+
+def _without_questions(rule: object) -> object:
+    return {k: v for k, v in rule.items() if k != _QUESTIONS} if isinstance(rule, dict) else rule
 
 
 def _read(run: Path, name: str) -> dict[str, Any]:
@@ -206,12 +223,19 @@ def replay(
     path = policy or run_policy_path(run)
     loaded = load_policy(path, runtime)
     then = _read(run, STOP_RULES)
-    for suite, rule in _stop_rules(loaded).items():
-        if then.get(suite) != rule:
+    for suite, now in _answered(loaded).items():
+        rule, before = (_without_questions(one.get(suite)) for one in ({suite: now}, then))
+        if before != rule:
             raise UsageError(
-                f"{run}: the answers of suite {suite!r} were cut by {str(then.get(suite))[:300]}, "
+                f"{run}: the answers of suite {suite!r} were cut by {str(before)[:300]}, "
                 f"this policy reads them by {rule}: what was never generated cannot be read; run "
                 "the policy"
+            )
+        asked = then[suite].get(_QUESTIONS)
+        if asked is not None and now.get(_QUESTIONS, asked) != asked:
+            raise UsageError(
+                f"{run}: suite {suite!r} was asked other questions than it asks now, so its "
+                "answers are to other texts: run the policy, or bring back the sources of then"
             )
     recording = read_recorded(str(run / EXECUTIONS))
     under_test, pace, day = _recorded(run)
@@ -270,6 +294,9 @@ def run_policy_path(run: Path) -> Path:
 def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     """Yield a JSON line for each unique case, in the order of the plan.
 
+    The first line has the hash of them all as `plan`, which ties answers to questions where lines
+    do not tell theirs.
+
     Cases that embed a response are not among them: what they ask is known after a first run. Nor
     are those that FairGate asks the policy's judge itself.
 
@@ -277,9 +304,11 @@ def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     own puts its own documents where it has room for them.
     """
     template = _template(loaded)
+    about: dict[str, object] = {PLAN: loaded.questions}
     for case in loaded.plan.cases:
         if not case.waits:
-            yield json.dumps(_row(case, template), ensure_ascii=False)
+            yield json.dumps(_row(case, template) | about, ensure_ascii=False)
+            about = {}
 
 
 def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iterator[str]:

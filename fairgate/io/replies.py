@@ -188,7 +188,10 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
         return ""
     found = paths.answer.find(value)
     if found in ([], [None]) and (inner := inner_error(value)) is not None:
-        raise ApplicationError(f"instead of an answer it tells an error: {inner.words!r}")
+        raise ApplicationError(
+            f"instead of an answer at `{paths.answer.text}`, found {_outline(value)}, which tells "
+            f"an error: {inner.words!r}"
+        )
     if not found:
         raise ApplicationError(
             f"the answer has nothing at `{paths.answer.text}`, found {_outline(value)}; name the "

@@ -59,6 +59,14 @@ class RowAnswers:
         """Return none: no key of a case is in the file."""
         return []
 
+    def untied(self, asked: str) -> str:
+        """Return nothing: every row tells its question."""
+        del asked
+        return ""
+
+    def require_same_questions(self, cases: Iterable[Case]) -> None:
+        """Do nothing: a row is found by its question."""
+
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case; None for what no row asks, and what it cannot tell apart."""
         if case.repeat or case.documents_of is not None or case.changed is not None or case.before:

@@ -98,13 +98,30 @@ class RecordedPolicy(SystemKind):
         """Return the system; the file is read when it is first asked."""
 
         def read() -> Recording:
-            runtime = resources.runtime.under_test
-            found = self._read(existing(self.recorded, runtime.root, confined=runtime.confined))
+            found = self._recording(resources)
+            found.untied(resources.questions())  # refuses what was written for other questions
             resources.collect(list(found.notices))
             return found
 
         chosen = self.chosen_embedder()
         return RecordedSystem(read, lambda: resources.encoder(chosen).documents)
+
+    def footnotes(self, resources: Resources) -> Iterator[str]:
+        """Yield that nothing ties answers to questions, where nothing does."""
+        try:
+            untied = self._recording(resources).untied(resources.questions())
+        except DataError:
+            return  # raised where it is asked
+        if untied:
+            yield untied
+
+    def _recording(self, resources: Resources) -> Recording:
+        runtime = resources.runtime.under_test
+
+        def read() -> Recording:
+            return self._read(existing(self.recorded, runtime.root, confined=runtime.confined))
+
+        return resources.once(f"recording {self.recorded}", read)
 
     def missing(self, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield the file where it is not there."""
@@ -125,6 +142,15 @@ class RecordedPolicy(SystemKind):
             yield Finding(place=("recorded",), sentence=str(error))
             return
         covered = [_coverage(plan, found)] if plan and plan.cases else []
+        if plan and plan.cases and found is not None:
+            from fairgate.systems.recorded_answers import questions_hash
+
+            try:
+                covered += filter(None, [found.untied(questions_hash(plan.cases))])
+                found.require_same_questions(plan.cases)
+            except DataError as error:
+                yield Finding(place=("recorded",), sentence=str(error))
+                return
         for sentence in (*covered, *(found.notices if found else ())):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
@@ -183,9 +209,13 @@ class RecordedSystem:
     def execute(
         self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
     ) -> Executed:
-        """Return the recorded executions of the cases; missing ones are left out."""
+        """Return the recorded executions of the cases; missing ones are left out.
+
+        Raises DataError where lines tell other questions than the cases ask.
+        """
         del earlier  # a recording knows which documents it was shown
         progress.start("look up", len(cases), len(cases))
+        self._recording.require_same_questions(cases)
         answer = self._recording.answer
         found = {
             (case.suite, case.key): execution

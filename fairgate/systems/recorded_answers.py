@@ -1,16 +1,22 @@
-"""Answers that were produced elsewhere: a JSON Lines file, one answer a line."""
+"""Answers that were produced elsewhere: a JSON Lines file, one answer a line.
+
+A line may tell which question it answers, as lines of `fairgate plan` do. Where none does, the hash
+of a plan's questions ties the lines to them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import TURNS, Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution, SharedDocuments
-from fairgate.domain.wording import suggestion
+from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.tables import (
     MAX_TEXT_CHARACTERS,
     capped,
@@ -20,12 +26,21 @@ from fairgate.io.tables import (
     read_json_objects,
     read_lines,
 )
+from fairgate.systems.generator import prompt_alone
 
+PLAN = "plan"
+"""Field of a line: the hash of the questions that its file was written for."""
 _Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""
 _FIELDS = ("key", "response", "documents", "options", "suite", "margin")
-_PLAN_FIELDS = ("wave", "query", "before", "prompt", "instruction", "labels", "changed")
+_PLAN_FIELDS = (PLAN, "wave", "query", "before", "prompt", "instruction", "labels", "changed")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
+_TELLING = ("query", "prompt")
+"""Fields of which one at least tells a line's question."""
+_UNLIKE = 0
+"""Hash of a told question that is compared part by part."""
+_NAMED = 3
+"""Answers to other questions that are named."""
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000
 _MOST_LISTS = 50_000
@@ -164,16 +179,90 @@ def _number(value: object, place: str) -> float | None:
     return float(value)
 
 
+def questions_hash(cases: Iterable[Case]) -> str:
+    """Return a hash of what cases ask, by key, in whatever order and for whichever suites.
+
+    Cases whose question follows from answers are left out: `fairgate plan` does not write them.
+    """
+    asked = {
+        json.dumps([case.key, case.query, prompt_alone(case), case.before, case.options, changed])
+        for case in cases
+        if not case.waits
+        for changed in [None if case.changed is None else [case.changed.id, case.changed.text]]
+    }
+    return hashlib.sha256("\n".join(sorted(asked)).encode()).hexdigest()[:16]
+
+
+def _hash_told(record: Mapping[str, Any]) -> int | None:
+    """Return a hash of the question that a line tells; None where it tells none."""
+    query, prompt = (record.get(field) for field in _TELLING)
+    if query is None and prompt is None:
+        return None
+    if not isinstance(query, str | None) or not isinstance(prompt, str | None):
+        return _UNLIKE
+    has_more = record.get("before") or record.get("changed")
+    return _UNLIKE if has_more else hash((query, prompt))
+
+
+def _is_told_alike(told: int, case: Case) -> bool:
+    """Return whether a line tells the very question that a case asks, by its hash alone."""
+    if case.before or case.changed is not None:
+        return False
+    if told == hash((case.query, None)):
+        return True
+    prompt = prompt_alone(case)
+    return told in (hash((case.query, prompt)), hash((None, prompt)))
+
+
+def _difference(record: Mapping[str, Any], case: Case) -> tuple[str, str] | None:
+    """Return what a line tells of its question and what the case asks; None where they agree.
+
+    White space counts alike. A prompt may be a longer one, which holds instruction and text.
+    """
+    query, prompt, before = (record.get(name) for name in ("query", "prompt", "before"))
+    if isinstance(query, str) and _folded(query) != _folded(case.query):
+        return query, case.query
+    if isinstance(prompt, str) and prompt != (whole := prompt_alone(case)):
+        told, text = _folded(prompt), _folded(case.text or case.query)
+        holds_all = text in told and _folded(case.instruction) in told
+        if told != _folded(whole) and not holds_all:
+            return prompt, whole
+    if isinstance(before, list) and tuple(before) != case.before:
+        return TURNS.join(map(str, before)), TURNS.join(case.before)
+    if isinstance(changed := record.get("changed"), dict):
+        asked = "no changed document" if case.changed is None else case.changed.text
+        if changed.get("text") != asked:
+            return str(changed.get("text")), asked
+    return None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
 class RecordedAnswers:
     """The answers of a recorded file, found by suite and key."""
 
     notices: tuple[str, ...] = ()
 
-    def __init__(self, path: str, answers: Mapping[_Name, RecordedAnswer]) -> None:
-        """Hold answers by key, those of lines for one suite by `(suite, key)`."""
+    def __init__(
+        self,
+        path: str,
+        answers: Mapping[_Name, RecordedAnswer],
+        *,
+        told: Mapping[_Name, int],
+        plans: Iterable[str] = (),
+    ) -> None:
+        """Hold answers by key, those of lines for one suite by `(suite, key)`.
+
+        `told` has the hash of the question that a line tells, where one does (`_hash_told`);
+        `plans` are the hashes of plans in the file.
+        """
         self.path = path
         self._answers = answers
         self._is_of_suites = any(isinstance(name, tuple) for name in answers)
+        self._told = told
+        self._plans = frozenset(plans)
 
     @property
     def fingerprint(self) -> str:
@@ -189,10 +278,76 @@ class RecordedAnswers:
 
         None where the file has no line for it.
         """
-        suite, key = case.suite, case.key
-        found = self._answers.get((suite, key)) if self._is_of_suites else None
-        found = found or self._answers.get(key)
-        return None if found is None else found.to(suite, key)
+        name = self._name_of(case)
+        return None if name is None else self._answers[name].to(case.suite, case.key)
+
+    def _name_of(self, case: Case) -> _Name | None:
+        own = (case.suite, case.key)
+        if self._is_of_suites and own in self._answers:
+            return own
+        return case.key if case.key in self._answers else None
+
+    def untied(self, asked: str) -> str:
+        """Return a sentence where nothing shows what the answers answer; empty where all do.
+
+        `asked` is the hash of the questions that are put to it, empty where it is not known. Raises
+        DataError where the file was written for other ones.
+        """
+        untold = len(self._answers) - len(self._told)
+        if not untold or (asked and self._plans == {asked}):
+            return ""
+        lines = f"{untold:,} of {len(self._answers):,} lines"
+        if asked and self._plans:
+            raise DataError(
+                f"{self.path}: was written for other questions than the plan's (`plan` is "
+                f"{', '.join(sorted(self._plans))}, expected {asked}), and {lines} do not tell "
+                "theirs: answer the questions of `fairgate plan` again, and keep the `query` of "
+                "each line, so that only what changed has to be asked"
+            )
+        return (
+            f"nothing ties {lines} of the recorded answers to their questions: where a source has "
+            "another text now, the answer to its old one counts. Keep the `query` of the lines of "
+            "`fairgate plan`, or the `plan` of its first one"
+        )
+
+    def require_same_questions(self, cases: Iterable[Case]) -> None:
+        """Raise DataError that counts and names the lines that tell another question than a case.
+
+        The file is read again where a line does not tell the very same.
+        """
+        wanted: dict[_Name, list[Case]] = {}
+        for case in cases if self._told else ():
+            name = self._name_of(case)
+            told = None if name is None else self._told.get(name)
+            if name is not None and told is not None and not _is_told_alike(told, case):
+                wanted.setdefault(name, []).append(case)
+        others = [*self._others(wanted)] if wanted else []
+        if not others:
+            return
+        shown = "; ".join(
+            f"{quoted(key)} on line {line} answers {quoted(told)}, the plan asks {quoted(asked)}"
+            for key, line, (told, asked) in others[:_NAMED]
+        )
+        count = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
+        raise DataError(
+            f"{self.path}: {count} another question than the plan asks under its key: {shown}. "
+            "Answer the questions of `fairgate plan` again, or bring back the sources that were "
+            "asked"
+        )
+
+    def _others(
+        self, wanted: Mapping[_Name, Sequence[Case]]
+    ) -> Iterator[tuple[str, int, tuple[str, str]]]:
+        """Yield the key of each line that tells another question, with its number and both."""
+        for line, record in read_json_objects(self.path):
+            if not any(isinstance(record.get(field), str) for field in _TELLING):
+                continue
+            key, suite = record.get("key"), record.get("suite")
+            name = (str(suite), str(key)) if suite else str(key)
+            for case in wanted.get(name, ()):
+                if (both := _difference(record, case)) is not None:
+                    yield case.key, line, both
+                    break
 
 
 def read_recorded(path: str) -> RecordedAnswers:
@@ -204,13 +359,23 @@ def read_recorded(path: str) -> RecordedAnswers:
     """
     answers: dict[_Name, RecordedAnswer] = {}
     known, seen = _KnownLines(), SeenDocuments()
+    told: dict[_Name, int] = {}
+    plans: set[str] = set()
     for number, text in read_lines(path):
+        question = None
         if (line := known.line(text)) is None:
             if (record := json_object(text, path, number)) is None:
                 continue
-            line = known.add(text, line_from(record, f"{path}:{number}", seen))
+            line = line_from(record, f"{path}:{number}", seen)
+            question = _hash_told(record)
+            if record.get(PLAN) is not None:
+                plans.add(checked_text(record[PLAN], f"{path}:{number}", PLAN)[:64])
+            if question is None:  # a line that tells its question is like no other one
+                known.add(text, line)
         suite, key, answer = line
         name = (suite, key) if suite else key
+        if question is not None and told.setdefault(name, question) != question:
+            told[name] = _UNLIKE
         first = answers.setdefault(name, answer)
         if first is not answer and first != answer:
             raise DataError(
@@ -230,7 +395,7 @@ def read_recorded(path: str) -> RecordedAnswers:
             f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}: '
             "put each line of `fairgate plan POLICY` to your system and write its answer here"
         )
-    return RecordedAnswers(path, answers)
+    return RecordedAnswers(path, answers, told=told, plans=plans)
 
 
 class _KnownLines:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime, Team
@@ -21,6 +21,9 @@ from fairgate.systems.models import EmbedderPolicy, Encoder, local_folder
 if TYPE_CHECKING:
     from fairgate.systems.budget import Meter
     from fairgate.systems.result_store import SqliteResultStore
+
+
+Made = TypeVar("Made")
 
 
 class Resources:
@@ -43,6 +46,9 @@ class Resources:
         """What those retrievers search, by name, with fingerprints."""
         self.team = team
         """The workers that ask models; None: this process does."""
+        self.questions: Callable[[], str] = str
+        """Returns the hash of the run's questions; empty where they are not all of a plan's."""
+        self._made: dict[str, Any] = {}
         self.meters: list[Meter] = []
         """What counts the questions to systems that are asked from outside."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]
@@ -54,6 +60,13 @@ class Resources:
     def notices(self) -> list[str]:
         """Return what adapters report: repaired files, left-out rows. Not part of a result."""
         return [notice for notices in self._notices for notice in notices]
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Return what is made under a name, made at most once."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: Made = self._made[name]
+        return made
 
     def collect(self, notices: list[str]) -> None:
         """Add a list that an adapter appends its notices to."""

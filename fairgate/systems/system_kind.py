@@ -80,6 +80,11 @@ class SystemKind(SystemModel, ABC):
         """Return what cannot be measured on the system, and what would make it measurable."""
         return ()
 
+    def footnotes(self, resources: Resources) -> Iterable[str]:
+        """Return what is not known of the answers' origin; told after everything else."""
+        del resources
+        return ()
+
     def placed_labels(self) -> PlacedLabels | None:
         """Return where labels of documents come from that the system gives none, if anywhere."""
         chosen = getattr(self, "labels", None)

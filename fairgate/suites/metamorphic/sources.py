@@ -13,9 +13,12 @@ text: whoever edits one edits the others, and reading refuses a row whose parts 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form, Manner
 from fairgate.domain.cases import Pair, Source
@@ -259,13 +262,25 @@ def _document(values: Mapping[str, object], place: str) -> CorpusDocument | None
     return CorpusDocument(id=identifier(values.get("document_id"), place, "document_id"), text=text)
 
 
+def own_id(said: Sequence[object], taken: Container[str]) -> str:
+    """Return an id for what a row says: 12 hexadecimal digits of its hash.
+
+    The second row that says the same has `-2` behind them, the third `-3`.
+    """
+    written = json.dumps(said, ensure_ascii=True, default=str)
+    digits = hashlib.sha256(written.encode()).hexdigest()[:12]
+    again = (f"{digits}-{number}" for number in count(2))
+    return next(name for name in chain([digits], again) if name not in taken)
+
+
 def read_sources(
     spec: CorpusSpec, limit: int | None = None, dimensions: Dimensions = dict
 ) -> list[Source]:
     """Return the sources of a CSV, TSV, JSONL or Parquet file, in file order, at most `limit`.
 
     Texts stay exactly as they are: quotes, line ends and trailing blanks included. Without an id
-    column ids are the rows' numbers from 1. Rows of generated cases keep their attributes, which
+    column an id is a hash of what its row says, so that a row that moves is the same source and one
+    that is edited is another (`own_id`). Rows of generated cases keep their attributes, which
     `dimensions` gives by name; the header of such a file is skipped. Rows with a `relation` bring
     the follow-up that was written for them (`written_pair`). Raises DataError for a missing
     column, a repeated id (naming both lines), an empty text, and a file without sources.
@@ -292,9 +307,11 @@ def read_sources(
             known = dimensions()
             continue
         place = f"{path}:{row.line}"
-        id_ = str(row.number)
         if id_column is not None:
             id_ = identifier(row.values.get(id_column), place, id_column)
+        else:
+            said = [row.values.get(name) for name in (text_column, *paired, *with_document)]
+            id_ = own_id(said, lines)
         first = lines.setdefault(id_, row.line)
         if first != row.line:
             raise DataError(

@@ -1,0 +1,200 @@
+"""A recorded answer counts for the question that it answers, never for another of the same name."""
+
+import itertools
+import json
+
+import pytest
+
+from fairgate.domain.cases import Case
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import CorpusDocument
+from fairgate.systems.generator import prompt_alone
+from fairgate.systems.recorded_answers import questions_hash, read_recorded
+
+CASE = Case(
+    key="s", query='"Fine."', suite="x", instruction="Positive or negative?", labels=("a",),
+    cluster="s", text='"Fine." Say.', before=("Hello",), options=("a", "b"),
+    changed=CorpusDocument(id="d", text="A document."),
+)  # fmt: skip
+OTHERS = {
+    "query": CASE._replace(query='"Not fine."'),
+    "text": CASE._replace(text='"Not fine." Say.'),
+    "instruction": CASE._replace(instruction="Toxic or not?"),
+    "before": CASE._replace(before=("Goodbye",)),
+    "changed": CASE._replace(changed=CorpusDocument(id="d", text="Another document.")),
+    "changed away": CASE._replace(changed=None),
+}
+
+
+def line(case, *told):
+    said = {
+        "query": case.query, "prompt": prompt_alone(case), "before": list(case.before),
+        "changed": {"id": "d", "text": case.changed.text},
+    }  # fmt: skip
+    return {"key": case.key, "response": "positive", **{name: said[name] for name in told}}
+
+
+def complaint(tmp_path, record, case):
+    """Return what is said of a line for a case; empty where nothing is."""
+    (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
+    try:
+        read_recorded(str(tmp_path / "a.jsonl")).require_same_questions([case])
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+def is_same(tmp_path, record, case):
+    said = complaint(tmp_path, record, case)
+    return not ("1 line answers another question" in said and "'s' on line 1" in said)
+
+
+TELLS = {"query": {"query"}, "prompt": {"text", "instruction"}, "before": {"before"},
+         "changed": {"changed", "changed away"}}  # fmt: skip
+
+
+def test_every_part_of_a_question_that_a_line_tells_counts(tmp_path):
+    """Whatever parts a line tells with the query or prompt: those that differ are found."""
+    wrong = []
+    for number in range(1, 5):
+        for told in itertools.combinations(TELLS, number):
+            if not {"query", "prompt"} & set(told):
+                continue
+            record = line(CASE, *told)
+            if not is_same(tmp_path, record, CASE):
+                wrong.append((told, "the same"))
+            found = {name for name, case in OTHERS.items() if not is_same(tmp_path, record, case)}
+            owed = set().union(*(TELLS[name] for name in told))
+            if not owed <= found:
+                wrong.append((told, owed - found))
+    assert not wrong
+
+
+def test_what_is_no_other_question_is_none(tmp_path):
+    alike = {
+        "white space": line(CASE, "query") | {"query": ' "Fine."\r\n'},
+        "documents in the prompt": line(CASE, "prompt")
+        | {"prompt": f"{CASE.instruction}\n\nDocuments:\n[1] x\n\n{CASE.text}\nAnswer:"},
+        "nothing told": line(CASE),
+        "null": line(CASE) | {"query": None, "prompt": None},
+    }
+    assert not [name for name, record in alike.items() if not is_same(tmp_path, record, CASE)]
+
+
+def test_the_hash_of_questions_is_of_what_is_asked_alone():
+    assert {questions_hash([case]) for case in OTHERS.values()} & {questions_hash([CASE])} == set()
+    more = CASE._replace(key="t")
+    assert questions_hash([CASE, more]) == questions_hash([more, CASE])
+    other = CASE._replace(suite="y", labels=(), oracle="z", wave=2, top_k=3, cluster="u")
+    assert questions_hash([other]) == questions_hash([CASE])
+
+
+@pytest.fixture
+def recorded(place):
+    """Return a function that answers the plan, with so much of each line as is named."""
+
+    def answer(*kept, count=6):
+        place.sources(count)
+        (place.root / "answers.jsonl").touch()
+        place.policy({"recorded": "answers.jsonl"}, **{"asr/retrieval, max: 0.1, regression: {margin: 0.02}": "unreadable/net, max: 0.1"})  # fmt: skip
+        assert place.call("plan", "app.yaml") == 0, place.err
+        rows = [json.loads(text) for text in place.out.splitlines()]
+        assert [sum("plan" in row for row in rows), "plan" in rows[0]] == [1, True]
+        lines = [
+            {name: row[name] for name in ("key", *kept) if name in row} | {"response": "positive"}
+            for row in rows
+        ]
+        put(place, lines)
+        return lines
+
+    return answer
+
+
+def put(place, lines):
+    (place.root / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+
+
+def edited(place, number):
+    file = place.root / "sources.jsonl"
+    file.write_text(file.read_text().replace(f"Text number {number} is", f"Text no. {number} is"))
+
+
+def judged(place):
+    """Return the codes of a run and of `check`, and all that they say."""
+    run = place.call("run", "app.yaml", "--out", "out", "--quiet")
+    said = place.out + place.err
+    check = place.call("check", "app.yaml")
+    return run, check, said, place.out + place.err
+
+
+@pytest.mark.parametrize("kept", [("query",), ("prompt",), ("query", "prompt"), ("plan",)])
+def test_answers_to_sources_that_were_edited_are_refused(place, recorded, kept):
+    """The constant answer has no verdict by itself; it is no error."""
+    recorded(*kept)
+    run, check, said, _ = judged(place)
+    assert (run, check) == (5, 0)
+    assert "nothing ties" not in said
+    edited(place, 3)
+    run, check, said, checked = judged(place)
+    assert (run, check) == (4, 2)
+    for text in (said, checked):
+        assert "other questions than the plan's" in text or (
+            "23 lines answer another question than the plan asks" in text and "'s3' on line" in text
+        )
+
+
+def test_what_ties_nothing_is_told_in_the_report(place, recorded):
+    recorded()
+    _, check, _, checked = judged(place)
+    assert "nothing ties 138 of 138 lines" in (place.root / "out" / "report.md").read_text()
+    assert check == 0
+    assert "nothing ties 138 of 138 lines" in checked
+    lines = recorded("query")
+    put(place, [{"key": row["key"], "response": row["response"]} if n < 9 else row for n, row in enumerate(lines)])  # fmt: skip
+    judged(place)
+    assert "nothing ties 9 of 138 lines" in (place.root / "out" / "report.md").read_text()
+
+
+def test_a_first_look_at_a_recording_is_no_other_plan(place, recorded):
+    recorded("plan")
+    code = place.call("run", "app.yaml", "--limit", "2", "--quiet", "--out", "look")
+    assert code in (0, 5), place.err
+
+
+def test_answers_of_a_run_are_a_recording_and_are_judged_again_for_their_own_texts(place, recorded):
+    recorded("query")
+    place.call("run", "app.yaml", "--out", "out", "--quiet")
+    (place.root / "answers.jsonl").write_text((place.root / "out/executions.jsonl").read_text())
+    run, check, said, _ = judged(place)
+    assert (run, check) == (5, 0), said
+    assert "nothing ties" not in said
+    assert place.call("rescore", "out") == 5, place.err
+    edited(place, 2)
+    assert place.call("rescore", "out") == 2
+    assert "was asked other questions than it asks now" in place.err
+    assert judged(place)[:2] == (4, 2)
+
+
+def test_sources_without_ids_are_found_by_what_they_say(place, recorded):
+    """A row that moves keeps its answers; one that is new or edited has none."""
+    recorded("key")
+    texts = [f"Text number {n} is fine." for n in range(6)]
+
+    def write(listed):
+        rows = "".join(json.dumps({"text": text}) + "\n" for text in listed)
+        (place.root / "sources.jsonl").write_text(rows)
+        assert place.call("plan", "app.yaml") == 0, place.err
+        return {row["key"]: row["query"] for row in map(json.loads, place.out.splitlines())}
+
+    first = write(texts)
+    assert write(texts[::-1]) == first
+    shorter, edited_, twice = (
+        write(texts[1:]),
+        write(["New.", *texts[1:]]),
+        write([*texts, texts[0]]),
+    )
+    assert shorter.items() <= first.items()
+    assert shorter.items() <= edited_.items()
+    assert not (edited_.keys() - shorter.keys()) & first.keys()
+    assert first.items() <= twice.items()
+    assert len(twice) == 7 * 23
