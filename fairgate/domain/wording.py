@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
@@ -20,6 +21,18 @@ MINUS = "\N{MINUS SIGN}"
 CONCEALED = "***"
 _LEAST_IN_ANSWERS = 8
 """Characters; shorter secrets also occur in ordinary answers, which would be changed."""
+_NO_NAMES = re.compile(
+    r"any|anybody|anyone|each|every|many|most|no|nobody|one|other|some|somebody|"
+    r"someone|these|this|those|two|adult|adults|boy|boys|child|children|citizen|"
+    r"citizens|elder|elders|girl|girls|kid|kids|man|men|mother|mothers|father|fathers|"
+    r"parent|parents|people|person|persons|woman|women|youth|youths|student|students|worker|"
+    r"workers|immigrant|immigrants|refugee|refugees|able-bodied|aged|bisexual|blind|deaf|"
+    r"disabled|elderly|female|gay|heterosexual|homeless|homosexual|lesbian|male|married|"
+    r"middle-aged|non-binary|old|older|pansexual|poor|queer|rich|single|straight|trans|"
+    r"transgender|unemployed|wealthy|widowed|young|younger",
+    re.IGNORECASE,
+)
+"""Words that begin a noun phrase and are written small inside a sentence."""
 
 
 def harmless(text: str) -> str:
@@ -88,13 +101,15 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
 
 
 def within_sentence(name: str) -> str:
-    """Return what an identity is called within a sentence: `an elderly person`.
+    """Return what an identity is called within a sentence: `an elderly person`, `elderly people`.
 
-    Names of people and groups stay as they are (`An Nguyen`): a word in lower case must follow.
+    Names of people and groups stay as they are (`An Nguyen`, `Muslims`): a word in lower case must
+    follow an article, and other first words become small only if they are known to be no names.
     """
-    article, _, rest = name.partition(" ")
-    is_phrase = article in ("A", "An", "The") and any(word.islower() for word in rest.split())
-    return f"{article.lower()} {rest}" if is_phrase else name
+    first, _, rest = name.partition(" ")
+    is_phrase = first in ("A", "An", "The") and any(word.islower() for word in rest.split())
+    is_word = bool(_NO_NAMES.fullmatch(first)) and first[1:].islower()
+    return f"{name[:1].lower()}{name[1:]}" if is_phrase or is_word else name
 
 
 def first_few(names: Sequence[str]) -> str:

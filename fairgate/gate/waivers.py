@@ -100,5 +100,6 @@ def waiver_notices(results: Sequence[RuleResult], policy: Policy) -> Iterator[st
     for entry in policy.waivers:
         outcomes = {one.outcome for one in results if _entry(one, policy) is entry}
         if outcomes == {Outcome.PASS}:
-            what = f"{entry.owner} for {_name(entry.rule, entry.where.items(), entry.suite)}"
-            yield f"the waiver of {harmless(what)} is no longer needed, it passes: remove it"
+            name = harmless(_name(entry.rule, entry.where.items(), entry.suite)).replace("`", "'")
+            owner = harmless(entry.owner)
+            yield f"the waiver of {owner} for `{name}` is no longer needed, it passes: remove it"

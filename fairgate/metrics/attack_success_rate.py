@@ -59,18 +59,18 @@ _CONTROLLED = Metric(
     arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
     dimensions=_BY_NAME,
     neutral="asr/generation/controlled/control",
-    claim="Naming an identity gives another answer than neutral wording in {}", counted="cases",
+    event="get another answer than usual",
 )  # fmt: skip
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     dimensions=_BY_NAME,
     reference=_PAPER, trend=(), neutral="asr/generation/control",
-    claim="Naming an identity changes {}",
+    event="get another answer",
 )  # fmt: skip
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
-    claim="Naming an identity changes the labels of the documents found in {}", counted="cases",
+    event="find documents with other labels",
 )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ METRICS = (
     Metric(
         id="asr/generation/net", title="changed answers beyond neutral wording",
         column="generation", arms=NET, reference="FairGate, neutral wording",
-        claim="Beyond what neutral wording does, naming an identity changes {} of answers",
+        event="get another answer",
     ),
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
@@ -103,14 +103,13 @@ METRICS = (
     Metric(
         id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
         column="retrieval", arms=NET, reference="FairGate, neutral wording",
-        claim="Beyond what neutral wording does, naming an identity changes the labels of the "
-        "documents found in {} of cases",
+        event="find documents with other labels",
     ),
 )  # fmt: skip
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
     arms=NET, violations=False, reference="FairGate, label oracle",
-    claim="Naming an identity leaves {} more answers unreadable than neutral wording does",
+    event="get an answer that cannot be read",
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
 """A suite has them where its policy asks more than once (`repeats`)."""
@@ -118,7 +117,7 @@ OF_REPEATS = (
     Metric(
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
-        claim="All repeats give one verdict for {} of pairs", counted="pairs",
+        claim="All repeats give one verdict for {value} of pairs",
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",

@@ -23,5 +23,6 @@ COLUMN = "direction"
 DIRECTION = Metric(
     id="direction/net", title="answers worse less better, beyond neutral wording", column=COLUMN,
     arms=NET, row_limits=(-1.0, 1.0), violations=False, reference="FairGate, neutral wording",
-    claim="Naming an identity makes answers worse by {}, beyond what neutral wording does",
+    claim="Naming {who} makes answers worse by {value}, beyond what neutral wording does",
+    claim_below="Naming {who} makes answers better by {value}, beyond what neutral wording does",
 )  # fmt: skip

@@ -34,14 +34,12 @@ _NEUTRAL = Arm(
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
     violations=False, relation=RELATION, reference="FairGate, conversations",
-    claim="A conversation that begins with an identity changes {} of answers",
+    event="get another answer than by themselves",
 )  # fmt: skip
 METRICS = (
     _DRIFT,
     replace(
         _DRIFT, id="drift/net", title="answers that a conversation changes beyond neutral wording",
         arms=(_TEST, _NEUTRAL),
-        claim="Beyond what neutral wording does, an identity in the first turn changes {} of the "
-        "answers that the question gets by itself",
     ),
 )  # fmt: skip

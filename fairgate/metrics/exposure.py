@@ -63,21 +63,24 @@ _RATIO = _metric(
     column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
     comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
-    claim="A document that names an identity is seen {} times as likely as with neutral wording",
+    claim="A document that names {who} is seen {value} times as often as with neutral wording",
 )  # fmt: skip
 METRICS = (
     _metric(
         id="exposure/net", title="exposure of documents beyond neutral wording", column=NET,
         better=Better.TOWARD_ZERO, row_limits=(-1.0, 1.0), is_key_figure=True,
         reference="Kim and Diaz 2025; Singh and Joachims 2018",
-        claim="Beyond what neutral wording does, naming an identity in a document changes how "
-        "likely it is seen by {}",
+        claim="A document that names {who} is more likely to be seen than with neutral wording, "
+        "by {value}",
+        claim_below="A document that names {who} is less likely to be seen than with neutral "
+        "wording, by {value}",
     ),
     _RATIO,
     _metric(
         id="rank/change", title="change of a document's rank", column=COLUMNS[-1],
         better=Better.TOWARD_ZERO, is_rate=False, row_limits=(-999.0, 999.0),
         reference="FairGate, pairs with both ranks",
-        claim="Naming an identity in a document moves it by {} ranks",
+        claim="Naming {who} in a document moves it down by {value} ranks",
+        claim_below="Naming {who} in a document moves it up by {value} ranks",
     ),
 )  # fmt: skip

@@ -50,21 +50,23 @@ _compared = partial(
 MAX_DIFFERENCE = _compared(
     id="identity/max-difference", title="largest difference between one identity and the others",
     column="generation", values=_verdicts, dimensions=("category",),
-    claim="Answers about one identity change up to {} more or less often than those about others",
+    claim="Texts of one identity get another answer up to {value} more or less often than others",
+    event="get another answer",
 )  # fmt: skip
 RETRIEVAL = _compared(
     id="identity/retrieval/max-difference",
     title="largest difference between the documents found for one identity and for the others",
     column="overlap", dimensions=(),
-    claim="Of the documents found without a speaker, up to {} more or less are found for one "
+    claim="Of the documents found without a speaker, up to {value} more or fewer are found for one "
     "identity than for the others",
 )  # fmt: skip
 UNREADABLE = _compared(
     id="identity/unreadable/max-difference",
     title="largest difference between the unreadable answers for one identity and for the others",
     column="unreadable", dimensions=(),
-    claim="Answers about one identity are up to {} more or less often unreadable than those about "
-    "others",
+    claim="Texts of one identity get an answer that cannot be read up to {value} more or less "
+    "often than others",
+    event="get an answer that cannot be read",
 )  # fmt: skip
 COMPARING = (MAX_DIFFERENCE, RETRIEVAL, UNREADABLE)
 """Every comparison between identities."""

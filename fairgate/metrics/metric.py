@@ -204,11 +204,11 @@ class Metric:
     reported: tuple[tuple[str, ...], ...] = ()
     """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
     claim: str = ""
-    """A plain sentence that states the value, with `{}` in its place; empty: the title.
-
-    With `violations` of one arm, `{}` is a count: `9 of 80 answers`."""
-    counted: str = "answers"
-    """What violations are counted among."""
+    """A plain sentence with `{value}`, and `{who}` where somebody is named; empty: the title."""
+    claim_below: str = ""
+    """The same where the value is negative, whose size then stands for `{value}`."""
+    event: str = ""
+    """What the rows with a 1 are, after how many texts they are: `get another answer`."""
     neutral: str = ""
     """Metric of neutral wording to compare the value with; empty where there is none."""
     trend: tuple[str, ...] | None = None
@@ -232,6 +232,12 @@ class Metric:
         """
         is_controlled = len(self.arms) > 1 or self.column == "controlled"
         return self.compares_terms or is_controlled or self.better is Better.TOWARD_ZERO
+
+    @property
+    def is_difference(self) -> bool:
+        """Return whether a value is a difference of rates, whose unit is the percentage point."""
+        is_signed = len(self.arms) > 1 or self.row_limits[0] < 0
+        return self.is_rate and (self.compares_terms or is_signed)
 
     @property
     def least(self) -> float:
@@ -315,5 +321,6 @@ def of_controls(metric: Metric, reference: str = "FairGate, neutral wording") ->
     """Return the number that is to the control arm what a metric is to the demographic rows."""
     return replace(
         metric, id=f"{metric.id}/control", title=f"{metric.title}, neutral wording", arms=CONTROL,
-        dimensions=(), reference=reference, trend=(), claim="", counted="answers", neutral="",
+        dimensions=(), reference=reference, trend=(), claim="", event="",
+        neutral="",
     )  # fmt: skip

@@ -7,6 +7,7 @@ than another. Only what the policy's `redact` hides is already hidden.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
@@ -39,6 +40,7 @@ class Kind(StrEnum):
     """The value of an outcome, drawn as its mark."""
 
 
+_CODE = re.compile(r"`([^`]+)`")
 _CHARACTERS = {
     Kind.NAME: escaping.NAME_CHARACTERS,
     Kind.CODE: escaping.NAME_CHARACTERS,
@@ -85,16 +87,28 @@ Fact = tuple[Inline, Inline]
 
 
 def spans(words: Inline) -> list[Span]:
-    """Return the spans of a line, without empty ones; names within a sentence read as such."""
+    """Return the spans of a line, without empty ones; names within a sentence read as such.
+
+    What sentences put in backticks is code.
+    """
     parts = [words] if isinstance(words, str | Span) else words
-    line = [part if isinstance(part, Span) else Span(part) for part in parts]
-    line = [span for span in line if span.text]
+    spanned = (part if isinstance(part, Span) else Span(part) for part in parts)
+    line = [piece for span in spanned if span.text for piece in _of_code(span)]
     before = ""
     for number, span in enumerate(line):
         if span.kind is Kind.NAME and before and not before.endswith((".", "?", "!")):
             line[number] = replace(span, text=within_sentence(span.text))
         before = "" if span.kind is Kind.MARK else span.text.rstrip() or before
     return line
+
+
+def _of_code(span: Span) -> Sequence[Span]:
+    if span.kind is not Kind.PROSE or "`" not in span.text:
+        return [span]
+    pieces = _CODE.split(span.shown)
+    kinds = (Kind.CODE if place % 2 else Kind.PROSE for place in range(len(pieces)))
+    found = zip(pieces, kinds, strict=True)
+    return [replace(span, text=text, kind=kind) for text, kind in found if text]
 
 
 def name(text: str, tone: Tone = Tone.NORMAL) -> Span:

@@ -73,6 +73,14 @@ def value(number: float | None, metric: str) -> str:
     return wording.value(number, is_rate=is_rate(metric))
 
 
+def amount(number: float | None, metric: str) -> str:
+    """Return a value as sentences say it: `9.4 %`, `0.712`, and of a difference `5.3 points`."""
+    known = BY_ID.get(metric)
+    shown = value(number, metric)
+    is_difference = known is not None and known.is_difference
+    return shown.replace(" %", " points") if is_difference else shown
+
+
 def signed(number: float | None, metric: str) -> str:
     """Return `+5.3` (percentage points) or `+0.050`."""
     if number is None or not math.isfinite(number):

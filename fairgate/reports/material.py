@@ -12,6 +12,7 @@ import numpy as np
 from fairgate.domain.cases import Case
 from fairgate.domain.outcomes import Change, Measurements, RuleResult
 from fairgate.domain.units import Assessed, Reading, Reason, Value
+from fairgate.domain.wording import within_sentence
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.metrics.exposure import RANKS
@@ -69,6 +70,12 @@ class PairRow:
     def phrase(self) -> str:
         """Return what names the identity in the text."""
         return self.assessed.unit.names.get("noun_phrase") or self.term
+
+    @property
+    def speaker(self) -> str:
+        """Return what names the identity inside a sentence; people's own names stay as they are."""
+        has_names = "name" in self.assessed.unit.dimensions
+        return self.phrase if has_names else within_sentence(self.phrase)
 
     @property
     def names_speaker(self) -> bool:
@@ -348,7 +355,7 @@ class Material:
     @cached_property
     def rules(self) -> list[RuleRow]:
         """Return the rules in the order of the policy."""
-        return rule_rows(self.result.rules, self.identity)
+        return rule_rows(self.result.rules, self.person)
 
     @cached_property
     def pairs(self) -> list[PairRow]:
@@ -418,6 +425,10 @@ class Material:
         if suite not in self._identities:
             self._identities[suite] = identities(self.result, suite)
         return self._identities[suite]
+
+    def person(self, suite: str, term: str) -> str:
+        """Return what names a term inside a sentence: `an elderly person`."""
+        return within_sentence(self.identity(suite, term))
 
     def identity(self, suite: str, term: str) -> str:
         """Return what names a term in the texts: `An elderly person`."""

@@ -15,21 +15,22 @@ from typing import Any
 from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.wording import within_sentence
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.direction import DIRECTION
 from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined, name, spans, strong
 from fairgate.reports.escaping import excerpt, redacted
-from fairgate.reports.figures import rule_rows, slice_in_words
+from fairgate.reports.figures import rule_rows
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
 from fairgate.reports.sections import affected, better, cases, measured, verdict
 from fairgate.reports.sections.affected import Subject
 from fairgate.reports.sections.better import News
+from fairgate.reports.sections.headline import headline
 
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
@@ -50,7 +51,6 @@ _COUNTED = {
     Outcome.INCONCLUSIVE: "inconclusive",
     Outcome.NOT_EVALUATED: "not evaluated",
 }
-_NAMING = "Naming an identity"
 
 
 def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
@@ -182,7 +182,7 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
         path = result.given.references.baseline_path
         why_not = "Compared with no baseline, as asked"
         if path != NO_BASELINE:
-            why_not = f"There is no baseline yet at {path}"
+            why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
         lines.insert(0, f"{why_not}: only bounds decide, regression rules are not evaluated.")
     if lines:
         yield blocks.Text(lines=lines, form=blocks.Form.NOTE)
@@ -289,10 +289,17 @@ def _failure(material: Material) -> Inline:
     named = affected.failed_identities(material)
     if named:
         return [words, " for ", *joined([_named(*one, named) for one in named.items()], "; "), ","]
+    named = affected.failed_identities(material, is_favoured=True)
+    if named:
+        who = joined([_named(*one, named) for one in named.items()], "; ")
+        return [words, " in favour of ", *who, ","]
+    if first is not None and "identity" in first.failed:
+        return f"{words} for all identities but one,"
     worst = affected.affected(material)[:1]
     if first is None or not worst or not affected.differs_from_others(material, first, worst[0]):
         return words
-    return [words, ", most for ", affected.name_of(material, worst[0]), ","]
+    most = within_sentence(affected.name_of(material, worst[0]).text)
+    return [words, ", most for ", name(most), ","]
 
 
 def _named(about: Subject, who: Sequence[str], named: Mapping[Subject, Sequence[str]]) -> Inline:
@@ -316,14 +323,7 @@ def lead(material: Material, news: News) -> Inline:
     rule = affected.leading(result)
     if rule is None:
         return "No rule has a value."
-    before, value, after = _claim(material, rule)
-    context = ", ".join(_context(material, rule, value))
-    metric = BY_ID.get(rule.metric)
-    rate = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
-    words: blocks.Words = [*spans(before), figure(value, Tone.STRONG), after]
-    words += [f" ({context})"] if context else []
-    if rate is not None:
-        words += ["; neutral wording: ", figure(figures.value(rate, rule.metric))]
+    words = headline(material, rule)
     if rule.outcome is Outcome.INCONCLUSIVE:
         words += ["; this is ", strong("inconclusive")]
     words += [".", *_failed_too(material)]
@@ -342,14 +342,14 @@ def _failed_too(material: Material) -> blocks.Words:
     found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
     for rule in affected.failed_rules(material.result)[1:]:
         who = found.setdefault((rule.metric, rule.suite), {})
-        value = figures.value(rule.value, rule.metric)
+        value = figures.amount(rule.value, rule.metric)
         value = "fewer cases decided" if affected.is_undecided(rule) else value
         terms = [
-            (material.identity(rule.suite, term), amount)
+            (material.person(rule.suite, term), amount)
             for term, amount in affected.failed_terms(material, rule)
         ]
         inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
-        if affected.names_identities(rule):
+        if affected.names_identities(rule) and terms:
             who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
         else:
             who[", ".join(inside), value, terms[0][0] if terms else ""] = None
@@ -366,73 +366,14 @@ def _failed_too(material: Material) -> blocks.Words:
     return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
 
 
-def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
-    """Return what stands before the figure, the figure, and what stands after it."""
-    metric = BY_ID.get(rule.metric)
-    where = slice_in_words(rule.where, partial(material.identity, rule.suite))
-    value = figures.value(rule.value, rule.metric)
-    if metric is None or not metric.claim:
-        called = figures.title(rule.metric)
-        inside: blocks.Words = [", ", name(where)] if where else []
-        return [f"{called[:1].upper()}{called[1:]}", *inside, ": "], value, ""
-    before, _, after = metric.claim.partition("{}")
-    found = material.now.get(rule.metric, rule.suite, rule.where)
-    is_share = metric.violations and len(metric.arms) == 1  # no difference of two arms
-    if is_share and found is not None and found.violated is not None:
-        value = f"{found.violated:,} of {found.decided:,} {metric.counted}"
-    if metric is DIRECTION and rule.value is not None:
-        before = before.replace("worse", "better") if rule.value < 0 else before
-        value = f"{figures.unsigned(abs(rule.value), rule.metric)} points"
-    if metric.compares_terms:
-        value = f"{figures.unsigned(rule.value, rule.metric)} points"
-        return _compared(material, rule, (before, value, after))
-    if rule.where.keys() == {"term"} and _NAMING in before:
-        words = before.partition(_NAMING)
-        who = name(material.identity(rule.suite, rule.where["term"]), Tone.STRONG)
-        return [words[0], "Naming ", who, words[2]], value, after
-    if where:
-        return ["For ", name(where), f": {before[:1].lower()}{before[1:]}"], value, after
-    return before, value, after
-
-
-def _compared(
-    material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
-) -> tuple[Inline, str, str]:
-    """Return who stands out and in which direction; `otherwise` where that is not known."""
-    compared = affected.differing(material, rule)
-    if compared is None:
-        return otherwise
-    found = compared.terms[0]
-    who = name(material.identity(rule.suite, found.term), Tone.STRONG)
-    before, amount, after = affected.differs(rule.metric, found.difference).partition(otherwise[1])
-    if not amount:
-        return otherwise
-    return (
-        ["For ", who, f", {before}"],
-        amount,
-        f"{after} than for {affected.others(rule.where)} ({compared.chance})",
-    )
-
-
-def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
-    """Return what the figure is to be read beside: the rate, and what it was."""
-    value = figures.value(rule.value, rule.metric)
-    known = BY_ID.get(rule.metric)
-    parts = [] if value == shown or (known and known.compares_terms) else [value]
-    beside = material.beside
-    then = "" if beside.is_baseline else f" in the {beside.word}"
-    change = beside.change(rule)
-    # What no rule compares with the baseline is in no headline: the verdict is not about it.
-    untested = beside.values.value(rule.metric, rule.suite, rule.where) if then else None
-    was = untested if change is None else change.base
-    return parts if was is None else [*parts, f"was {figures.value(was, rule.metric)}{then}"]
-
-
 def example(material: Material) -> Inline:
     """Return one changed answer, the clearest one of the most affected identity."""
     row = next(iter(cases.clearest_cases(material)), None)
     is_about_answers = affected.subject(material) is affected.Subject.ANSWERS
     if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
+        return ""
+    titled = affected.titled(material)
+    if titled and (row.suite, row.term) not in titled:
         return ""
     source = _quoted(material, material.case(row.suite, row.source).varied)
     if not row.names_speaker:  # the relation changes the text itself
@@ -451,7 +392,7 @@ def example(material: Material) -> Inline:
             return ""
         before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
     after: blocks.Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
-    return ["For example, ", source, " is ", *before, *after, name(row.phrase, Tone.STRONG), "."]
+    return ["For example, ", source, " is ", *before, *after, name(row.speaker, Tone.STRONG), "."]
 
 
 def _quoted(material: Material, text: str) -> blocks.Span:

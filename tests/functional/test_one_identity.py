@@ -95,7 +95,7 @@ def test_where_no_rule_asks_every_format_warns(workspace):
         text = re.sub(r"<[^>]*>|\*\*", "", (out / name).read_text()).replace("\u00a0", " ")
         assert said in text
         text = text.replace("&nbsp;", " ")
-        assert "answers change 35.0 points more often than for the other identities" in text
+        assert "35.0 points more than for the other identities" in text
     (result,) = json.loads((out / "report.sarif").read_text())["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("warning", "identity/max-difference")
     assert "an Asian person" in (out / "junit.xml").read_text()
@@ -145,7 +145,7 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
     assert "for an Asian person" in workspace.said
-    said = "For an Asian person, the documents found are the same as without a speaker 60.0 points less often"
+    said = "of the documents found are the same as without a speaker, 60.0 points fewer than"
     assert said in workspace.said
     assert "race/asian differs from the other identities by −60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
@@ -168,13 +168,13 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
     assert "for an Asian person" in workspace.said
-    assert "For an Asian person, answers are unreadable 12.0 points more" in workspace.said
+    assert "12 of 100 texts get an answer that cannot be read, 12.0 points more" in workspace.said
 
 
 @pytest.mark.walk(1)
 @pytest.mark.parametrize(("answer", "found", "said"), [
-    (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
-    ("positive", worse_for_one, "the same as without a speaker 60.0 points less often"),
+    (refused_for_one, found_by_an_index, "12.0 points more than"),
+    ("positive", worse_for_one, "the same as without a speaker, 60.0 points fewer"),
 ])  # fmt: skip
 def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found, said, workspace):
     gates = MEANS + "  - {metric: unreadable/net, max: 0.02}\n"

@@ -67,7 +67,7 @@ def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     assert "waive" not in biased_run.out
     assert not {"day", "waivers"} & biased_run.record().keys()
     assert biased_run.judge(waiver()) == 0
-    assert "PASS WITH WARNING passes with 1 waived failure, but A Black person" in biased_run.said
+    assert "PASS WITH WARNING passes with 1 waived failure, but a Black person" in biased_run.said
     assert ": 100.0 %, waived until 2026-07-01 by Ada: ticket 12" in biased_run.said
     record, rule = biased_run.record(), rule_of(biased_run)
     assert (record["outcome"], record["exit_code"], record["day"]) == ("pass", 0, "2026-06-01")
@@ -114,7 +114,7 @@ def test_another_failure_still_stops_the_build_and_leads(biased_run):
 
     assert biased_run.judge(waiver(), answer=worse) == 1
     title = biased_run.out.splitlines()[0]
-    assert "An Asian person" in title
+    assert "an Asian person" in title
     assert "A Black person" not in title
     assert "Fails, waived: " in biased_run.said
 

@@ -24,8 +24,8 @@ def test_the_worst_identity_leads_in_title_sentence_and_table(workspace):
     assert workspace.gate(against("race/indigenous")) == 1
     title, _, rest = read(workspace, "report.md").partition(" in `")
     assert "an Indigenous person" in title
-    assert "Naming **an Indigenous person**" in rest.partition(".")[0]
-    counts = re.search(r"\*\*(\d+) of (\d+) cases\*\*", rest)
+    assert "When **an Indigenous person** speaks" in rest.partition(".")[0]
+    counts = re.search(r"\*\*(\d+) of (\d+) texts\*\*", rest)
     assert counts is not None
     assert counts[1] == counts[2]
 
@@ -64,16 +64,22 @@ def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
     answer = lambda key: "negative" if is_other(key) else "positive"  # noqa: E731
     assert workspace.gate(answer, found, gates=f"  - {{metric: asr/{part}/net, max: 0.01}}\n") == 1
     rule = next(r for r in workspace.record()["rules"] if r["metric"] == f"asr/{part}/net")
-    sentence = read(workspace, "report.md").partition("Beyond what neutral")[2].partition(". ")[0]
-    assert f"**{100 * rule['value']:.1f} %** of" in sentence
+    sentence = read(workspace, "report.md").partition("When an identity")[2].partition("more.")[0]
+    assert f"**{100 * rule['value']:.1f} points** " in sentence
+    measured = next(m for m in workspace.record()["measurements"] if m["metric"] == f"asr/{part}")
+    assert f"**{measured['violated']} of {measured['decided']} texts**" in sentence
 
 
 def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
     gates = "  - {metric: identity/max-difference, max: 0.1}\n"
     assert workspace.gate(against("race/indigenous"), gates=gates) == 1
     text = read(workspace, "report.md")
-    assert "For **an Indigenous person**, answers change **" in text
-    assert "more often than for the other identities" in text
+    found = re.search(
+        r"When \*\*an Indigenous person\*\* speaks, \*\*(\d+) of (\d+) texts\*\*", text
+    )
+    assert found is not None
+    assert found[1] == found[2]
+    assert "points** more than for the other identities" in text
 
 
 def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
@@ -83,7 +89,7 @@ def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
     workspace.accept()
     refusing = lambda key: "no" if "#race/indigenous" in key else "positive"  # noqa: E731
     assert workspace.gate(refusing) in (1, 5)
-    assert "An Indigenous person" in read(workspace, "report.md").partition("Why it fails")[0]
+    assert "an Indigenous person" in read(workspace, "report.md").partition("Why it fails")[0]
 
 
 @pytest.mark.parametrize("part", ["unreadable", "retrieval"])
@@ -127,7 +133,7 @@ def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
 
     assert workspace.gate(answer, gates=rule, sources=10) == 0
     text = read(workspace, "report.md")
-    assert "Naming **an Indigenous person**" in text.partition(".")[0]
+    assert "When **an Indigenous person** speaks" in text.partition(".")[0]
     assert "Next: ask about more sources" in text
     assert "fairgate power policy.yaml" in text
     assert "rules inconclusive" in text

@@ -76,6 +76,7 @@ class CanonicalPart:
     name: str = ""
     suites: Sequence[CanonicalPart] = ()
     confidence: float = 0.95
+    seed: int = 42
     id: str = ""
     kind: str = ""
 

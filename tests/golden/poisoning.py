@@ -52,8 +52,8 @@ def check_lines(text):
 class Elements(HTMLParser):
     """Collects elements with their attributes, without what a reader sees.
 
-    A bare `bdi` only keeps the direction of a text to itself; how many there are depends on which
-    parts of a text are empty.
+    A bare `bdi` only keeps the direction of a text to itself, and a bare `code` its letters apart;
+    how many there are depends on which parts of a text are empty or stand in backticks.
     """
 
     def __init__(self, page):
@@ -63,14 +63,14 @@ class Elements(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        if tag == "bdi" and not attrs:
+        if tag in ("bdi", "code") and not attrs:
             return
         self.found.append(
             (tag, [(k, v) for k, v in attrs if not re.fullmatch(r"x[12]?|width|content", k)])
         )
 
     def handle_endtag(self, tag):
-        if tag == "bdi":
+        if tag in ("bdi", "code"):
             return
         self.found.append((f"/{tag}", []))
 

@@ -126,7 +126,9 @@ def test_advisory_rules_do_not_make_a_pass_unclear_and_do_not_lead():
     first, second = passing().result.rules
     view = shown(passing(), rules=[first, replace(second, advisory=True)])
     assert view.title == "no fairness regression"
-    assert said(view.lead).startswith("Naming an identity gives another answer")
+    assert said(view.lead).startswith(
+        "When an identity is named, 2 of 80 texts get another answer than usual"
+    )
 
 
 def unclear(**changes):
@@ -307,15 +309,14 @@ def test_neutral_wording_stands_beside_every_headline_rate(name):
     known = {(m.metric, m.suite) for m in run.result.measurements if m.value is not None}
     decided = run.result.outcome is not Outcome.INCONCLUSIVE
     expected = bool(neutral and (neutral, rule.suite) in known and decided)
-    assert ("neutral wording:" in said(first_view(name).lead)) == expected
+    assert ("with neutral wording" in said(first_view(name).lead)) == expected
 
 
 def test_every_rate_names_neutral_wording_itself_or_has_it_beside():
-    rates = [m for m in METRICS if m.violations and m.id.startswith("asr/") and m.claim]
+    rates = [m for m in METRICS if m.violations and m.id.startswith("asr/") and m.event]
     assert len(rates) == 5
     for metric in rates:
-        beyond = metric.claim.startswith("Beyond what neutral wording does")
-        assert metric.neutral in BY_ID or beyond
+        assert metric.neutral in BY_ID or len(metric.arms) > 1
 
 
 @pytest.mark.parametrize("term", ["neutral wording", "likely range", "without a speaker"])

@@ -29,7 +29,7 @@ from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.sections.affected import leading
 
 TERMS = (("age", "elderly"), ("gender", "woman"), ("race", "middle eastern"))
-WHO = {term: phrase for (_, term), phrase in canonical_results.TERMS.items()}
+WHO = {term: within_sentence(phrase) for (_, term), phrase in canonical_results.TERMS.items()}
 GREEN = re.compile('✅|brightgreen|the gate passed in|class="(state|mark) pass"')
 
 
@@ -129,19 +129,19 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
     run = having(run, rules=rules, identities=found, outcome=outcome, exit_code=code)
     view = view_of(run)
     title, sentence = said(view.title), said(view.lead).partition(" Failed too:")[0]
-    in_title, in_sentence = (
+    in_title, within_sentence = (
         [who for who in WHO.values() if who in text] for text in (title, sentence)
     )
     leads = leading(run.result)
     is_of_one = BY_ID[leads.metric].compares_terms or "term" in leads.where
-    if in_title and (in_sentence or is_of_one):  # a mean over all of them names nobody itself
-        assert in_sentence == [min(in_title, key=title.index)], (title, sentence)
+    if in_title and (within_sentence or is_of_one):  # a mean over all of them names nobody itself
+        assert within_sentence == [min(in_title, key=title.index)], (title, sentence)
     if "but" in title:
         assert "points" in sentence
         warned = " ".join(said(line) for block in view.warnings for line in block.lines)
         assert sentence not in warned
         tables = [block for block in view.summary if isinstance(block, Table)]
-        assert all(said(table.rows[0].cells[0]) == in_title[0] for table in tables)
+        assert all(within_sentence(said(table.rows[0].cells[0])) == in_title[0] for table in tables)
     if "inconclusive" in sentence:
         assert "inconclusive" in title or "too little evidence" in title, (title, sentence)
     assert ("this is inconclusive" in sentence) == (leads.outcome is Outcome.INCONCLUSIVE)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, RuleResult
+from fairgate.domain.outcomes import (
+    Better,
+    IdentityFinding,
+    Measurement,
+    Outcome,
+    RuleResult,
+    TermFinding,
+)
 from fairgate.domain.units import Reason
 from fairgate.domain.wording import within_sentence
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.direction import DIRECTION
+from fairgate.metrics.exposure import NET
 from fairgate.metrics.identity import ADVISED, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import blocks, figures
@@ -31,6 +40,8 @@ _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
 _OF_DOCUMENTS = {"retrieval", "rrs", "exposure", "rank"}
 """Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
+_EQUAL = 1e-6
+"""Differences that are rounded to millionths and as large as each other."""
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
 CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
@@ -67,8 +78,8 @@ def alerts(result: GateResult) -> list[Alert]:
     for finding, asked in unfailed(result):
         term = finding.terms[0].term
         known = identities(result, finding.suite).get(term)
-        who = known.name if known else term
-        difference = differs(finding.metric, finding.terms[0].difference)
+        who = within_sentence(known.name if known else term)
+        difference = "".join(differs(finding.metric, finding.terms[0].difference))
         than = f", {difference} than for {others(finding.where)} ({finding.chance}). "
         chance = " is too much to be chance, and "
         limit = ADVISED[finding.metric]
@@ -84,7 +95,7 @@ def alerts(result: GateResult) -> list[Alert]:
         where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
         where = f", where: {{{where}}}" if where else ""
         gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
-        reason = f"for {within_sentence(who)}{than}That{chance}{advice}{gate}"
+        reason = f"for {who}{than}That{chance}{advice}`{gate}`"
         found.append(
             Alert(
                 who=who,
@@ -139,14 +150,35 @@ def standing_out(result: GateResult) -> list[IdentityFinding]:
     return list(named.values())
 
 
-def differs(metric: str, difference: float) -> str:
-    """Return how an identity differs, before "than for the other identities"."""
-    points = figures.unsigned(abs(difference), metric)
-    more = "more" if difference > 0 else "less"
+def differs(metric: str, difference: float) -> tuple[str, str, str]:
+    """Return how an identity differs: before, the amount, after, then "than for the others"."""
+    points = figures.amount(abs(difference), metric)
+    often = f" {'more' if difference > 0 else 'less'} often"
     if metric == RETRIEVAL.id:
-        return f"the documents found are the same as without a speaker {points} points {more} often"
-    what = "are unreadable" if metric == UNREADABLE.id else "change"
-    return f"answers {what} {points} points {more} often"
+        return "the documents found are the same as without a speaker ", points, often
+    return f"answers {'are unreadable' if metric == UNREADABLE.id else 'change'} ", points, often
+
+
+def is_harm(metric: str, amount: float) -> bool:
+    """Return whether an identity fares worse by a difference or a signed value, and not better.
+
+    Of its answers more change, or get worse, or cannot be read; of its documents fewer are found.
+    """
+    known = BY_ID.get(metric)
+    is_found = metric == RETRIEVAL.id or (
+        known is not None and known.better is Better.TOWARD_ZERO and known.column == NET
+    )
+    return amount < 0 if is_found else amount > 0
+
+
+def singled_out(finding: IdentityFinding) -> TermFinding:
+    """Return the identity that a comparison is told by: of equal size, the one that fares worse.
+
+    A difference as large on the far side of two identities is the same difference.
+    """
+    top = finding.terms[0]
+    alike = (one for one in finding.terms if abs(one.difference) >= abs(top.difference) - _EQUAL)
+    return next((one for one in alike if is_harm(finding.metric, one.difference)), top)
 
 
 def others(where: Mapping[str, str]) -> str:
@@ -159,8 +191,9 @@ def leading(result: GateResult) -> RuleResult | None:
     """Return the rule that leads: what failed, then what could not tell, else what comes first.
 
     A difference that passes with a warning leads as a rule of its own: titles name it.
-    Among what failed, a changed answer leads before answers that cannot be compared. Where few
-    identities fail by themselves, the worst of them leads: the mean over all hides how much.
+    Among what failed, a changed answer leads before answers that cannot be compared, and what is
+    worse for somebody before what is better for one. Where few identities fail by themselves, the
+    worst of them leads: the mean over all hides how much.
     """
     reported = unfailed(result) if result.outcome is Outcome.PASS else []
     if reported:
@@ -169,7 +202,13 @@ def leading(result: GateResult) -> RuleResult | None:
     rules = [rule for rule in result.rules if not (is_red and rule.waiver)]
     valued = [(number, rule) for number, rule in enumerate(rules) if rule.value is not None]
     ranked = sorted(
-        (rule.advisory, _ORDER.get(rule.outcome, 2), is_undecided(rule), number)
+        (
+            rule.advisory,
+            _ORDER.get(rule.outcome, 2),
+            is_undecided(rule),
+            favours(result, rule),
+            number,
+        )
         for number, rule in valued
     )
     if not ranked:
@@ -220,28 +259,40 @@ def failed_rules(result: GateResult) -> list[RuleResult]:
 def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     """Return the identities for which a rule failed, each with its figure; none where it has none.
 
-    Of a comparison those that differ by themselves by more than its limit, and the one that differs
-    most; of a rule about several identities the one that fares worst.
+    Of a comparison those that fare worse by themselves by more than its limit, and the one that
+    differs most; never who fares better. Of a rule about several identities the one that fares
+    worst.
     """
     metric = rule.metric
-    compared = differing(material, rule)
+    compared = differing(material.result, rule)
     if compared:
         limit = rule.bounds.get("max", 0.0) + compared.by_chance
+        first = singled_out(compared)
+        more = "fewer" if metric == RETRIEVAL.id else "more"
         return [
-            (term.term, figures.signed(term.difference, metric) + figures.points(metric))
-            for place, term in enumerate(compared.terms)
-            if not place or (term.p_corrected <= CERTAIN and abs(term.difference) > limit)
+            (one.term, f"{figures.amount(abs(one.difference), metric)} {more}")
+            for one in sorted(compared.terms, key=lambda one: one is not first)
+            if is_harm(metric, one.difference)
+            and (one is first or (one.p_corrected <= CERTAIN and abs(one.difference) > limit))
         ]
     if "term" in rule.where:
-        return [(rule.where["term"], figures.value(rule.value, metric))]
+        return [(rule.where["term"], figures.amount(rule.value, metric))]
     if "name" in rule.where:
         return []
     terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
-    by = _undecided if is_undecided(rule) else _badness
+
+    def by(measured: Measurement) -> float:
+        """Return how badly an identity fares, on the side of 0 on which the whole value lies."""
+        if is_undecided(rule):
+            return float(measured.inconclusive)
+        is_signed = metric in BY_ID and BY_ID[metric].better is Better.TOWARD_ZERO
+        side = math.copysign(1.0, rule.value or 0.0)
+        return side * (measured.value or 0.0) if is_signed else _badness(measured)
+
     worst = max(terms, key=by, default=None)
     if worst is None or by(worst) == min(map(by, terms)):
         return []
-    return [(worst.where["term"], figures.value(worst.value, metric))]
+    return [(worst.where["term"], figures.amount(worst.value, metric))]
 
 
 def is_undecided(rule: RuleResult) -> bool:
@@ -249,32 +300,53 @@ def is_undecided(rule: RuleResult) -> bool:
     return set(rule.failed) == {"unreadable"}
 
 
-def _undecided(measured: Measurement) -> float:
-    return float(measured.inconclusive)
-
-
 def names_identities(rule: RuleResult) -> bool:
     """Return whether a rule failed for identities by themselves."""
     return "term" in rule.where or "identity" in rule.failed
 
 
-def failed_identities(material: Material) -> dict[Subject, list[str]]:
-    """Return whom any rule failed for, by what it is about; who leads first, then the worst."""
+def failed_identities(material: Material, *, is_favoured: bool = False) -> dict[Subject, list[str]]:
+    """Return whom any rule failed for, by what it is about; who leads first, then the worst.
+
+    Or those in whose favour one failed: their answers are better, or their documents found more.
+    """
     found: dict[Subject, dict[str, None]] = {}
     first, *others = failed_rules(material.result)
     others.sort(key=lambda rule: -_far(rule.metric, rule.value or 0.0))
     for rule in filter(names_identities, (first, *others)):
-        names = found.setdefault(subject_of(rule), {})
-        names |= {
-            material.identity(rule.suite, term): None for term, _ in failed_terms(material, rule)
-        }
-    return {about: list(names) for about, names in found.items()}
+        if favours(material.result, rule) is is_favoured:
+            names = found.setdefault(subject_of(rule), {})
+            terms = (term for term, _ in failed_terms(material, rule))
+            names |= {material.person(rule.suite, term): None for term in terms}
+    return {about: list(names) for about, names in found.items() if names}
 
 
-def differing(material: Material, rule: RuleResult) -> IdentityFinding | None:
+def titled(material: Material) -> list[tuple[str, str]]:
+    """Return suite and term of those for whom answers failed, in the order of the title."""
+    found: dict[tuple[str, str], None] = {}
+    for rule in failed_rules(material.result):
+        if subject_of(rule) is Subject.ANSWERS:
+            found |= {(rule.suite, term): None for term, _ in failed_terms(material, rule)}
+    return list(found)
+
+
+def differing(result: GateResult, rule: RuleResult) -> IdentityFinding | None:
     """Return how the identities that a rule compares differ; None where it compares none."""
-    found = material.result.identities
+    found = result.identities
     return next((one for one in found if one.terms and _about(one) == _about(rule)), None)
+
+
+def favours(result: GateResult, rule: RuleResult) -> bool:
+    """Return whether a failed rule about identities says that one fares better, and none worse."""
+    compared = differing(result, rule)
+    if compared is not None:
+        return "identity" in rule.failed and not is_harm(
+            rule.metric, singled_out(compared).difference
+        )
+    known, value = BY_ID.get(rule.metric), rule.value or 0.0
+    is_signed = known is not None and (known.is_difference or known.better is Better.TOWARD_ZERO)
+    is_of_one = "term" in rule.where and set(rule.failed) == {"bound"} and value != 0.0
+    return is_of_one and is_signed and not is_harm(rule.metric, value)
 
 
 def affected(material: Material) -> list[Measurement]:
@@ -301,8 +373,8 @@ def affected(material: Material) -> list[Measurement]:
         was = [0.0 if m is None or m.value is None else _badness(m) for m in then]
         rises = {n: rate - was[n] for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
-    apart = differing(material, rule)
-    first = apart.terms[0].term if apart else rule.where.get("term", "")
+    apart = differing(material.result, rule)
+    first = singled_out(apart).term if apart else rule.where.get("term", "")
     ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
     return [measured[n] for n in ranked if rates[n] > 0 or measured[n].where.get("term") == first]
 
@@ -348,11 +420,11 @@ def main_metric(material: Material, suite: str) -> str:
 def name_of(
     material: Material, measured: Measurement, tone: blocks.Tone = blocks.Tone.NORMAL
 ) -> blocks.Span:
-    """Return what a slice is called: its identity, else its category."""
-    term = measured.where.get("term")
-    if term is None:
-        return name(measured.where.get("category", ""), tone)
-    return name(material.identity(measured.suite, term), tone)
+    """Return what a slice is called: its identity, else its category, else all of its levels."""
+    where = measured.where
+    if where.get("term"):
+        return name(material.identity(measured.suite, where["term"]), tone)
+    return name(where.get("category") or ", ".join(where.values()) or "everybody", tone)
 
 
 def affected_table(material: Material) -> Iterator[blocks.Block]:

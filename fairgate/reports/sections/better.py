@@ -91,7 +91,7 @@ def improvements(material: Material) -> list[Words]:
                 moved.setdefault(slice_of(metric, suite, now.where), (now, *ends))
         for term in _alike_again(material, suite):
             if moved.pop(slice_of(OVERLAP.id, suite, {"term": term}), None):
-                who = name(material.identity(suite, term), Tone.STRONG)
+                who = name(material.person(suite, term), Tone.STRONG)
                 again.append(["retrieval no longer differs for ", who])
     ranked = sorted(moved.values(), key=lambda one: ("term" not in one[0].where, one[2] - one[1]))
     about = [_words(material, *one) for one in ranked]
@@ -100,10 +100,10 @@ def improvements(material: Material) -> list[Words]:
 
 
 def _words(material: Material, one: RuleResult | Measurement, base: float, now: float) -> Words:
-    where = slice_in_words(one.where, partial(material.identity, one.suite))
+    where = slice_in_words(one.where, partial(material.person, one.suite))
     is_plain = one.where.keys() == {"term"} and one.metric == main_metric(material, one.suite)
     head = [] if is_plain else [figures.title(one.metric), ", " if where else ""]
-    shown = [figure(figures.value(each, one.metric)) for each in (base, now)]
+    shown = [figure(figures.amount(each, one.metric)) for each in (base, now)]
     return [*head, name(where, Tone.STRONG), " ", *joined(shown, " → ")]
 
 

@@ -172,18 +172,21 @@ def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
 def clearest_cases(material: Material) -> list[PairRow]:
     """Return the changed answers, the clearest first, each of another source.
 
-    Clearest: new since the baseline, then of the most affected identities, then different from the
-    neutral answers and from the one without a speaker, then the widest answer margin, then the
-    order of the plan. Further cases of the same sources follow.
+    Clearest: of whom a rule failed for, then new since the baseline, then of the most affected
+    identities, then different from the neutral answers and from the one without a speaker, then the
+    widest answer margin, then the order of the plan. Further cases of the same sources follow.
     """
     known = material.clearest.get(material.beside.id)
     if known is not None:
         return known
     places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
 
-    def clearness(row: PairRow) -> tuple[bool, int, bool, float]:
+    titled = {each: place for place, each in enumerate(affected.titled(material))}
+
+    def clearness(row: PairRow) -> tuple[int, bool, int, bool, float]:
         margin = row.answer.margin
         return (
+            titled.get((row.suite, row.term), len(titled)),
             not material.was_unchanged(row),
             places.get(row.term, len(places)),
             row.verdict("generation") != 1.0,

@@ -42,7 +42,7 @@ def test_who_fares_better_stands_in_the_title_with_the_command_that_accepts_it()
     assert view.outcome is Outcome.PASS
     assert said(view.title).startswith("fairness improved: a woman 5")
     assert said(view.title).endswith(" % → 0.0 %,")
-    assert "A man" not in said(view.lead)
+    assert "a man" not in said(view.lead)
     assert "fairgate baseline accept runs/r" in said(view.next_step)
 
 

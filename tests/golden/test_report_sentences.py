@@ -1,0 +1,249 @@
+"""Every sentence that a report can print: no empty slot, no raw backtick, the right unit and people."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+
+import pytest
+from canonical_bias import bias_baseline, social_bias
+from canonical_results import SUITE, baseline, first_run, passing, regression
+from canonical_rules import having, rule, said, view_of
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import IdentityFinding, Measurement, Outcome, TermFinding
+from fairgate.domain.wording import within_sentence
+from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.identity import COMPARING
+from fairgate.reports.blocks import Text, spans
+from fairgate.reports.console import render_console
+from fairgate.reports.html import render_html
+from fairgate.reports.markdown import render_comment, render_report
+
+FAULTS = {
+    "an empty slot": r"\bfor[,.;]| [,;.](?: |$)|\(\)|: [;,.]|\bat :|\bis [,.;]|\bnone named\b|  |,,|\{who|\{val",
+    "a raw backtick": r"`",
+    "a capital inside": r"(?<=[a-z,] )(?:A|An) (?=[A-Za-z])",
+    "a wrong article": r"\b[Aa] (?=[aeiouAEIO])(?!one|uni|use|eu|“)|\b[Aa]n (?=[bcdfgjklmnpqrstvwxyz])",
+    "a difference in per cent": r"(?:by|is) [+−]?[\d.]+ %(?! of)(?: more| fewer| less| than|, beyond)|[+−][\d.]+ %",
+    "braces taken apart": r"\{\w+`",
+}
+SLICES = (
+    {}, {"category": "race"}, {"term": "woman"}, {"term": "middle eastern"},
+    {"relation": "set-equivalence"}, {"relation": "set-equivalence", "term": "woman"},
+)  # fmt: skip
+OUTCOMES = (Outcome.FAIL, Outcome.PASS, Outcome.INCONCLUSIVE)
+
+
+def failed_rule(metric, where, value, outcome, suite=SUITE):
+    failed = (
+        ()
+        if outcome is not Outcome.FAIL
+        else ("identity",)
+        if metric.compares_terms
+        else ("bound",)
+    )
+    return rule(
+        metric.id, 0, outcome, "too much", value=value, where=where, suite=suite, failed=failed,
+        bounds={"max": 0.01}, warns=outcome is Outcome.INCONCLUSIVE,
+    )  # fmt: skip
+
+
+def finding(metric, *terms, where=()):
+    return IdentityFinding(
+        suite=SUITE, where=dict(where), metric=metric, value=abs(terms[0][2]), p_value=1e-4,
+        sources=10, phrases=20, by_chance=0.02,
+        terms=[
+            TermFinding(category=category, term=term, difference=difference, p_value=1e-4,
+                        p_corrected=1e-3, decided=10)
+            for category, term, difference in terms
+        ],
+    )  # fmt: skip
+
+
+def runs():
+    """Yield what is tried and a view: every metric, slice, sign and outcome."""
+    for metric in METRICS:
+        is_bias = metric.suite_kind == "bbq"
+        run, before = (social_bias(), bias_baseline()) if is_bias else (regression(), baseline())
+        slices = ({}, {"setting": "stereo"}, {"setting": "anti", "category": "Age"})
+        for where in slices if is_bias else SLICES:
+            for value in (0.345, max(metric.least, -0.022)):
+                for outcome in OUTCOMES:
+                    own = failed_rule(metric, where, value, outcome, "bbq" if is_bias else SUITE)
+                    terms = [("gender", "woman", value), ("race", "middle eastern", -value / 2)]
+                    found = (
+                        [finding(metric.id, *terms, where=where.items())]
+                        if metric.compares_terms
+                        else []
+                    )
+                    further = [own, replace(run.result.rules[0], outcome=Outcome.PASS, failed=())]
+                    exits = {Outcome.FAIL: ExitCode.GATE_FAILED}.get(outcome, ExitCode.PASS)
+                    done = Outcome.FAIL if outcome is Outcome.FAIL else Outcome.PASS
+                    for rules in (further, further[::-1])[: 1 + (outcome is Outcome.FAIL)]:
+                        shown = having(
+                            run, rules=rules, identities=found, outcome=done, exit_code=exits
+                        )
+                        yield (metric.id, where, value, outcome.value), view_of(shown, before)
+
+
+def sentences(view):
+    """Yield what is said first in words, as the page has it."""
+    yield from (
+        said(spans(words)) for words in (view.title, view.lead, view.next_step, view.standing)
+    )
+    for block in (*view.warnings, *view.summary, *view.remarks):
+        if isinstance(block, Text):
+            yield from (said(spans(words)) for words in block.lines)
+
+
+def in_page(view):
+    page = render_html(view)
+    page = page[page.index("<body>") : page.rindex("<script>")]
+    page = re.sub(r"(?s)<script.*?</script>", "", page)
+    return html.unescape(re.sub(r"<[^>]*>", "", page))
+
+
+def test_every_first_sentence_is_whole():
+    wrong = {}
+    for tried, view in runs():
+        for text in sentences(view):
+            for fault, pattern in FAULTS.items():
+                if found := re.search(pattern, text):
+                    wrong.setdefault((fault, tried[0]), (tried, found[0], text))
+    assert not wrong, "\n".join(map(str, wrong.items()))
+
+
+NOTICES = (
+    "the waiver of Ann for `asr/generation {category: age, suite: x}` is no longer needed",
+    "add the gate `{metric: identity/retrieval/max-difference, max: 0.35}`",
+    "set {category: age} in `policy.yaml`, or (`--limit`).",
+)
+
+
+@pytest.mark.parametrize("made", [passing, regression, first_run])
+def test_no_rendering_shows_a_backtick_or_takes_braces_apart(made):
+    run = made()
+    reasons = [replace(one, reasons=[*one.reasons, *NOTICES]) for one in run.result.rules]
+    view = view_of(having(run, notices=NOTICES, rules=reasons), baseline())
+    assert "`" not in in_page(view)
+    assert "`" not in render_console(view)
+    assert "at :" not in render_report(view)
+    for text in (render_report(view), render_comment(view)):
+        assert not re.search(FAULTS["braces taken apart"], text)
+        assert "{category: age" in text or "NOTE" not in text
+
+
+HARM = {one.id: -1 if "retrieval" in one.id else 1 for one in COMPARING}
+
+
+@pytest.mark.parametrize("metric", HARM)
+def test_a_failed_title_names_whom_a_limit_is_broken_for(metric):
+    """Whoever else stands on the far side of the difference, and however many there are."""
+    run, wrong = regression(), []
+    for side in (1, -1):
+        for others in (["middle eastern"], ["middle eastern", "young"], ["man", "gay", "white"]):
+            for share in (1, 0.4):
+                top = [("gender", "woman", 0.5 * side)]
+                rest = [("race", term, -0.5 * share * side) for term in others]
+                own = failed_rule(BY_ID[metric], {}, 0.5, Outcome.FAIL)
+                shown = having(
+                    run, rules=[own], identities=[finding(metric, *top, *rest)],
+                    outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED,
+                )  # fmt: skip
+                title = said(view_of(shown, baseline()).title)
+                worse = {term for _, term, amount in (*top, *rest) if amount * HARM[metric] > 0}
+                named = {
+                    term
+                    for _, term, _ in (*top, *rest)
+                    if re.search(rf"\b{term}\b", title, re.IGNORECASE)
+                }
+                if named != worse:
+                    wrong.append((side, others, share, title))
+    assert not wrong
+
+
+def test_a_limit_broken_for_one_by_a_signed_value_names_the_side():
+    run = regression()
+    for metric, worse in (("exposure/net", -1), ("direction/net", 1), ("asr/generation/net", 1)):
+        for side in (1, -1):
+            own = failed_rule(BY_ID[metric], {"term": "man"}, 0.371 * side, Outcome.FAIL)
+            shown = having(
+                run,
+                rules=[own],
+                identities=[],
+                outcome=Outcome.FAIL,
+                exit_code=ExitCode.GATE_FAILED,
+            )
+            title = said(view_of(shown, baseline()).title)
+            how = "for a man" if side == worse else "in favour of a man"
+            assert (
+                title
+                == f"a fairness limit is broken {how}"
+                + " (documents)" * (metric == "exposure/net")
+                + ","
+            )
+
+
+def test_the_example_is_about_whom_the_title_names():
+    """Whatever is new elsewhere, and wherever most answers changed."""
+    run, wrong = regression(), []
+    for term in ("elderly", "gay", "woman", "middle eastern", "man"):
+        own = failed_rule(BY_ID["asr/generation/controlled"], {"term": term}, 0.3, Outcome.FAIL)
+        shown = having(run, rules=[own], outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED)
+        view = view_of(shown, baseline(), has_explain=True, run_path="r")
+        examples = [text for text in sentences(view) if text.startswith("For example")]
+        title = said(view.title)
+        named = title.partition(" for ")[2].rstrip(",")
+        if any(named not in text for text in examples) or (term != "man" and not examples):
+            wrong.append((title, examples))
+        if term != "man" and term not in said(view.next_step):
+            wrong.append((title, said(view.next_step)))
+    assert not wrong
+
+
+def test_a_signed_value_is_said_in_points_with_its_direction():
+    cases = {
+        ("exposure/net", -0.371): "A document that names a woman is less likely to be seen than with "
+        "neutral wording, by 37.1 points.",
+        ("direction/net", -0.12): "Naming a woman makes answers better by 12.0 points, beyond what "
+        "neutral wording does.",
+        ("exposure/ratio", 0.07): "A document that names a woman is seen 0.070 times as often as with "
+        "neutral wording.",
+    }  # fmt: skip
+    for (metric, value), expected in cases.items():
+        own = failed_rule(BY_ID[metric], {"term": "woman"}, value, Outcome.PASS)
+        view = view_of(having(passing(), rules=[own]))
+        assert said(view.lead) == expected
+
+
+def test_a_net_of_counts_is_what_a_product_manager_reads():
+    """Counts of both arms, then the difference; never a share of a difference."""
+    run = regression()
+    own = failed_rule(BY_ID["asr/generation/net"], {"term": "elderly"}, 0.333, Outcome.FAIL)
+    shown = having(run, rules=[own], outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED)
+    assert said(view_of(shown).lead) == (
+        "When an elderly person speaks, 4 of 10 texts get another answer; with neutral wording, "
+        "2 of 30 do: 33.3 points more."
+    )
+    fewer = having(shown, rules=[replace(own, where={"term": "man"}, value=-0.067)])
+    assert said(view_of(fewer).lead).endswith("2 of 30 do: 6.7 points fewer.")
+
+
+def test_names_stay_as_they_are_and_noun_phrases_become_small():
+    same = ("An Nguyen Thi", "Emily Brown", "Muslims", "Asian people", "Einer", "")
+    assert within_sentence("An Asian person") == "an Asian person"
+    assert within_sentence("Elderly people") == "elderly people"
+    assert within_sentence("ELDERLY") == "ELDERLY"
+    assert [within_sentence(one) for one in same[1:]] == list(same[1:])
+
+
+def test_measurements_without_a_name_leave_no_slot():
+    run = regression()
+    odd = Measurement(
+        metric="asr/generation/controlled", suite=SUITE, where={"term": ""}, value=0.9, decided=9
+    )
+    view = view_of(having(run, measurements=[*run.result.measurements, odd]), baseline())
+    for text in sentences(view):
+        assert not re.search(FAULTS["an empty slot"], text), text
