@@ -182,7 +182,7 @@ def test_what_no_rule_asks_of_documents_and_refusals_is_a_warning(answer, found,
     assert workspace.gate(answer, found, gates=gates, sources=sources) == 0
     assert "an Asian person is not treated like the others" in workspace.out.splitlines()[0]
     (warning,) = workspace.record()["warnings"]
-    assert said in warning
+    assert f"{said.split(' points')[0].split()[-1]} points" in warning
     assert said in " ".join(workspace.out.split("Next:")[0].split()), "before it is a baseline"
 
 
