@@ -181,13 +181,14 @@ def gate_change(
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.github.change import Introduction
+    from fairgate.github.event import other_base
     from fairgate.github.report import SeveralReports
     from fairgate.reports.formats import formats
 
     explains = step("blame") if inputs.blame else None
     place = place_of(inputs)
     answers = _answers(inputs, subject)
-    several = len(inputs.policies) > 1
+    several, branches = len(inputs.policies) > 1, other_base(subject.event)
     reports: list[Report] = []
     for policy in inputs.policies:
         progress = progress_for(quiet=False)
@@ -203,11 +204,15 @@ def gate_change(
         if several or not inputs.report_dir:
             folder /= name
         written_folder(folder, inputs)
-        about = {"place": place, "report_only": inputs.report_only}
+        about = {
+            "place": place,
+            "report_only": inputs.report_only,
+            "branches": None if several else branches,
+        }
         reports.append(reported(judged, folder, remarks, list(formats()), **about))
         if explained is not None:
             explained.write(folder)
-    report = SeveralReports(reports=reports, place=place) if several else reports[0]
+    report = SeveralReports(reports, place, branches) if several else reports[0]
     finish()
     write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
     _publish(report, inputs, subject)

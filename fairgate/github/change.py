@@ -25,6 +25,7 @@ from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event, workflow_path
 from fairgate.github.sides import (
     Checkout,
+    Loosening,
     Side,
     differences,
     edited,
@@ -62,7 +63,7 @@ class GatedChange(Generic[E]):
     decided_by: DecidedBy
     other: E | None = None
     edited: Sequence[str] = ()
-    loosened: Sequence[str] = ()
+    loosened: Sequence[Loosening] = ()
     differences: Sequence[str] = ()
     data: Sequence[Difference] = ()
     """What the base's policy names, where the change edits it."""
@@ -315,7 +316,7 @@ def _also_looser(before: Policy, proposed: Side | None) -> str:
         return ""
     plan = proposed.loaded.plan  # the only one that there is
     looser = loosened(before, proposed.loaded.policy, (plan, plan))
-    listing = "".join(f"\n- {sentence}" for sentence in looser)
+    listing = "".join(f"\n- {one.sentence}" for one in looser)
     return f".\nLess strict in this change than in the base's policy:{listing}" if looser else ""
 
 

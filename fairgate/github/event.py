@@ -450,18 +450,27 @@ def identity(event: Event, base: BaseCommit | None) -> dict[str, str]:
     }
 
 
+def other_base(event: Event) -> tuple[str, str] | None:
+    """Return the base's branch and the default one where a change is not against that."""
+    if event.own_commit or (event.base_branch and event.base_branch == event.default_branch):
+        return None
+    return event.base_branch or "unknown", event.default_branch or "unknown"
+
+
 def objection_to_introduce(event: Event) -> str:
     """Return why a change may not introduce the gate; empty where it may.
 
     The author chooses the base: any old branch lacks the policy, and a green check stays with the
     commit when the pull request is moved to another base afterwards.
     """
-    if event.base_branch and event.base_branch == event.default_branch:
+    branches = other_base(event)
+    if branches is None:
         return ""
+    base, default = branches
     return (
-        f"its base is the branch {quoted(event.base_branch or 'unknown')}, not the default branch "
-        f"{quoted(event.default_branch or 'unknown')}; bring the policy to that base first, or let "
-        "the workflow run for pull requests to branches that have it (`branches:`)"
+        f"its base is the branch {quoted(base)}, not the default branch {quoted(default)}; bring "
+        "the policy to that base first, or let the workflow run for pull requests to branches "
+        "that have it (`branches:`)"
     )
 
 

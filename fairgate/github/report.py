@@ -21,6 +21,7 @@ from fairgate.gate.gate import GateResult
 from fairgate.gate.run_folder import COMMENT, write_run
 from fairgate.github.change import Evaluation, GatedChange
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
+from fairgate.github.sides import worst_first
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports import figures
 from fairgate.reports.blocks import (
@@ -64,12 +65,28 @@ _SUMS = ("violations", "regressions", "waived")
 _OF_EACH = ("outcome", "exit-code", *_SUMS, "value", "base", "run-folder")
 _NAMED, _NAME = 5, 120
 """Most files of one role that are named, and most characters of a name."""
-_LISTED, _FEW = 20, 1
-"""Entries of a list in a comment or summary; fewer where the report would not fit beside them."""
 _BETWEEN = 10
 """Characters between notes and report."""
-_LONGEST, _SHORT = 300, 60
-"""Characters of an entry where not all entries are listed, and where few are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How many entries of each list the notes show, and characters of each; None: all of them."""
+
+    loosened: int | None = None
+    differences: int | None = None
+    remarks: int | None = None
+    characters: int | None = None
+
+
+_EVERYTHING = _Room()
+_IN_COMMENT = (_Room(1, 1, None, 300), _Room(1, 1, 1, 60), _Room(0, 0, 0, 60))
+"""What a comment shows, and what less where that does not fit."""
+_IN_SUMMARY = (
+    _EVERYTHING, _Room(None, 1, 20, 300), *(_Room(most, 1, 1, 60) for most in (None, 2000, 200, 1)),
+    _Room(0, 0, 0, 60),
+)  # fmt: skip
+"""The same for a summary: everything that is less strict, whatever else there is no room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +165,11 @@ class ChangeReport:
 
     def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
         """Return the job summary, in so many bytes (the runner's limit); `remarks` came since."""
-        notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
+        notes = replace(self.notes, remarks=[*self.notes.remarks, *remarks])
         return job_summary(self.view, notes, limit=most or SUMMARY_BYTES)
 
 
-def report_change(
+def report_change(  # noqa: PLR0913 (what is reported, and of what; all by name)
     judged: GatedChange[Evaluation],
     folder: Path,
     remarks: Sequence[str],
@@ -160,21 +177,24 @@ def report_change(
     *,
     place: str = "",
     report_only: bool = False,
+    branches: tuple[str, str] | None = None,
 ) -> ChangeReport:
     """Write the run's files into `folder` and return the texts for other places.
 
+    `branches` are the base's and the default one where a pull request is not against that.
     `place` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
     annotations and SARIF results at paths from the repository's own root.
     """
     decides, result = judged.decides, judged.decides.run.result
     path = f"{place}{decides.run.given.provenance.policy_path}"
     view = _view(decides, place, report_only=report_only)
-    notes = Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place))
+    edits = _edits(judged, place)
+    notes = Notes(remarks=[*judged.remarks, *remarks], edits=edits, branches=branches)
     texts = texts_of(view, written)
     report = texts["report.md"]
-    if notes.edits is not None:
+    if notes.edits is not None or branches:
         texts["report.md"] = lambda: _joined(
-            render_edited(notes), "".join(report()), render_notes(notes)
+            render_above(notes), "".join(report()), render_notes(notes)
         )
     texts[COMMENT] = partial(pull_request_comment, view, notes, report_url="")
     write_run(folder, decides.side.loaded, decides.run, texts, known_files())
@@ -287,13 +307,15 @@ def _edits(judged: GatedChange[Evaluation], place: str) -> Edits | None:
     for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
         role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)
         found.setdefault(role, []).append(f"{place}{one.file}")
+    mine, other_run = judged.decides.run.result, judged.other and judged.other.run.result
+    results = (mine, other_run) if by_base else (other_run, mine)
     return Edits(
         files=found,
         edits_policy=policy in judged.edited,
         decided_by=judged.decided_by,
         base=shown if by_base else other,
         proposed=other if by_base else shown,
-        loosened=judged.loosened,
+        loosened=[one.sentence for one in worst_first(judged.loosened, *results)],
         differences=judged.differences,
     )
 
@@ -320,7 +342,12 @@ class SeveralReports:
     Outcome and exit code are the worst policy's; a reviewer is informed of any of them.
     """
 
-    def __init__(self, reports: Sequence[Report], place: str) -> None:
+    def __init__(
+        self,
+        reports: Sequence[Report],
+        place: str,
+        branches: tuple[str, str] | None = None,
+    ) -> None:
         """Raise UsageError where two have one name: they would take each other's place."""
         names = [report.shown.name for report in reports]
         for name in names:
@@ -332,7 +359,8 @@ class SeveralReports:
         self.outcome, self.exit_code = self._worst.outcome, self._worst.exit_code
         self.needs_attention = any(report.needs_attention for report in reports)
         self.annotations = [one for report in reports for one in report.annotations]
-        self._head = several_head([report.shown for report in reports], self.outcome)
+        above = render_above(Notes(branches=branches))
+        self._head = _joined(above, several_head([r.shown for r in reports], self.outcome), "")
 
     @property
     def outputs(self) -> Mapping[str, str]:
@@ -390,18 +418,16 @@ class Notes:
 
     remarks: Sequence[str] = ()
     edits: Edits | None = None
+    branches: tuple[str, str] | None = None
+    """The base's and the default one where a pull request is not against that."""
 
 
-def render_notes(notes: Notes, most: int | None = None, loosened: int | None = None) -> str:
-    """Return the Markdown that follows the report; empty where there is nothing to say.
-
-    At most so many entries of each list stand there, of what is less strict another number; None:
-    all of them.
-    """
-    return render_blocks(_notes(notes, most, loosened))
+def render_notes(notes: Notes, room: _Room = _EVERYTHING) -> str:
+    """Return the Markdown that follows the report; empty where there is nothing to say."""
+    return render_blocks(_notes(notes, room))
 
 
-def _notes(notes: Notes, most: int | None, loosened: int | None) -> list[Block]:
+def _notes(notes: Notes, room: _Room) -> list[Block]:
     blocks: list[Block] = []
     edits = notes.edits
     if edits is not None:
@@ -416,54 +442,70 @@ def _notes(notes: Notes, most: int | None, loosened: int | None) -> list[Block]:
             ],
         )
         many = f"Less strict than before ({len(edits.loosened):,}, the worst first):"
-        less = _listed(many, edits.loosened, loosened)
+        less = _listed(many, edits.loosened, room.loosened, room)
         if edits.edits_policy and not edits.loosened:
             less = [Text(lines=["No bound is less strict than before."])]
-        apart = _listed("What separates the baselines:", edits.differences, most)
+        title = "What separates the baselines:"
+        apart = _listed(title, edits.differences, room.differences, room)
         blocks = [table, *less, *apart]
     if notes.remarks:
-        blocks.append(Text(lines=_some(notes.remarks, most), form=Form.NOTE))
+        remarks = _some(notes.remarks, room.remarks, room)
+        blocks.append(Text(lines=remarks, form=Form.NOTE))
     return blocks
 
 
 def with_notes(view: View, notes: Notes) -> View:
     """Return a view for a terminal that says what the change edits, too."""
-    warnings = [*_edited(notes, _NAMED), *view.warnings]
-    return replace(view, warnings=warnings, remarks=[*_notes(notes, _LISTED, None), *view.remarks])
+    warnings = [*_above(notes, _EVERYTHING), *view.warnings]
+    remarks = [*_notes(notes, _EVERYTHING), *view.remarks]
+    return replace(view, warnings=warnings, remarks=remarks)
 
 
-def render_edited(notes: Notes, most: int | None = None) -> str:
-    """Return the Markdown that precedes the report: what the change edits, by what it is."""
-    return render_blocks(_edited(notes, most))
+def render_above(notes: Notes, room: _Room = _EVERYTHING) -> str:
+    """Return the Markdown that precedes the report: which base it is, what the change edits."""
+    return render_blocks(_above(notes, room))
 
 
-def _edited(notes: Notes, most: int | None) -> list[Block]:
-    if notes.edits is None or not notes.edits.files:
-        return []
+def _above(notes: Notes, room: _Room) -> list[Block]:
+    blocks: list[Block] = []
+    if notes.branches:
+        base, default = notes.branches
+        line: Inline = [
+            strong("Not against the default branch"), " ", code(default), ": compared with policy ",
+            "and baseline of ", code(base), ".",
+        ]  # fmt: skip
+        blocks.append(Text(lines=[line]))
+    if notes.edits is not None and notes.edits.files:
+        blocks.append(Text(lines=[_edited(notes.edits, room)]))
+    return blocks
+
+
+def _edited(edits: Edits, room: _Room) -> list[Span | str]:
     line: list[Span | str] = [strong("This change edits")]
-    for role, files in notes.edits.files.items():
-        named = files[: _NAMED if most is None else min(_NAMED, most)]
+    for role, files in edits.files.items():
+        named = files[: _NAMED if room.remarks is None else min(_NAMED, room.remarks)]
         more = len(files) - len(named)
         line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
         ends = _NAME // 2
         short = [f if len(f) <= _NAME else f"{f[:ends]}…{f[-ends:]}" for f in named]
         line += joined([code(file) for file in short], ", ")
         line += [f" and {more:,} more"] if more else []
-    return [Text(lines=[line])]
+    return line
 
 
-def _some(items: Sequence[str], most: int | None) -> list[str]:
+def _some(items: Sequence[str], most: int | None, room: _Room) -> list[str]:
     """Return the first entries, and how many more there are; all of them stand in `report.md`."""
-    longest = _SHORT if most == _FEW else _LONGEST
-    shown = [item if most is None else excerpt(item, longest) for item in items[:most]]
+    longest = room.characters
+    shown = [item if longest is None else excerpt(item, longest) for item in items[:most]]
     more = len(items) - len(shown)
-    return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
+    left = f"and {more:,} more, in report.md of this run and in its summary"
+    return [*shown, *([left] if more else [])]
 
 
-def _listed(title: str, items: Sequence[str], most: int | None) -> list[Block]:
+def _listed(title: str, items: Sequence[str], most: int | None, room: _Room) -> list[Block]:
     if not items:
         return []
-    return [Text(lines=[title]), Text(lines=_some(items, most), form=Form.LIST)]
+    return [Text(lines=[title]), Text(lines=_some(items, most, room), form=Form.LIST)]
 
 
 def pull_request_comment(
@@ -473,10 +515,12 @@ def pull_request_comment(
     shown = view
     if notes.edits and notes.edits.loosened:
         less = figures.count(len(notes.edits.loosened), "thing")
-        line: Inline = [strong(f"This change makes {less} less strict"), ", listed below."]
+        listed = " (the worst is below, all are in the run's summary)."
+        line: Inline = [strong(f"This change makes {less} less strict"), listed]
         warning = Text(lines=[line], form=Form.WARNING)
         shown = replace(view, warnings=[warning, *view.warnings])
-    return _within(view, notes, partial(render_comment, shown, report_url=report_url), most)
+    render = partial(render_comment, shown, report_url=report_url)
+    return _within(view, notes, render, most, _IN_COMMENT)
 
 
 def several_head(rows: Sequence[Shown], outcome: Outcome) -> str:
@@ -517,16 +561,18 @@ def no_verdict_comment(problem: str, exit_code: int, head: str, report_url: str)
 
 def job_summary(view: View, notes: Notes, *, limit: int) -> str:
     """Return the job summary in at most `limit` bytes of UTF-8."""
-    return _within(view, notes, partial(render_report, view), limit)
+    return _within(view, notes, partial(render_report, view), limit, _IN_SUMMARY)
 
 
-def _within(view: View, notes: Notes, render: Callable[..., str], limit: int) -> str:
+def _within(
+    view: View, notes: Notes, render: Callable[..., str], limit: int, rooms: Sequence[_Room]
+) -> str:
     """Return report and notes with as much as fits; what is less strict is left out last."""
-    for most, loosened in ((_LISTED, _LISTED), (_FEW, _LISTED), (_FEW, _FEW), (0, 0)):
-        edited, extra = render_edited(notes, most), render_notes(notes, most, loosened)
-        room = limit - length(edited) - length(extra) - _BETWEEN
-        for report in (partial(render, limit=room), partial(_head, view)):
-            text = _joined(edited, report(), extra)
+    for room in rooms:
+        above, extra = render_above(notes, room), render_notes(notes, room)
+        left = limit - length(above) - length(extra) - _BETWEEN
+        for report in (partial(render, limit=left), partial(_head, view)):
+            text = _joined(above, report(), extra)
             if length(text) <= limit:
                 return text
     return _head(view)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import UsageError
-from fairgate.domain.outcomes import Slice, slice_of
+from fairgate.domain.outcomes import Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import Baseline, Reference, References, baseline_differences
 from fairgate.gate.baseline_files import dump_baseline
+from fairgate.gate.gate import GateResult
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.rules import Rule, expand_rules
 from fairgate.gate.waivers import waives
@@ -26,8 +27,57 @@ from fairgate.policy.schema import Policy
 _STRICTNESS = ("significant", "estimate", "interval")
 _GONE, _WHOLE = 2.0, 1.0
 """How much is loosened: all of a rule; as much as a limit can be, or what cannot be weighed."""
-Loosening = tuple[float, str]
+_Found = tuple[float, str]
 """How much, and the sentence; a limit that is moved counts by its share of the metric's range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loosening:
+    """Something that a change holds less strictly than the base."""
+
+    size: float
+    sentence: str
+    slices: frozenset[Slice] = frozenset()
+    """The rules that it is about, where it is about single ones."""
+    suite: str | None = None
+    """The suite whose rules it is about, where it is; else it is about all of them."""
+    of_evidence: bool = False
+    """Whether it is about how much evidence there must be."""
+
+    def may_explain(self, rule: RuleResult) -> bool:
+        """Return whether a rule may fail before it and pass after."""
+        if self.slices:
+            return slice_of(rule.metric, rule.suite, rule.where) in self.slices
+        return self.suite in (None, rule.suite)
+
+
+def worst_first(
+    loosened: Iterable[Loosening], base: GateResult | None, proposed: GateResult | None
+) -> list[Loosening]:
+    """Return those first that let pass what stops the build by the base, then the largest.
+
+    Of these the ones about a single rule come before those about a suite, or everything. A side
+    that was not judged is None: without the base's result only the size is known.
+    """
+    stopped = [] if base is None else [rule for rule in base.rules if _stops_build(rule)]
+    left = [] if proposed is None else [rule for rule in proposed.rules if _stops_build(rule)]
+    slices = {slice_of(rule.metric, rule.suite, rule.where) for rule in left}
+    passed = [r for r in stopped if slice_of(r.metric, r.suite, r.where) not in slices]
+    lacked = base is not None and bool(base.evidence.problems or base.incompatible)
+    lacked &= proposed is None or not (proposed.evidence.problems or proposed.incompatible)
+
+    def key(one: Loosening) -> tuple[int, float]:
+        explains = any(one.may_explain(rule) for rule in passed)
+        if (one.slices and explains) or (one.of_evidence and lacked):
+            return 0, -one.size
+        return 1 if explains or (lacked and not one.slices) else 2, -one.size
+
+    return sorted(loosened, key=key)
+
+
+def _stops_build(rule: RuleResult) -> bool:
+    is_open = rule.outcome is not Outcome.PASS and not (rule.warns or rule.is_reported)
+    return is_open and not (rule.advisory or rule.waiver or rule.is_first_run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +113,8 @@ def edited(policy: str, before: Side, after: Side | None) -> list[str]:
     return [*own, *edited_references(before, after)]
 
 
-def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) -> list[str]:
-    """Return a sentence for whatever `after` holds less strictly, the worst first.
+def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) -> list[Loosening]:
+    """Return whatever `after` holds less strictly, the largest first.
 
     `plans` are theirs, in the same order.
 
@@ -73,17 +123,22 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
     is nowhere weaker; so no table of answers fails the one policy and passes the other unlisted.
     """
     then, now = (expand_rules(p, plan) for p, plan in zip((before, after), plans, strict=True))
-    found = [
-        *_rules(before, then, after, now),
+    of_policy = (
         *_corrections(before, then, after, now),
         *_thresholds(before, after),
-        *_suites(before, after),
         *_parts("system", before.system, after.system),
         *_parts("judge", before.judge, after.judge),
+    )
+    evidence = _evidence(before, after)
+    found = [
+        *_rules(before, then, after, now),
+        *(Loosening(size=size, sentence=sentence) for size, sentence in of_policy),
+        *(Loosening(size=size, sentence=text, of_evidence=True) for size, text in evidence),
+        *_suites(before, after),
         *_quarantine(before, after),
         *_waivers(before, then, after, now),
     ]
-    return [sentence for _, sentence in sorted(found, key=lambda one: -one[0])]
+    return sorted(found, key=lambda one: -one.size)
 
 
 def _rules(
@@ -95,7 +150,7 @@ def _rules(
         held[_slice(rule)].append(rule)
     kept = {suite.id for suite in after.suites}
     slices: dict[int, list[Rule]] = defaultdict(list)
-    weaker: dict[tuple[int, Loosening], list[Rule]] = defaultdict(list)
+    weaker: dict[tuple[int, _Found], list[Rule]] = defaultdict(list)
     for rule in (rule for rule in then if rule.suite in kept):
         slices[rule.position].append(rule)
         found = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
@@ -106,9 +161,14 @@ def _rules(
         line = rules[0]
         if len(rules) == len(slices[position]):
             where = {"for each": line.gate.for_each} if line.gate.for_each else {}
-            yield size, f"{_place(line, line.gate.suite, line.gate.where, where)}: {change}"
+            place = _place(line, line.gate.suite, line.gate.where, where)
+            about = frozenset(map(_slice, rules))
+            yield Loosening(size=size, sentence=f"{place}: {change}", slices=about)
         else:
-            yield from ((size, f"{_place(r, r.suite, r.where)}: {change}") for r in rules)
+            for rule in rules:
+                place = _place(rule, rule.suite, rule.where)
+                about = frozenset({_slice(rule)})
+                yield Loosening(size=size, sentence=f"{place}: {change}", slices=about)
 
 
 def _slice(rule: Rule) -> Slice:
@@ -128,7 +188,7 @@ def _place(
     return f"{rule.gate.metric} ({', '.join(places)})" if places else rule.gate.metric
 
 
-def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[Loosening]:
+def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[_Found]:
     """Yield everything that a rule holds less strictly than another one for the same slice."""
     old, new = then.gate, now.gate
     reach = then.metric.greatest - then.metric.least
@@ -155,7 +215,7 @@ def _stops(policy: Policy, rule: Rule, *, is_bound: bool) -> bool:
     return (rule.gate.on_inconclusive or default) == "fail"
 
 
-def _change(then: Rule, now: Rule, reach: float) -> Iterator[Loosening]:
+def _change(then: Rule, now: Rule, reach: float) -> Iterator[_Found]:
     old, new = then.gate.regression, now.gate.regression
     if old is None:
         return
@@ -169,7 +229,7 @@ def _change(then: Rule, now: Rule, reach: float) -> Iterator[Loosening]:
 
 def _limits(
     before: object, after: object, signs: Mapping[str, int], reach: float = 1.0
-) -> Iterator[Loosening]:
+) -> Iterator[_Found]:
     """Yield the limits that are removed, or moved in the direction that their sign says."""
     for name, sign in signs.items():
         then: float | None = getattr(before, name)
@@ -181,7 +241,7 @@ def _limits(
             yield min(_WHOLE, abs(now - then) / reach), f"{name} {word} from {then!r} to {now!r}"
 
 
-def _thresholds(before: Policy, after: Policy) -> Iterator[Loosening]:
+def _thresholds(before: Policy, after: Policy) -> Iterator[_Found]:
     if before.name != after.name:
         names = f"from {before.name} to {after.name}"
         yield _GONE, f"name changed {names}: another baseline is compared with"
@@ -190,18 +250,21 @@ def _thresholds(before: Policy, after: Policy) -> Iterator[Loosening]:
         yield _WHOLE, f"seed changed from {before.seed} to {after.seed}: {drawn}"
     for size, change in _limits(before, after, {"confidence": -1}):
         yield size, f"{change}: intervals are narrower, so fewer results stay open"
-    signs = {"confidence": 1, "max_invalid": 1, "min_decided": -1, "min_overlap": -1}
-    yield from _limits(before, after, signs)
-    if before.constant_answers == "refuse" and after.constant_answers == "allow":
-        shows = "answers that show nothing may pass"
-        yield _WHOLE, f"constant_answers changed from refuse to allow: {shows}"
+    yield from _limits(before, after, {"confidence": 1})
     if before.on_inconclusive == "fail" and after.on_inconclusive == "warn":
         yield _WHOLE, "on_inconclusive changed from fail to warn"
 
 
+def _evidence(before: Policy, after: Policy) -> Iterator[_Found]:
+    yield from _limits(before, after, {"max_invalid": 1, "min_decided": -1, "min_overlap": -1})
+    if before.constant_answers == "refuse" and after.constant_answers == "allow":
+        shows = "answers that show nothing may pass"
+        yield _WHOLE, f"constant_answers changed from refuse to allow: {shows}"
+
+
 def _corrections(
     before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
-) -> Iterator[Loosening]:
+) -> Iterator[_Found]:
     """Report where a comparison may get less of the level that all of them share.
 
     It never does where all are among those of before, with parts in the same proportions.
@@ -244,13 +307,14 @@ def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
     """Name every change of what is tested: whether it is easier cannot be seen from the policy."""
     now = {suite.id: suite for suite in after.suites}
     for suite in before.suites:
-        if suite.id in now:
-            yield from _parts(f"suite {suite.id}", suite, now[suite.id])
-        else:
-            yield _GONE, f"suite removed: {suite.id}"
+        if suite.id not in now:
+            sentence = f"suite removed: {suite.id}"
+            yield Loosening(size=_GONE, sentence=sentence, suite=suite.id)
+        for size, sentence in _parts(f"suite {suite.id}", suite, now.get(suite.id, suite)):
+            yield Loosening(size=size, sentence=sentence, suite=suite.id)
 
 
-def _parts(name: str, before: Strict | None, after: Strict | None) -> Iterator[Loosening]:
+def _parts(name: str, before: Strict | None, after: Strict | None) -> Iterator[_Found]:
     """Name every change of a part: another system may pass, another judge may call fewer biased."""
     then, now = ({} if one is None else one.model_dump(mode="json") for one in (before, after))
     for key in dict.fromkeys((*then, *now)):
@@ -263,10 +327,11 @@ def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
     then = {(entry.suite, entry.case): entry.until for entry in before.quarantine}
     for entry in after.quarantine:
         until = then.get((entry.suite, entry.case))
-        if until is None:
-            yield _WHOLE, f"case quarantined: {entry.case} until {entry.until}"
-        elif entry.until > until:
-            yield _WHOLE, f"quarantine of {entry.case} extended from {until} to {entry.until}"
+        sentence = f"case quarantined: {entry.case} until {entry.until}"
+        if until is not None:
+            sentence = f"quarantine of {entry.case} extended from {until} to {entry.until}"
+        if until is None or entry.until > until:
+            yield Loosening(size=_WHOLE, sentence=sentence, suite=entry.suite)
 
 
 def _waivers(
@@ -280,7 +345,8 @@ def _waivers(
     for one, (until, rule) in new.items():
         if until > (ended := old[one][0] if one in old else ""):
             was = f", before until {ended}" * bool(ended)
-            yield _GONE, f"{_place(rule, rule.suite, rule.where)}: waived until {until}{was}"
+            sentence = f"{_place(rule, rule.suite, rule.where)}: waived until {until}{was}"
+            yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({one}))
 
 
 def _shown(value: object) -> str:
@@ -288,10 +354,11 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def weakened(before: Side, after: Side | None) -> list[str]:
-    """Return a sentence for everything that the change holds less strictly, the worst first."""
+def weakened(before: Side, after: Side | None) -> list[Loosening]:
+    """Return everything that the change holds less strictly, its baselines first."""
     if after is None:
-        return ["the policy is removed, with all of its rules"]
+        sentence = "the policy is removed, with all of its rules"
+        return [Loosening(size=_GONE, sentence=sentence)]
     plans = before.loaded.plan, after.loaded.plan
     found = []
     then, now = before.references, after.references
@@ -306,7 +373,8 @@ def weakened(before: Side, after: Side | None) -> list[str]:
                 f"{harmless(then.anchor.date)}: every budget starts anew "
                 f"({harmless(now.anchor.reason)})"
             )
-    return [*found, *loosened(before.loaded.policy, after.loaded.policy, plans)]
+    references = (Loosening(size=_GONE, sentence=sentence) for sentence in found)
+    return [*references, *loosened(before.loaded.policy, after.loaded.policy, plans)]
 
 
 def differences(before: Side, after: Side | None) -> list[str]:

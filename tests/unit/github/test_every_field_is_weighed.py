@@ -105,7 +105,7 @@ NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 
 
 def loosened(before, after):
-    return sides.loosened(before, after, (PLAN, PLAN))
+    return [one.sentence for one in sides.loosened(before, after, (PLAN, PLAN))]
 
 
 @pytest.mark.parametrize(
