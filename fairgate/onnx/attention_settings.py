@@ -8,7 +8,7 @@ one that is missed would cost answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,12 +43,17 @@ _SHORTER = (
 class AttentionSettings(NamedTuple):
     """Settings in a folder's `config.json` and `genai_config.json`; None where there are none."""
 
-    window: int | None
-    """Tokens that the narrowest layer attends to, its own included."""
+    windows: frozenset[int]
+    """Tokens that layers with a window attend to, their own included."""
     layers: frozenset[int] | None
     """The layers with a window."""
     switch: int | None
     """Tokens after which a LongRoPE model uses its long factors."""
+
+    @property
+    def window(self) -> int | None:
+        """The window of the narrowest layer; None where all attend to everything."""
+        return min(self.windows, default=None)
 
 
 def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
@@ -57,9 +62,11 @@ def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
     builder = _builder(folder)
     layers = within(builder, "decoder", "sliding_window", "layers")
     named = layers if isinstance(layers, list) else []
-    windows = [*_windows(config, folder.path), *_windows(builder, folder.path)]
+    windows = frozenset(_windows(builder, folder.path))
+    if not windows or folder.mapping("config.json"):  # else a default, which the builder replaces
+        windows |= frozenset(_windows(config, folder.path))
     return AttentionSettings(
-        window=min(windows, default=None),
+        windows=windows,
         layers=frozenset(one for one in named if isinstance(one, int)) or _local_layers(config),
         switch=rotary_switch(config, folder.path),
     )
@@ -240,7 +247,7 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
     settings = read_attention_settings(folder)
     limits: list[tuple[int, str]] = []
     slot_window = None
-    windows = [*facts.windows.values(), *([settings.window] if settings.window else [])]
+    windows = settings.windows | set(facts.windows.values())
     if (window := min(windows, default=None)) is not None:
         if facts.cannot_window or (facts.counts_rows and not facts.windows):
             why = f"the model attends to the last {window} tokens, its graph to all of them"
@@ -251,8 +258,21 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
                 "far as its files show (config.json of the original, copied beside it, shows more)"
             )
             limits.append((window, why))
+        elif facts.counts_rows and not settings.windows <= set(facts.windows.values()):
+            why = (
+                f"the model's layers attend to the last {_listed(settings.windows)} tokens, its "
+                f"graph's to the last {_listed(facts.windows.values())}"
+            )
+            limits.append((window, why))
         elif not facts.counts_rows:
-            slot_window = window
+            slot_window = min(window, facts.mask_window or window)
+            lost = [size for size in windows if not _is_in_a_mask(size, facts.mask_windows)]
+            if lost:
+                why = (
+                    f"the model attends to the last {min(lost)} tokens, and no mask in its graph "
+                    "shows such a window, so that the graph attends to more"
+                )
+                limits.append((min(lost), why))
     if window is None and not facts.counts_rows:
         slot_window = facts.mask_window  # config.json is silent
     if settings.switch is not None and facts.switch is None:
@@ -263,6 +283,15 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
         limits.append((settings.switch, why))
     limit, why = min(limits, default=(None, ""))
     return Reach(slot_window=slot_window, switch=facts.switch, limit=limit, why=why)
+
+
+def _is_in_a_mask(window: int, distances: frozenset[int]) -> bool:
+    """Return whether a mask counts so many slots: `>` and `>=` differ by one."""
+    return any(abs(distance - window) <= 1 for distance in distances)
+
+
+def _listed(windows: Iterable[int]) -> str:
+    return " and ".join(str(window) for window in sorted(set(windows)))
 
 
 def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:

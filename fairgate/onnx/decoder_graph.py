@@ -51,8 +51,8 @@ class GraphFacts:
     operators: frozenset[str] = frozenset()
     windows: Mapping[int, int] = field(default_factory=dict)
     """Sliding windows, in tokens, by layer, of the GroupQueryAttention nodes that have one."""
-    mask_window: int | None = None
-    """The narrowest window, in slots, of a mask that the graph computes itself."""
+    mask_windows: frozenset[int] = frozenset()
+    """Distances between slots that masks compare which the graph computes itself: its windows."""
     switch: int | None = None
     """Width of the attention mask above which other rotary factors are used."""
     coarse: bool = False
@@ -72,6 +72,11 @@ class GraphFacts:
         not with weights of fewer bits, which one token alone is multiplied with in another order.
         """
         return bool(self.operators & _EXPERTS) or self.operators >= _PICKED_PRODUCTS
+
+    @property
+    def mask_window(self) -> int | None:
+        """The narrowest window, in slots, of a mask that the graph computes; None without one."""
+        return min(self.mask_windows, default=None)
 
     @property
     def cannot_window(self) -> bool:
@@ -108,7 +113,7 @@ def read_decoder_graph(
         facts = GraphFacts(
             operators=frozenset(node.op_type for node in model.graph.node),
             windows=dict(_windows(model)),
-            mask_window=mask_window(index),
+            mask_windows=mask_windows(index),
             switch=width_switch(index),
             coarse=any(_coarse_steps(model)),
         )
@@ -141,41 +146,44 @@ def _coarse_steps(model: Any) -> Iterator[bool]:
             yield attribute.name == "accuracy_level" and attribute.i == _INTEGER_PRODUCT
 
 
-def mask_window(index: GraphIndex) -> int | None:
-    """Return the least number of slots that any comparison of slots counts; None without one.
+def mask_windows(index: GraphIndex) -> frozenset[int]:
+    """Return the numbers of slots that comparisons of slots, and bands cut of a mask, count.
 
     Differences of one, as in a causal mask, are none.
 
     Windows and chunks that stand in a mask only count slots of the cache, so that padding between a
     prompt and its answer takes tokens from them, as it does where `config.json` names a window.
     """
-    found = (
+    return frozenset(
         distance
         for node in index.graph.node
-        if node.op_type in COMPARISONS or node.op_type == "Equal"
+        if node.op_type in COMPARISONS or node.op_type in {"Equal", "Trilu"}
         for distance in _distances(index, node)
     )
-    return min(found, default=None)
 
 
-def _distances(index: GraphIndex, comparison: Any) -> Iterator[int]:
-    """Yield the numbers that slots are compared with, or moved by before."""
-    waiting, seen = list(comparison.input), set[str]()
-    slots, numbers = False, list[float]()
+def _distances(index: GraphIndex, node: Any) -> Iterator[int]:
+    """Yield the numbers that slots are compared with, or moved by before.
+
+    Of a Trilu those that its diagonal is moved by.
+    """
+    is_band = node.op_type == "Trilu"
+    waiting, seen = list(node.input[1:] if is_band else node.input), set[str]()
+    slots, numbers = is_band, list[float]()
     while waiting:
         name = waiting.pop()
-        node = index.makers.get(name)
+        maker = index.makers.get(name)
         if name in seen:
             continue
         seen.add(name)
-        if node is None or node.op_type == "Constant":
+        if maker is None or maker.op_type == "Constant":
             numbers += index.constants.get(name, [])
-        elif node.op_type == "Range":
+        elif maker.op_type == "Range":
             slots = True
-        elif node.op_type in _BY_FIRST:
-            waiting += node.input[:1]
-        elif node.op_type in _BY_ALL:
-            waiting += node.input
+        elif maker.op_type in _BY_FIRST:
+            waiting += maker.input[:1]
+        elif maker.op_type in _BY_ALL:
+            waiting += maker.input
     for number in numbers if slots else ():
         if isinstance(number, int | float) and 1 < abs(number) < _NO_DISTANCE:
             yield int(abs(number))

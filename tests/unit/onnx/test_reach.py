@@ -100,7 +100,34 @@ LONGROPE = {
 def test_windows_are_read_from_every_kind_of_configuration(tmp_path, config, window):
     folder = folder_with(tmp_path, config)
     assert read_attention_settings(folder).window == window
-    assert read_reach(folder, PLAIN).slot_window == window
+    windows = read_attention_settings(folder).windows
+    switch = 4096 if config is LONGROPE else None  # its graph has the short factors alone
+    without = read_reach(folder, PLAIN)
+    assert without.slot_window == window
+    assert without.limit == (switch or window)
+    for distance in (window - 1, window, window + 1) if window else ():
+        shown = frozenset({distance, *(windows - {window})})
+        reach = read_reach(folder, GraphFacts(operators=PLAIN.operators, mask_windows=shown))
+        assert reach.limit == switch
+        assert reach.slot_window == min(window, distance)
+
+
+def test_every_window_must_be_in_the_graph(tmp_path):
+    folder = folder_with(tmp_path, {"model_type": "brand_new", "local_window": [128, 64]})
+    limits = {
+        distances: read_reach(
+            folder, GraphFacts(operators=PLAIN.operators, mask_windows=frozenset(distances))
+        ).limit
+        for distances in [(), (64,), (128,), (64, 128), (300,)]
+    }
+    assert limits == {(): 64, (64,): 128, (128,): 64, (64, 128): None, (300,): 64}
+    with pytest.raises(ModelError, match=r"2 of 3 .* the limit is 64: .* no mask in its graph"):
+        read_reach(folder, PLAIN).check([20, 90, 300], 10, "m")
+    wrong = read_reach(
+        folder_with(tmp_path, {"model_type": "llama", "window_size": 64}), counting(32, 32)
+    )
+    assert wrong.limit == 32
+    assert "the last 64 tokens, its graph's to the last 32" in wrong.why
 
 
 @pytest.mark.parametrize(

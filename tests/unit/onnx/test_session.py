@@ -270,7 +270,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize("error", SHORT, ids=repr)
-@pytest.mark.parametrize("step", ["load_structure", "mask_window", "join_attention"])
+@pytest.mark.parametrize("step", ["load_structure", "mask_windows", "join_attention"])
 def test_a_decoder_that_memory_does_not_hold_is_no_damaged_one(monkeypatch, error, step):
     place = session if step == "load_structure" else decoder_graph
     monkeypatch.setattr(place, step, raising(error))
