@@ -28,9 +28,10 @@ Integers = npt.NDArray[np.int64]
 _LOGITS = "logits"
 _PAST = "past_key_values."
 _PRESENT = "present."
-_PLAIN_INPUTS = frozenset(
-    {"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT, JOINT_INPUT}
-)
+_BY_TOKEN = frozenset({"input_ids", "attention_mask", "position_ids"})
+_KEPT_LOGITS = ("num_logits_to_keep", "logits_to_keep")
+"""Inputs that say for how many of the last tokens a graph gives logits; 0: for all."""
+_PLAIN_INPUTS = _BY_TOKEN | {POSITIONS_INPUT, JOINT_INPUT, *_KEPT_LOGITS}
 _DTYPES: dict[str, Any] = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
@@ -220,6 +221,8 @@ class DecoderSession:
             POSITIONS_INPUT: wanted[:, :, None],
             JOINT_INPUT: np.array([joint]),
         }
+        for name in set(_KEPT_LOGITS) & self._inputs.keys():
+            plain[name] = np.zeros([1] * len(self._inputs[name].shape), dtype=np.int64)
         return {
             name: np.array(array, dtype=_DTYPES[self._inputs[name].type], order="C")
             for name, array in plain.items()
@@ -406,14 +409,29 @@ def _check_is_decoder(
     missing = [name for name in map(_present, caches) if name not in outputs]
     unsupported = [name for name, node in inputs.items() if node.type not in _DTYPES]
     flat = [name for name, shape in caches.items() if shape is None]
+    fixed = [
+        f"{name} {node.shape}"
+        for name, node in inputs.items()
+        if name in caches or name in _BY_TOKEN
+        if any(isinstance(size, int) for size in _free_sizes(node.shape))
+    ]
     for wrong, what in (
         (unknown, "needs inputs this engine does not know"),
         (missing, "lacks the cache outputs"),
         (unsupported, "has inputs of a type this engine does not support"),
+        (
+            fixed,
+            "was exported for inputs of one size (rows, tokens and cached tokens must be free)",
+        ),
         (flat, "has cache inputs that are not [rows, heads, tokens, size] with known sizes"),
     ):
         if wrong:
             raise ModelError(f"{graph!r} {what}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
+
+
+def _free_sizes(shape: Sequence[Any]) -> Sequence[Any]:
+    """Return the numbers of rows and tokens of an input, which a graph must leave open."""
+    return shape[:3:2] if len(shape) == 4 else shape[:2]
 
 
 def _present(past: str) -> str:

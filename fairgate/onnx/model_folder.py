@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fairgate.domain.errors import ModelError
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import asking_the_hub
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 
@@ -127,8 +127,11 @@ class ModelFolder:
     def find(cls, path: Path) -> ModelFolder:
         """Return the folder with its graph: `model.onnx`, or the only ONNX file there is.
 
-        Looks in the folder itself and in its `onnx/` subfolder. Raises ModelError.
+        Looks in the folder itself and in its `onnx/` subfolder. Where `path` is a graph, its folder
+        is returned with that graph: the folder above where it lies in `onnx/`. Raises ModelError.
         """
+        if path.suffix == ".onnx" and not path.is_dir():
+            return cls._of_graph(path)
         if not path.is_dir():
             raise ModelError(
                 f"model folder {str(path)!r} does not exist. Expected a folder with an ONNX graph "
@@ -146,9 +149,28 @@ class ModelFolder:
             names = ", ".join(PurePosixPath(graph).name for graph in graphs[:8])
             raise ModelError(
                 f"model folder {str(path)!r} has several ONNX graphs ({names}) and none is "
-                "called model.onnx. Keep the one to use in a folder of its own."
+                "called model.onnx. Choose one in the policy, for example "
+                f"`file: {graphs[0]}`."
             )
         return cls(path=path, graph=path / graphs[0])
+
+    @classmethod
+    def _of_graph(cls, graph: Path) -> ModelFolder:
+        folder = graph.parent
+        if folder.name == "onnx" and not (folder / "tokenizer.json").exists():
+            folder = folder.parent
+        if graph.is_file():
+            return cls(path=folder, graph=graph)
+        name = graph.relative_to(folder).as_posix()
+        others = [
+            file.relative_to(folder).as_posix()
+            for place in _PLACES
+            for file in sorted((folder / place).glob("*.onnx"))
+        ]
+        raise ModelError(
+            f"model folder {str(folder)!r} has no graph {quoted(name)}; "
+            f"{suggestion(name, others)}. Correct `file` of the model in the policy."
+        )
 
     def file(self, name: str, purpose: str) -> Path:
         """Return a file that must be there. Raises ModelError naming its purpose."""
@@ -257,8 +279,11 @@ def exported_folder(name: str, models: Path, revision: str | None = None) -> Pat
     return models / f"{name.replace('/', '--')}{pinned}"
 
 
-def fetch(name: str, *, revision: str | None, models: Path) -> Path:
-    """Return a folder with the model's files. Raises ModelError with how to get them."""
+def fetch(name: str, *, revision: str | None, models: Path, file: str | None = None) -> Path:
+    """Return a folder with the model's files, of its graphs `file` alone where it is given.
+
+    Raises ModelError with how to get them.
+    """
     local = exported_folder(name, models, revision)
     if local.is_dir():
         return local
@@ -279,11 +304,19 @@ def fetch(name: str, *, revision: str | None, models: Path) -> Path:
             here = {"local_files_only": True, "allow_patterns": ["config.json"]}
             return Path(snapshot_download(name, revision=revision, **here))
     graphs = _graphs(files)
+    if file is not None:
+        if file not in files:
+            known = [one for one in files if one.endswith(".onnx")]
+            raise ModelError(
+                f"the model {quoted(name)} has no graph {quoted(file)} on the hub; "
+                f"{suggestion(file, known)}"
+            )
+        graphs = [file]
     if len(graphs) > 1:
         raise ModelError(
             f"the model {quoted(name)} has several graphs on the hub ({', '.join(graphs)[:300]}) "
-            "and none is called model.onnx. Keep the one to use in a folder of its own, with "
-            "tokenizer and settings, and name that folder"
+            f"and none is called model.onnx. Choose one in the policy, for example "
+            f"`file: {graphs[0]}`"
         )
     if not graphs:
         raise ModelError(

@@ -365,19 +365,22 @@ class PromptTokenizer:
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:
-        """Return the ids that end an answer: the first of the folder's files that names any."""
+        """The ids that end an answer: all that any of the folder's files names.
+
+        A model that was tuned further ends its turns with a token that often only one of them has.
+        """
+        own = self._tokenizer.eos_token_id
+        ids = set() if own is None else {int(own)}
         for file, *path in (
             ("generation_config.json",),
             ("genai_config.json", "model"),
             ("config.json",),
         ):
             named = within(self._folder.mapping(file), *path, "eos_token_id")
-            ids = named if isinstance(named, list) else [] if named is None else [named]
-            if ids:
-                where = self._folder.path / file
-                return frozenset(whole_number(one, where, "eos_token_id") for one in ids)
-        own = self._tokenizer.eos_token_id
-        return frozenset() if own is None else frozenset({int(own)})
+            where = self._folder.path / file
+            for token in named if isinstance(named, list) else [] if named is None else [named]:
+                ids.add(whole_number(token, where, "eos_token_id"))
+        return frozenset(ids)
 
     @cached_property
     def context_tokens(self) -> int | None:

@@ -41,6 +41,7 @@ from fairgate.systems.exchange import (
     limits_of,
     require_safe,
 )
+from fairgate.systems.models import GraphFile
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import Talk
@@ -184,6 +185,7 @@ class GeneratorPolicy(GeneratorModel):
         description="Embedded name, folder of an ONNX decoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
+    file: GraphFile | None = None
     thinking_tokens: Annotated[int, Field(ge=0, le=65536)] = Field(
         default=4096,
         description="Longest thinking, in tokens, of a model that thinks before it answers; "
@@ -316,7 +318,7 @@ def open_here(
     from fairgate.onnx.decoder import OnnxDecoder
 
     return OnnxDecoder(
-        resources.model_folder(chosen.model, chosen.revision, role),
+        resources.model_path(chosen, role),
         decoding=chosen.chosen_decoding,
         chat=chosen.chat,
         batch_size=BatchSize(resources.runtime.batch_size, resources.runtime.sharing),

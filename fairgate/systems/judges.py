@@ -116,7 +116,7 @@ def judge_problems(
     """Yield the models of a policy's judge that are not there, with their place and a sentence."""
     for number, one in enumerate(judge.generators if isinstance(judge, JudgePolicy) else ()):
         if isinstance(one, GeneratorPolicy):
-            wrong = decoder_problem(one.model, one.revision, runtime)
+            wrong = decoder_problem(one, runtime)
             if wrong:
                 yield ("judge", "generators", number, "model"), wrong
 

@@ -226,7 +226,7 @@ class LocalPolicy(SystemKind):
         retriever, generator = self.retriever, self.generator
         models: list[tuple[tuple[str, str], GeneratorPolicy | EmbedderPolicy, str]] = []
         if isinstance(generator, GeneratorPolicy):
-            wrong = decoder_problem(generator.model, generator.revision, runtime)
+            wrong = decoder_problem(generator, runtime)
             models.append((("generator", "model"), generator, wrong))
         if retriever is not None:
             embedder = long_embedder(retriever.embedder)
@@ -235,7 +235,7 @@ class LocalPolicy(SystemKind):
         for place, named, wrong in models:
             if wrong:
                 yield Finding(place=place, sentence=wrong)
-            elif note := unproved(named.model, named.revision, runtime):
+            elif note := unproved(named, runtime):
                 yield Finding(place=place, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
             corpus, depth = long_form(retriever.corpus), retriever.top_k

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
 
 from pydantic import Field, Tag, model_validator
 
@@ -27,6 +27,32 @@ TOKENIZER = "tokenizer.json"
 _PROBLEMS = (DataError, ModelError, UsageError)
 
 
+GraphFile = Annotated[
+    str,
+    Field(
+        pattern=r"^(onnx/)?[\w.-]+\.onnx$",
+        description="Which of the model's ONNX files, such as `onnx/model_q4.onnx`; default: "
+        "`model.onnx`, or the only one.",
+    ),
+]
+
+
+class NamedModel(Protocol):
+    """A model as policies name it."""
+
+    @property
+    def model(self) -> str:
+        """The embedded name, folder or id."""
+
+    @property
+    def revision(self) -> str | None:
+        """The commit of a Hugging Face model."""
+
+    @property
+    def file(self) -> str | None:
+        """The graph among several."""
+
+
 class EmbedderPolicy(Strict):
     """An encoder, with what its own files leave open."""
 
@@ -35,6 +61,7 @@ class EmbedderPolicy(Strict):
         description="Embedded name, folder of an ONNX encoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
+    file: GraphFile | None = None
     pooling: (
         Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] | None
     ) = Field(
@@ -77,7 +104,7 @@ class EmbedderPolicy(Strict):
         """The settings that are not left to the model's files; embedded models have no prompts."""
         from fairgate.onnx.encoder_settings import EmbedderChoice
 
-        choice = EmbedderChoice(**self.model_dump(exclude={"model", "revision", "prompts"}))
+        choice = EmbedderChoice(**self.model_dump(exclude={"model", "revision", "file", "prompts"}))
         if self.prompts is None and embedded_path("models", self.model) is None:
             return choice
         return replace(
@@ -124,25 +151,25 @@ def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
     Empty where nothing is, or only the hub knows.
     """
     try:
-        if (folder := _folder_of(chosen.model, chosen.revision, runtime)) is not None:
+        if (path := _path_of(chosen, runtime)) is not None:
             from fairgate.onnx.encoder import OnnxEncoder
             from fairgate.onnx.model_folder import ModelFolder
 
-            ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
-            OnnxEncoder(folder, choice=chosen.choice)
+            ModelFolder.find(path).file(TOKENIZER, "splits texts into tokens")
+            OnnxEncoder(path, choice=chosen.choice)
     except _PROBLEMS as error:
         return str(error)
     return ""
 
 
-def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
+def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
     """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
     from fairgate.onnx.model_folder import ModelFolder
 
     try:
-        if (folder := _folder_of(name, revision, runtime)) is None:
+        if (path := _path_of(chosen, runtime)) is None:
             return ""
-        found = ModelFolder.find(folder)
+        found = ModelFolder.find(path)
         found.file(TOKENIZER, "splits prompts into tokens")
         from fairgate.onnx.attention_settings import unknown_here
         from fairgate.onnx.prompts import PromptTokenizer
@@ -152,29 +179,29 @@ def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     except _PROBLEMS as error:
         return str(error)
     return kind and (
-        f"{quoted(name)} needs the package 'transformers', which is not installed: its model_type "
-        f"is {quoted(kind)}; pip install 'fairgate[transformers]'"
+        f"{quoted(chosen.model)} needs the package 'transformers', which is not installed: its "
+        f"model_type is {quoted(kind)}; pip install 'fairgate[transformers]'"
     )
 
 
-def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
+def unproved(chosen: NamedModel, runtime: Runtime) -> str:
     """Return a sentence where nothing shows that a model's graph is its original; else empty.
 
     What shows it is the record that `fairgate export` leaves, of these very files.
     """
-    if (folder := _folder_of(name, revision, runtime)) is None:
+    if (path := _path_of(chosen, runtime)) is None:
         return ""
     from fairgate.io.tables import file_sha256
     from fairgate.onnx.model_folder import ModelFolder, content_files
 
-    found = ModelFolder.find(folder)
+    found = ModelFolder.find(path)
     record = found.mapping("provenance.json")
     parity, files = record.get("parity"), record.get("files")
     if not isinstance(parity, dict) or not parity.get("checked"):
         why = "no record of a comparison with its original stands beside it"
     elif not isinstance(files, dict) or any(
-        files.get(file.relative_to(folder).as_posix()) != file_sha256(str(file))
-        for file in content_files(folder, found.graph)
+        files.get(file.relative_to(found.path).as_posix()) != file_sha256(str(file))
+        for file in content_files(found.path, found.graph)
     ):
         why = "the record beside it is of other files"
     elif parity.get("within_limits") is not True:
@@ -182,20 +209,24 @@ def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
     else:
         return ""
     return (
-        f"whether {quoted(name)} answers as its original does is not known: {why}. "
+        f"whether {quoted(chosen.model)} answers as its original does is not known: {why}. "
         "`fairgate export MODEL` compares them and leaves a record"
     )
 
 
-def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
-    """Return the user's folder or the export of a model; None: embedded, or to be fetched."""
-    folder = local_folder(name, revision, runtime)
-    if embedded_path("models", name) is not None:
+def _path_of(chosen: NamedModel, runtime: Runtime) -> Path | None:
+    """Return the user's folder or the export of a model, or the graph that the policy chose in it.
+
+    None: embedded, or to be fetched.
+    """
+    folder = local_folder(chosen.model, chosen.revision, runtime)
+    if embedded_path("models", chosen.model) is not None:
         return None
     from fairgate.onnx.model_folder import exported_folder
 
-    exported = exported_folder(name, runtime.cache / "models", revision)
-    return exported if folder is None and exported.is_dir() else folder
+    exported = exported_folder(chosen.model, runtime.cache / "models", chosen.revision)
+    folder = exported if folder is None and exported.is_dir() else folder
+    return None if folder is None else folder / (chosen.file or "")
 
 
 def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | None:

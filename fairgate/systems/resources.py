@@ -16,7 +16,7 @@ from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.git import keep_out_of_git, tracked_below
 from fairgate.systems.execute import NoStore
-from fairgate.systems.models import EmbedderPolicy, Encoder, local_folder
+from fairgate.systems.models import EmbedderPolicy, Encoder, NamedModel, local_folder
 
 if TYPE_CHECKING:
     from fairgate.systems.budget import Meter
@@ -154,7 +154,7 @@ class Resources:
 
         if (chosen, role, unit) not in self._encoders:
             encoder = OnnxEncoder(
-                self.model_folder(chosen.model, chosen.revision, role),
+                self.model_path(chosen, role),
                 batch_size=self.runtime.batch_size,
                 threads=self.runtime.threads,
                 device=self.runtime.device,  # type: ignore[arg-type]
@@ -174,14 +174,18 @@ class Resources:
 
         return CachedEmbedder(embedder, self.store)
 
-    def model_folder(self, name: str, revision: str | None, role: Role) -> Path:
-        """Return where a model is: embedded, a folder of the user's, or fetched from the hub."""
+    def model_path(self, chosen: NamedModel, role: Role) -> Path:
+        """Return where a model is: embedded, a folder of the user's, or fetched from the hub.
+
+        The path is that of the graph where the policy chose one among several.
+        """
         from fairgate.onnx.model_folder import fetch
 
         runtime = self.runtime.under_test if role.is_under_test else self.runtime
+        name, revision, file = chosen.model, chosen.revision, chosen.file
         if (folder := local_folder(name, revision, runtime)) is None:
-            return fetch(name, revision=revision, models=self.cache / "models")
-        return folder
+            folder = fetch(name, revision=revision, models=self.cache / "models", file=file)
+        return folder / (file or "")
 
 
 def refuse_committed(cache: Path) -> None:

@@ -59,6 +59,7 @@ class TokenDecoder(OnnxDecoder):
         self.tokens = {}
         self._prompts.encode = lambda texts: [json.loads(text) for text in texts]
         self._prompts.decode = lambda tokens: " ".join(map(str, tokens))
+        self.own_end_tokens = self._prompts.end_tokens
         self._prompts.end_tokens = frozenset()
 
     def _take(self, row, logits, likeliest):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from fakes.encoders import encoder_graph, write_encoder
+from fakes.encoders import PROMPTS, encoder_graph, write_encoder
 from fakes.graphs import external_tensor, graph_of, model_of
 from fakes.model_hub import asking, model_hub
 
@@ -61,7 +61,7 @@ def test_one_graph_its_weights_and_the_settings_are_fetched_and_nothing_else(ask
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(hashlib.sha256(name.encode()).digest()[:4])
     answer, fetched = ask("org/encoder")
-    settings = ["1_Pooling/config.json", "config.json", "modules.json", "tokenizer.json"]
+    settings = ["1_Pooling/config.json", "config.json", "modules.json", "tokenizer.json", PROMPTS]
     assert fetched == sorted(["onnx/model.onnx", *used, *settings])
     found = ModelFolder.find(type(folder)(answer["folder"]))
     assert found.fingerprint()

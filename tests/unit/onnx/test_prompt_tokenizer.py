@@ -44,13 +44,13 @@ def test_a_control_token_spelled_out_by_a_corpus_ends_nothing(tmp_path, template
         assert hostile.count(control) == plain.count(control)
 
 
-def test_end_tokens_may_be_a_list_and_the_generation_config_comes_first(tmp_path):
+def test_end_tokens_are_all_that_the_files_name(tmp_path):
     others = {"genai_config": {"model": {"eos_token_id": [5, 6], "context_length": 300}}}
     others["config"] = {"eos_token_id": 3}
     prompts = tokenizer(tmp_path, generation_config={"eos_token_id": [1, 7]}, **others)
-    assert prompts.end_tokens == {1, 7}
+    assert prompts.end_tokens == {1, 3, 5, 6, 7}
     prompts = tokenizer(tmp_path, generation_config={}, **others)
-    assert prompts.end_tokens == {5, 6}
+    assert prompts.end_tokens == {1, 3, 5, 6}  # 1 is the tokenizer's own
     assert prompts.context_tokens == 300
 
 
@@ -207,4 +207,4 @@ def test_a_number_is_one_however_it_is_written(tmp_path, value):
     config = {"model_type": "llama", "max_position_embeddings": value, "eos_token_id": value}
     prompts = tokenizer(tmp_path, config=config, generation_config={})
     assert prompts.context_tokens == (2048 if value is None else 512)
-    assert prompts.end_tokens == {1 if value is None else 512}
+    assert prompts.end_tokens == ({1} if value is None else {1, 512})
