@@ -21,6 +21,7 @@ from typing import Any
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import asking_the_hub
+from fairgate.io.tables import file_sha256
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 
 _PLACES = (".", "onnx")
@@ -226,8 +227,7 @@ class ModelFolder:
         for file in content_files(self.path, self.graph):
             digest.update(file.relative_to(self.path).as_posix().encode(errors="surrogateescape"))
             digest.update(b"\0")
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
+            digest.update(bytes.fromhex(file_sha256(str(file))))
         digest.update(json.dumps([str(fact) for fact in facts]).encode())
         return digest.hexdigest()[:32]
 

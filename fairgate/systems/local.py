@@ -44,7 +44,7 @@ from fairgate.systems.models import (
     decoder_problem,
     embedder_problem,
     long_embedder,
-    unproved,
+    unproved_here,
 )
 from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
@@ -235,7 +235,7 @@ class LocalPolicy(SystemKind):
         for place, named, wrong in models:
             if wrong:
                 yield Finding(place=place, sentence=wrong)
-            elif note := unproved(named, runtime):
+            elif note := unproved_here(named, runtime):
                 yield Finding(place=place, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
             corpus, depth = long_form(retriever.corpus), retriever.top_k

@@ -184,12 +184,19 @@ def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
     )
 
 
-def unproved(chosen: NamedModel, runtime: Runtime) -> str:
+def unproved_here(chosen: NamedModel, runtime: Runtime) -> str:
+    """Return what `unproved` does of a model that is here; empty where only the hub has it."""
+    path = _path_of(chosen, runtime)
+    return "" if path is None else unproved(chosen.model, path)
+
+
+def unproved(name: str, path: Path) -> str:
     """Return a sentence where nothing shows that a model's graph is its original; else empty.
 
-    What shows it is the record that `fairgate export` leaves, of these very files.
+    What shows it is the record that `fairgate export` leaves, of these very files. Embedded models
+    have theirs in the tests. `path` is a folder, or a graph in it.
     """
-    if (path := _path_of(chosen, runtime)) is None:
+    if embedded_path("models", name) is not None:
         return ""
     from fairgate.io.tables import file_sha256
     from fairgate.onnx.model_folder import ModelFolder, content_files
@@ -209,7 +216,7 @@ def unproved(chosen: NamedModel, runtime: Runtime) -> str:
     else:
         return ""
     return (
-        f"whether {quoted(chosen.model)} answers as its original does is not known: {why}. "
+        f"whether {quoted(name)} answers as its original does is not known: {why}. "
         "`fairgate export MODEL` compares them and leaves a record"
     )
 

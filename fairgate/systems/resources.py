@@ -16,7 +16,13 @@ from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.git import keep_out_of_git, tracked_below
 from fairgate.systems.execute import NoStore
-from fairgate.systems.models import EmbedderPolicy, Encoder, NamedModel, local_folder
+from fairgate.systems.models import (
+    EmbedderPolicy,
+    Encoder,
+    NamedModel,
+    local_folder,
+    unproved,
+)
 
 if TYPE_CHECKING:
     from fairgate.systems.budget import Meter
@@ -185,7 +191,10 @@ class Resources:
         name, revision, file = chosen.model, chosen.revision, chosen.file
         if (folder := local_folder(name, revision, runtime)) is None:
             folder = fetch(name, revision=revision, models=self.cache / "models", file=file)
-        return folder / (file or "")
+        path = folder / (file or "")
+        if note := unproved(name, path):
+            self.collect([note])
+        return path
 
 
 def refuse_committed(cache: Path) -> None:

@@ -1,9 +1,10 @@
 """An encoder of the user's, from the policy to what is retrieved."""
 
 import json
+import shutil
 
 import pytest
-from fakes.encoders import write_encoder
+from fakes.encoders import PROMPTS, write_encoder
 
 from fairgate.cli import main
 from fairgate.domain.errors import ExitCode
@@ -58,7 +59,7 @@ def test_a_model_that_leaves_its_pooling_open_ends_with_exit_code_4_and_a_revisi
 def test_the_policy_says_what_the_model_leaves_open(run, tmp_path):
     write_encoder(tmp_path / "mine", modules=None, pooling=None)
     seen = set()
-    for choice in ("pooling: mean", "pooling: cls", 'pooling: mean, query_prompt: "query: "', "pooling: mean, dimensions: 2"):  # fmt: skip
+    for choice in ("pooling: mean", "pooling: cls", 'pooling: mean, query_prompt: "query: ", document_prompt: ""', "pooling: mean, dimensions: 2"):  # fmt: skip
         code, record, said = run(f"{{model: mine, {choice}}}")
         assert code in (ExitCode.PASS, ExitCode.GATE_FAILED), said
         seen.add(record["provenance"]["under_test"]["embedder"])
@@ -76,3 +77,27 @@ def test_an_unknown_choice_is_a_policy_error(run, choice, said):
     assert code == ExitCode.USAGE
     assert said in errors
     assert "p.yaml:6:" in errors
+
+
+def test_a_run_says_which_prompts_and_which_graph_it_used_and_that_nothing_proves_it(run, tmp_path):
+    folder = write_encoder(tmp_path / "mine", files={PROMPTS: None})
+    (folder / "onnx").mkdir()
+    (folder / "model.onnx").rename(folder / "onnx" / "model_q4.onnx")
+    shutil.copy(folder / "onnx" / "model_q4.onnx", folder / "onnx" / "model_q8.onnx")
+    code, _, said = run("{model: mine, prompts: none}")
+    assert code == ExitCode.EXECUTION
+    assert "`file: onnx/model_q4.onnx`" in said
+    code, _, said = run("{model: mine, file: onnx/model_q4.onnx}")
+    assert code == ExitCode.EXECUTION
+    assert "`prompts: none`" in said
+    chosen = 'file: onnx/model_q4.onnx, query_prompt: "query: ", document_prompt: ""'
+    code, record, said = run(f"{{model: mine, {chosen}}}")
+    assert code in (ExitCode.PASS, ExitCode.GATE_FAILED), said
+    under_test = record["provenance"]["under_test"]
+    assert under_test["embedder prompts"] == "queries 'query: ', documents ''"
+    assert "no record of a comparison with its original" in said
+    code, record, said = run("{model: mine, file: onnx/model_q4.onnx, prompts: none}")
+    assert code in (ExitCode.PASS, ExitCode.GATE_FAILED), said
+    assert "embedder prompts" not in record["provenance"]["under_test"]
+    assert run("{model: mine, file: ../other.onnx, prompts: none}")[0] == ExitCode.USAGE
+    assert run('{model: mine, prompts: none, query_prompt: "q: "}')[0] == ExitCode.USAGE

@@ -12,6 +12,7 @@ from fakes.decoders import DEMO
 from fairgate.cli import main
 from fairgate.domain.ports import Runtime
 from fairgate.systems import models
+from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.models import decoder_problem
 
 QWEN = {"tokenizer_class": "Qwen2Tokenizer", "config": {"model_type": "qwen2"}}
@@ -33,7 +34,7 @@ def without(monkeypatch):
 
 
 def problem(tmp_path):
-    return decoder_problem("./models/m", None, Runtime(root=tmp_path))
+    return decoder_problem(GeneratorPolicy(model="./models/m"), Runtime(root=tmp_path))
 
 
 @pytest.mark.parametrize(
