@@ -29,8 +29,15 @@ from fairgate.gate.run_folder import EXECUTIONS, RECORD, STOP_RULES, FinishedRun
 from fairgate.github import accounted, place_of
 from fairgate.github.api import GitHubApi, artifact_files, commit_of, natural, value_at
 from fairgate.github.base_commit import Clone
-from fairgate.github.comments import Marker, StickyComment
-from fairgate.github.event import Event, github_api, pull_request_commits, read_event, read_roots
+from fairgate.github.comments import Marker, StickyComment, judged_line, run_url
+from fairgate.github.event import (
+    Event,
+    Roots,
+    github_api,
+    pull_request_commits,
+    read_event,
+    read_roots,
+)
 from fairgate.github.runner import Inputs, input_options, read_inputs, write_outputs
 from fairgate.io.durable import PARTS, write_bytes
 from fairgate.io.tables import read_json_object
@@ -52,7 +59,9 @@ class _Given(NamedTuple):
     workflow: str
     artifact: str
     home: str  # the repository in the API
-    graphql: str
+    roots: Roots
+    gate: StickyComment  # of the gate itself, which shows a run
+    key: str
     comment: Any = None
     pull: Any = None
 
@@ -61,6 +70,29 @@ class _Given(NamedTuple):
         comment, pull = (self.api.get(f"{self.home}/{name}") for name in names)
         event = replace(self.event, **pull_request_commits(pull))
         return self._replace(comment=comment, pull=pull, event=event)
+
+    def objection_to_shown(self, run: Any, created: str) -> str:
+        """Return why the gate's comment does not show this run of the head; empty where it does."""
+        number, attempt = (natural(value_at(run, name)) for name in ("id", "run_attempt"))
+        shown = self.gate.shown(self.key)
+        if len(shown) != 1:
+            count = "no comment" if not shown else f"{len(shown)} comments"
+            return (
+                f"the gate has {count} here under {quoted(self.key)}, where one must show the run "
+                "that is accepted; let it run again, with `comment: always` where it has no news"
+            )
+        (one,) = shown
+        head, event = self.event.head_sha, self.event
+        line = judged_line(head, number or 0, run_url(event, self.roots, number))
+        if (one.head, one.run) != (head, (number, attempt)) or one.first_line != line:
+            return (
+                f"the gate's comment shows run {one.run[0]} of commit {one.head[:12] or 'none'}, "
+                f"not the newest run {number} of the head {head[:12]}, which nobody has read: wait "
+                "for its comment, or run it again, then comment anew"
+            )
+        if not one.updated or one.updated > created:
+            return "the gate's comment was written after yours: read it and comment anew"
+        return ""
 
 
 def by_comment(github: click.Group) -> click.Group:
@@ -74,11 +106,16 @@ def by_comment(github: click.Group) -> click.Group:
 @input_options
 @click.option("--workflow", default="", envvar="FAIRGATE_WORKFLOW", help="The gate's workflow.")
 @click.option("--artifact", default="", envvar="FAIRGATE_ARTIFACT", help="Has the run's folder.")
-def accept(workflow: str, artifact: str, **options: str) -> int:
+@click.option(
+    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY",
+    help="As the step that comments has it (default: the artifact's name).",
+)  # fmt: skip
+def accept(workflow: str, artifact: str, comment_key: str, **options: str) -> int:
     """Accept the run of a pull request's head as a comment asks (event `issue_comment`).
 
-    The comment is `/fairgate accept REASON`, by someone who may write and is not the author. The
-    run's answers are judged again; the baseline becomes a commit of the pull request's branch.
+    The comment is `/fairgate accept REASON`, by someone who may write and is not the author. It
+    accepts exactly the run that the gate's comment shows. The run's answers are judged again; the
+    baseline becomes a commit of the pull request's branch.
     """
     with accounted() as account:
         environment = account.environment
@@ -108,7 +145,8 @@ def accept(workflow: str, artifact: str, **options: str) -> int:
             inputs = read_inputs(options, environment)
             account.place = place_of(inputs)
             os.chdir(inputs.root)
-            given = _Given(api, event, inputs, workflow, artifact, home, roots.graphql)
+            key = comment_key or artifact
+            given = _Given(api, event, inputs, workflow, artifact, home, roots, own, key)
             commit, text = _accepted(given.now(), account.place)
         except Exception as error:
             why = str(error) if isinstance(error, FairGateError) else type(error).__name__
@@ -161,7 +199,7 @@ def _accepted(given: _Given, place: str) -> tuple[str, str]:
 
 def _asked(given: _Given) -> tuple[str, str, int]:
     """Return the reason, who gives it, and the head's newest run. Raises UsageError."""
-    api, event, inputs, workflow, _, home, graphql, comment, pull = given
+    api, event, inputs, workflow, _, home, roots, *_, comment, pull = given
     user, created = value_at(comment, "user"), str(value_at(comment, "created_at"))
     command, login = _COMMAND.fullmatch(comment["body"]), str(value_at(user, "login"))
     reason = command[1] if command and command[1].isprintable() else ""
@@ -182,7 +220,7 @@ def _asked(given: _Given) -> tuple[str, str, int]:
     is_own = is_own and (whose, path.partition("@")[0]) == (event.repository, workflow)
     number = natural(value_at(run, "id"))
     pushers = {str(value_at(one, "actor", "login")).lower() for one in listed or ()}
-    bases = api.query(graphql, _BASES % (*event.repository.split("/"), event.number))
+    bases = api.query(roots.graphql, _BASES % (*event.repository.split("/"), event.number))
     bases = value_at(bases, "data", "repository", "pullRequest")
     ways = value_at(bases, "of", "totalCount"), value_at(bases, "headRef", "of", "totalCount")
     verdict = value_at(run, "conclusion") if value_at(run, "status") == "completed" else None
@@ -206,7 +244,9 @@ def _asked(given: _Given) -> tuple[str, str, int]:
         "who pushed the head cannot accept it": bool(pushers & {"none", login.lower()}),
         "another base may have given the workflow: open it anew, on a new branch": ways != (0, 1),
     }  # fmt: skip
-    if (found := [text for text, holds in objections.items() if holds]) or number is None:
+    if not (found := [text for text, holds in objections.items() if holds]):
+        found = list(filter(None, [given.objection_to_shown(run, created)]))
+    if found or number is None:
         raise UsageError("; ".join(found))
     return reason, login, number
 

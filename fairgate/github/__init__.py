@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,14 +22,13 @@ from fairgate.domain.errors import (
     Problem,
     UsageError,
 )
-from fairgate.domain.wording import harmless
+from fairgate.domain.wording import harmless, quoted
 from fairgate.github.runner import (
     Annotation,
     Inputs,
     annotation_lines,
     append_summary,
     input_options,
-    policies_in,
     read_inputs,
     write_outputs,
     written_folder,
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from fairgate.github.event import Event, Roots
     from fairgate.github.introduction import IntroductionReport
     from fairgate.github.report import ChangeReport, Report, SeveralReports
-    from fairgate.github.runner import CommentMode
     from fairgate.github.sides import Side
     from fairgate.reports.formats import Format
 
@@ -69,26 +66,35 @@ def github() -> None:
 @click.command()
 @click.option("--artifact", default="fairgate-report", envvar="FAIRGATE_ARTIFACT", help="Its name.")
 @click.option(
-    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Distinguishes gates."
-)
+    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY",
+    help="Distinguishes gates (default: the artifact's name).",
+)  # fmt: skip
+@click.option(
+    "--pr-number", default="", envvar="FAIRGATE_PR_NUMBER",
+    help="Pull request, where the event does not name one.",
+)  # fmt: skip
 @click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
-def comment(artifact: str, comment_key: str, github_token: str) -> int:
-    """Comment on a fork's pull request what its own run has reported (event `workflow_run`).
+def comment(artifact: str, comment_key: str, pr_number: str, github_token: str) -> int:
+    """Comment on the pull request what the gate's job has left in an artifact.
 
-    Reads run.json from the run's artifact as untrusted data: nothing of it is executed or
-    copied, and the pull request is the one whose head commit ran.
+    A job of its own does this, for the gate's runs files of the pull request and so has no token
+    that may write. Under `workflow_run` it comments what a fork's run has reported of itself. The
+    artifact is untrusted data: nothing of it is executed or copied, and which pull request, commit
+    and run it is about only GitHub says.
     """
-    from fairgate.github.comments import comment_foreign_report
-    from fairgate.github.event import github_api, read_event, read_roots
+    from fairgate.github.comments import comment_foreign_report, comment_own_report
 
     with accounted() as account:
         environment = account.environment
-        roots = read_roots(environment)
-        api = github_api(roots, github_token)
+        if pr_number and not re.fullmatch(r"[1-9][0-9]{0,9}", pr_number, re.ASCII):
+            raise UsageError(f"pr-number is {quoted(pr_number)}, expected a number")
+        posting = _posting(environment, github_token, int(pr_number) if pr_number else None)
+        event, roots, api = posting.event, posting.roots, posting.api
         if api is None:
             raise UsageError("there is no `github-token` to comment with; give the step one")
-        event = read_event(environment)
-        url, reason = comment_foreign_report(event, api, roots, artifact, comment_key)
+        is_foreign = event.name == "workflow_run" and event.is_fork
+        report = comment_foreign_report if is_foreign else comment_own_report
+        url, reason = report(event, api, roots, artifact, comment_key)
     click.echo(f"fairgate: {url or 'no comment'}: {reason or 'up to date'}")
     write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
     return ExitCode.PASS
@@ -122,12 +128,11 @@ def run(shard: str, **options: str) -> int:
     """Gate the pull request, push or merge group of this workflow run.
 
     Policy and baseline are read from the base commit. Writes the report files, step outputs, job
-    summary and annotations, and keeps one comment on the pull request up to date. With --shard it
-    asks a part of the questions and decides nothing.
+    summary and annotations, and into the run's folder the comment for the job that posts it. With
+    --shard it asks a part of the questions and decides nothing.
     """
     with accounted() as account:
-        if not shard:  # a part that fails is missing for the step that decides, which comments
-            account.options = options
+        account.is_gate = not shard  # a part that fails is missing for the step that decides
         inputs = read_inputs(options, account.environment)
         account.place = place_of(inputs)
         os.chdir(inputs.root)
@@ -212,7 +217,7 @@ def gate_change(
         reports.append(reported(judged, folder, remarks, list(formats()), **about))
         if explained is not None:
             explained.write(folder)
-    report = SeveralReports(reports, place, branches) if several else reports[0]
+    report = SeveralReports(reports, branches) if several else reports[0]
     finish()
     write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
     _publish(report, inputs, subject)
@@ -248,7 +253,7 @@ def introduced(judged: Introduction, place: str, remarks: Sequence[str]) -> Intr
     from fairgate.reports.console import render_blocks
 
     report = IntroductionReport(introduction=judged, place=place, remarks=remarks)
-    click.echo(f"FairGate: {report.shown.word}, in {harmless(report.key)}\n")
+    click.echo(f"FairGate: {report.shown.word}, in {harmless(report.shown.name)}\n")
     click.echo(render_blocks(report.blocks))
     return report
 
@@ -299,34 +304,27 @@ def gate_policy(
 
 
 def _publish(report: Report | SeveralReports, inputs: Inputs, posting: Posting) -> None:
-    """Report to runner and pull request; that GitHub refuses a comment is a warning."""
-    from fairgate.github.comments import comment, no_comment
+    """Report to the runner, and leave in the run's folder what the comment's job is to say."""
+    from fairgate.github.comments import run_url, write_comment
 
-    event, mode = posting.event, inputs.comment
-    url, warning = "", no_comment(event, mode)
-    if warning is None:
+    event, mode, outputs = posting.event, inputs.comment, dict(report.outputs)
+    if event.number is not None:
+        # What was not judged has no folder of a run.
+        folder = Path(outputs["run-folder"] or inputs.scratch / "no-verdict")
         failed = report.exit_code != 0
         create = mode == "always" or (failed if mode == "on-failure" else report.needs_attention)
-        key = inputs.comment_key or report.key
-        put = partial(comment, event, posting.api, posting.roots, key, report.comment)
-        url, warning = put(create=create)
+        text = report.comment(run_url(event, posting.roots))
+        write_comment(folder, text, create=create)
+        outputs["run-folder"] = str(folder)
     annotations = list(report.annotations)
     if inputs.report_only and report.exit_code != 0:
         text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"
         annotations.append(Annotation(level="warning", title="FairGate: report-only", message=text))
-    if warning:
-        annotations.append(_no_comment(warning))
     for line in annotation_lines(annotations):
         click.echo(line)
     environment = posting.environment
-    outputs = {**report.outputs, "comment-url": url}
     write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
-    summary = report.summary([warning] if warning else [])
-    append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
-
-
-def _no_comment(warning: str) -> Annotation:
-    return Annotation(level="warning", title="FairGate: no comment", message=warning)
+    append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), report.summary())
 
 
 @dataclass(slots=True)
@@ -337,8 +335,8 @@ class Account:
 
     place: str = ""
     """Where paths start at, in the repository: `services/shop/`."""
-    options: Mapping[str, str] | None = None
-    """What the gate's step was given; None where no gate was to run."""
+    is_gate: bool = False
+    """Whether a gate was to run, and so a verdict was due."""
 
 
 @contextlib.contextmanager
@@ -390,69 +388,13 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
     shown = markdown_block(text[:20_000])
     summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
     append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
-    if account.options is not None and code is not ExitCode.INTERRUPTED:
-        # Last, for it may take long: everything else is reported by then.
-        first = problems[0]
-        _comment_error(str(first) if first.path else first.message, code, account)
+    scratch = environment.get("RUNNER_TEMP")
+    if account.is_gate and code is not ExitCode.INTERRUPTED and scratch:
+        # No earlier verdict may stand on the pull request as if it were this run's.
+        from fairgate.github.comments import write_comment
+        from fairgate.github.report import no_verdict_comment
 
-
-def _comment_error(problem: str, code: ExitCode, account: Account) -> None:
-    """Keep an earlier verdict from standing on the pull request as if it were this run's."""
-    from fairgate.github.comments import comment, no_comment
-    from fairgate.github.event import github_api, read_roots
-    from fairgate.github.report import no_verdict_comment, several_key
-
-    environment, options = account.environment, account.options or {}
-    token, number = options["github_token"], options["pr_number"]
-    if github_api(read_roots(environment), token) is None:
-        return
-    is_number = re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII)
-    posting = _posting(environment, token, int(number) if is_number else None)
-    event, roots, api = posting.event, posting.roots, posting.api
-    url = warning = ""
-    if no_comment(event, cast("CommentMode", options["comment"])) is None:
-        workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
-        key = options["comment_key"]
-        if not key and len(policies_in(options["policy"])) > 1:
-            key = several_key(account.place)
-        elif not key:
-            key = _policy_name(event, workspace, options["root"], options["policy"].strip(), api)
-        if key:
-            text = partial(no_verdict_comment, problem, int(code), event.head_sha)
-            url, warning = comment(event, api, roots, key, text, create=True)
-        else:
-            warning = "an earlier comment may be out of date: the policy's name is not known"
-    if warning:
-        click.echo(str(_no_comment(warning)))
-    write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
-
-
-def _policy_name(
-    event: Event, workspace: Path, root: str, policy: str, api: GitHubApi | None
-) -> str:
-    """Return the name of the policy that would have decided, as far as it can be read.
-
-    The base commit's first, as in a verdict: its comment is the one that is out of date.
-    """
-    from fairgate.github.event import base_commit
-    from fairgate.github.sides import Checkout
-
-    path = posixpath.normpath(f"{root}/{policy}")
-    for folder, inner in ((workspace / root, policy), (workspace, path)):
-        with contextlib.suppress(FairGateError):
-            base = base_commit(event, folder, workspace, api)
-            if base is not None and (name := _name_in(base.read(posixpath.normpath(inner)))):
-                return name
-    with contextlib.suppress(FairGateError):
-        return _name_in(Checkout(workspace).read(path))
-    return ""
-
-
-def _name_in(raw: bytes | None) -> str:
-    from fairgate.policy.yaml_text import decode_yaml, load_yaml
-
-    if raw is None:
-        return ""
-    document = load_yaml(decode_yaml(raw, "policy"), "policy").data
-    name = document.get("name") if isinstance(document, dict) else None
-    return name if isinstance(name, str) else ""
+        first, folder = problems[0], Path(scratch) / "fairgate" / "no-verdict"
+        problem = str(first) if first.path else first.message
+        write_comment(folder, no_verdict_comment(problem, int(code)), create=True)
+        write_outputs(environment.get("GITHUB_OUTPUT", ""), {"run-folder": str(folder)})

@@ -200,9 +200,9 @@ def _parsed(raw: bytes) -> Any:
 
 
 def artifact_files(
-    api: GitHubApi, repository: str, run: int, artifact: str, *names: str, head: str
+    api: GitHubApi, repository: str, run: int, artifact: str, *names: str, head: str = ""
 ) -> dict[str, bytes]:
-    """Return the files with these names of an artifact that a run of commit `head` has left.
+    """Return the files with these names of an artifact that a run, of commit `head`, has left.
 
     The first must be there. Nothing is unpacked: members are read in memory, up to the limit of
     all together, whatever they claim. Raises ApiError, and DataError where the run has no such
@@ -214,11 +214,11 @@ def artifact_files(
     newest = max(known, key=lambda item: int(item["id"]), default=None)
     if newest is None:
         raise DataError(
-            f"run {run} has no artifact {quoted(artifact)}; upload the gate's `report-json` under "
+            f"run {run} has no artifact {quoted(artifact)}; upload the gate's `run-folder` under "
             "that name, or name the artifact in the step's `with:`"
         )
     commit = value_at(newest, "workflow_run", "head_sha")
-    if commit not in (None, head):  # older servers do not say it
+    if head and commit not in (None, head):  # older servers do not say it
         raise DataError(
             f"artifact {quoted(artifact)} of run {run} belongs to commit {quoted(str(commit))}, "
             f"not to {head[:12]}, which ran; run the gate again"

@@ -1,16 +1,17 @@
 """Comments on pull requests: the gate's own, and what a fork's run has reported of itself.
 
-For a fork this is the trusted half: the pull request and the commit that ran come from GitHub
-alone; the artifact supplies only numbers and texts, which are checked and escaped. Nothing in here
-can change a verdict: where GitHub cannot be asked or refuses, a sentence says so.
+This is the trusted half: the pull request, the commit and the run come from GitHub alone. Of the
+gate's own run the artifact supplies a text that can do nothing on the page; of a fork's, numbers
+and names, which are checked and escaped. Nothing in here can change a verdict.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -25,13 +26,14 @@ from fairgate.github.event import (
     pull_request_commits,
     pulls_of,
 )
-from fairgate.github.runner import CommentMode
+from fairgate.github.report import no_verdict_comment
+from fairgate.io.durable import write_text
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.blocks import Kind, Row, Span, Table, Text, Tone, Words, code, columns, figure
-from fairgate.reports.escaping import markdown, short_name, short_sentence
+from fairgate.reports.escaping import disarmed_markdown, markdown, short_name, short_sentence
 from fairgate.reports.figures import REPORTED, WAIVED, WORDS
-from fairgate.reports.markdown import render_blocks
+from fairgate.reports.markdown import length, render_blocks
 
 GONE = frozenset({404, 410})
 _SERVER_ERROR = 500
@@ -44,6 +46,10 @@ _MARKER = re.compile(
 _SAME_PULL_REQUEST = ("workflow_id",), ("head_branch",), ("head_repository", "id")
 """Fields of GitHub's runs that two runs of one workflow for one pull request have in common."""
 _MEMBER = "run.json"
+COMMENT_FILE = "comment.json"
+"""Member of the gate's artifact: what the job with a writing token is to say."""
+MOST_CHARACTERS = 65_000
+"""GitHub refuses comments above 65,536 characters; the rest is for the marker."""
 _ROWS = 40
 _TITLES = {
     Outcome.PASS: "the gate passed",
@@ -74,12 +80,31 @@ class Marker:
         return f'<!-- fairgate:report:v1 key="{key}" head="{self.head}" run="{run}.{attempt}" -->'
 
 
-class _Found(NamedTuple):
+class GateComment(BaseModel):
+    """What a gate's job leaves for the job that comments; untrusted when it is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    version: Literal[1]
+    create: bool
+    """Whether a comment is due even where there is none yet."""
+    text: Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class PostedComment(NamedTuple):
+    """A comment of ours on a pull request, with what its marker names."""
+
     id: int
     url: str
     body: str
     head: str
     run: tuple[int, int]
+    updated: str
+
+    @property
+    def first_line(self) -> str:
+        """Return the first line that GitHub shows."""
+        return self.body.split("\n", 2)[1] if "\n" in self.body else ""
 
 
 class StickyComment:
@@ -144,7 +169,14 @@ class StickyComment:
         )
         return next(texts, "")
 
-    def _is_newer(self, comment: _Found, marker: Marker) -> bool:
+    def shown(self, key: str) -> list[PostedComment]:
+        """Return our comments of a gate, whatever run they show, oldest first.
+
+        Also those of a workflow's own account, where we write as an app.
+        """
+        return self._mine(Marker(key=key, head="", run=(0, 0)), _BOT)
+
+    def _is_newer(self, comment: PostedComment, marker: Marker) -> bool:
         """Return whether GitHub knows the comment's run as a newer one for this pull request.
 
         It is one of the workflow that the marker's run is of, for the same branch. What GitHub does
@@ -171,20 +203,23 @@ class StickyComment:
             and 1 <= attempt <= (natural(value_at(theirs, "run_attempt")) or 0)
         )
 
-    def _mine(self, marker: Marker) -> list[_Found]:
-        """Return our comments of this policy, oldest first."""
+    def _mine(self, marker: Marker, *authors: str) -> list[PostedComment]:
+        """Return comments of this gate by us, or by one of other authors, oldest first."""
+        ours = {self._author, *authors}
         prefix = str(marker).split(" head=", 1)[0] + " "
         found = []
         for comment in self._api.pages(self._issue):
             body, author = value_at(comment, "body"), value_at(comment, "user", "login")
-            if isinstance(body, str) and body.startswith(prefix) and author == self._author:
+            if isinstance(body, str) and body.startswith(prefix) and author in ours:
                 stored = _MARKER.match(body)
                 head, run = (
                     (stored[2], (int(stored[3]), int(stored[4]))) if stored else ("", (0, 0))
                 )
                 url = value_at(comment, "html_url")
                 shown = url if isinstance(url, str) else ""
-                found.append(_Found(_id_of(comment), shown, body.replace("\r\n", "\n"), head, run))
+                updated = str(value_at(comment, "updated_at") or "")
+                body = body.replace("\r\n", "\n")
+                found.append(PostedComment(_id_of(comment), shown, body, head, run, updated))
         return sorted(found)
 
     @cached_property
@@ -197,7 +232,9 @@ class StickyComment:
         login = value_at(answer, "data", "viewer", "login")
         return login if isinstance(login, str) else _BOT
 
-    def _sent(self, method: str, comment: _Found, body: Mapping[str, str] | None = None) -> bool:
+    def _sent(
+        self, method: str, comment: PostedComment, body: Mapping[str, str] | None = None
+    ) -> bool:
         """Change or delete a comment; return whether it was still there."""
         try:
             self._api.send(method, f"{self._comments}/{comment.id}", body)
@@ -215,43 +252,56 @@ def _id_of(comment: object) -> int:
     return found
 
 
-def comment(
-    event: Event,
-    api: GitHubApi | None,
-    roots: Roots,
-    key: str,
-    text: Callable[[str], str],
-    *,
-    create: bool,
+def write_comment(folder: Path, text: str, *, create: bool) -> None:
+    """Write the comment, without its marker, for the job that posts it."""
+    report = GateComment(version=1, create=create, text=text)
+    write_text(folder / COMMENT_FILE, report.model_dump_json(), option="report-dir")
+
+
+def comment_own_report(
+    event: Event, api: GitHubApi, roots: Roots, artifact: str, key: str
 ) -> tuple[str, str]:
-    """Put a run's comment on its pull request; return its address and a warning, or nothing.
+    """Put what this run's gate has left on the pull request; return its address, or why not.
 
-    `text` returns the comment without its marker for the address of the run. Where there is no
-    comment yet, one is made only if `create`.
+    Where the gate left nothing that can be read, the comment says that there is no verdict: an
+    earlier one must not stand as if it were this run's. Raises ApiError, UsageError.
     """
-    if api is None:
-        return "", "there is no comment: the step has no `github-token`"
-    marker = Marker(key=key, head=event.head_sha, run=(event.run_id, event.run_attempt))
-    sticky = StickyComment(
-        api, repository=event.repository, number=event.number or 0, graphql=roots.graphql
-    )
+    reason = no_comment(event)
+    if reason or event.number is None:
+        return "", reason
+    url = run_url(event, roots)
     try:
-        return sticky.put(marker, text(run_url(event, roots)), create=create), ""
-    except ApiError as error:
-        needs = "; the job needs `permissions: pull-requests: write`"
-        hint = needs if error.status == 403 else ""
-        return "", f"the comment could not be written, the verdict stands: {error}{hint}"
+        members = artifact_files(api, event.repository, event.run_id, artifact, COMMENT_FILE)
+        report = GateComment.model_validate_json(members[COMMENT_FILE])
+    except (DataError, ValidationError) as error:
+        why = str(error) if isinstance(error, DataError) else f"{COMMENT_FILE} is no comment"
+        problem = f"the gate's job has left no comment that can be read: {why}"
+        report = GateComment(version=1, create=True, text=no_verdict_comment(problem, 4))
+    text = disarmed_markdown(report.text, url)
+    judged = judged_line(event.head_sha, event.run_id, url)
+    if length(text) + length(judged) > MOST_CHARACTERS:
+        text = no_verdict_comment("the comment that the gate's job has left is too long", 4)
+    marker = Marker(key=key or artifact, head=event.head_sha, run=(event.run_id, event.run_attempt))
+    sticky = StickyComment(
+        api, repository=event.repository, number=event.number, graphql=roots.graphql
+    )
+    return sticky.put(marker, f"{judged}\n\n{text.strip()}\n", create=report.create), ""
 
 
-def no_comment(event: Event, mode: CommentMode) -> str | None:
-    """Return why there is no comment (empty: nothing to warn of); None where there may be one."""
-    if mode == "never" or event.number is None or event.name == "merge_group":
-        return ""
+def judged_line(head: str, run: int, url: str) -> str:
+    """Return the first line of a comment, which nothing can hide: the commit and its run."""
+    return f"<sub>Commit `{head[:12]}`, judged by [run {run}]({url})</sub>"
+
+
+def no_comment(event: Event) -> str:
+    """Return why there can be no comment; empty where there can be one."""
+    if event.number is None or event.name == "merge_group":
+        return "this run is about no pull request"
     if event.is_fork:
-        return "there is no comment: a fork's token can only read; the report is in this summary"
+        return "a fork's token can only read; the report is in the summary of the gate's job"
     if event.by_dependabot:
-        return "there is no comment: Dependabot's token can only read; see this summary"
-    return None
+        return "Dependabot's token can only read; the report is in the summary of the gate's job"
+    return ""
 
 
 def run_url(event: Event, roots: Roots, run: int | None = None) -> str:

@@ -50,14 +50,14 @@ class IntroductionReport:
     needs_attention: bool = field(default=True, init=False)
 
     @property
-    def key(self) -> str:
-        """Return what distinguishes its comment from those of other gates."""
-        return self.introduction.side.loaded.policy.name
-
-    @property
     def shown(self) -> Shown:
         """Return what a line about the policy says."""
-        return Shown(name=self.key, mark=self.outcome, word=_TITLE, lead=self._lead)
+        return Shown(
+            name=self.introduction.side.loaded.policy.name,
+            mark=self.outcome,
+            word=_TITLE,
+            lead=self._lead,
+        )
 
     @property
     def outputs(self) -> Mapping[str, str]:
@@ -83,15 +83,14 @@ class IntroductionReport:
         title: Inline = [
             Span(self.outcome.value, Kind.MARK),
             f" FairGate: {_TITLE}, in ",
-            code(self.key),
+            code(self.introduction.side.loaded.policy.name),
         ]
         return f"### {render_blocks([Text(lines=[title])])}\n\n{render_blocks(self.blocks)}\n"
 
-    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
-        """Return the job summary; `remarks` came since."""
+    def summary(self, most: int | None = None) -> str:
+        """Return the job summary."""
         del most
-        notes = [Text(lines=list(remarks), form=Form.NOTE)] if remarks else []
-        return f"{self.comment('')}\n{render_blocks(notes)}\n"
+        return self.comment("")
 
     @property
     def _lead(self) -> Words:

@@ -122,10 +122,8 @@ class Report(Protocol):
     def annotations(self) -> Sequence[Annotation]: ...  # noqa: D102
     @property
     def needs_attention(self) -> bool: ...  # noqa: D102
-    @property
-    def key(self) -> str: ...  # noqa: D102
     def comment(self, report_url: str, most: int | None = None) -> str: ...  # noqa: D102
-    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str: ...  # noqa: D102
+    def summary(self, most: int | None = None) -> str: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,20 +151,14 @@ class ChangeReport:
         is_news = bool(self.view.alerts) or self.view.is_better
         return self.exit_code != 0 or is_open or is_news or self.edits_rules
 
-    @property
-    def key(self) -> str:
-        """Return what distinguishes its comment from those of other gates."""
-        return self.view.policy
-
     def comment(self, report_url: str, most: int | None = None) -> str:
         """Return the comment without its marker, in at most so many bytes (GitHub's limit)."""
         room = most or COMMENT_LIMIT
         return pull_request_comment(self.view, self.notes, report_url=report_url, most=room)
 
-    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
-        """Return the job summary, in so many bytes (the runner's limit); `remarks` came since."""
-        notes = replace(self.notes, remarks=[*self.notes.remarks, *remarks])
-        return job_summary(self.view, notes, limit=most or SUMMARY_BYTES)
+    def summary(self, most: int | None = None) -> str:
+        """Return the job summary, in so many bytes (the runner's limit)."""
+        return job_summary(self.view, self.notes, limit=most or SUMMARY_BYTES)
 
 
 def report_change(  # noqa: PLR0913 (what is reported, and of what; all by name)
@@ -326,11 +318,6 @@ def _shown(evaluation: Evaluation) -> Inline:
     return [Span(view.mark.value, Kind.MARK), f" {view.word}{first}"]
 
 
-def several_key(place: str) -> str:
-    """Return what distinguishes the comment of several policies: where they are, not which."""
-    return f"policies/{place}".rstrip("/")
-
-
 def _rank(report: Report) -> tuple[int, bool]:
     """Return how bad an end is, the worst first; what was judged precedes what was not."""
     return _WORSE.index(ExitCode(report.exit_code)), report.outcome is Outcome.NOT_EVALUATED
@@ -342,12 +329,7 @@ class SeveralReports:
     Outcome and exit code are the worst policy's; a reviewer is informed of any of them.
     """
 
-    def __init__(
-        self,
-        reports: Sequence[Report],
-        place: str,
-        branches: tuple[str, str] | None = None,
-    ) -> None:
+    def __init__(self, reports: Sequence[Report], branches: tuple[str, str] | None = None) -> None:
         """Raise UsageError where two have one name: they would take each other's place."""
         names = [report.shown.name for report in reports]
         for name in names:
@@ -355,7 +337,6 @@ class SeveralReports:
                 raise UsageError(f"two policies are called {quoted(name)}; rename one of them")
         self._reports = reports
         self._worst = min(reports, key=_rank)
-        self.key = several_key(place)
         self.outcome, self.exit_code = self._worst.outcome, self._worst.exit_code
         self.needs_attention = any(report.needs_attention for report in reports)
         self.annotations = [one for report in reports for one in report.annotations]
@@ -385,12 +366,10 @@ class SeveralReports:
             parts.pop()
         return "\n\n".join([self._head.strip(), *parts]) + "\n"
 
-    def summary(self, remarks: Sequence[str] = ()) -> str:
-        """Return the job summaries, one after the other; `remarks` are what happened since."""
+    def summary(self) -> str:
+        """Return the job summaries, one after the other."""
         room = (SUMMARY_BYTES - length(self._head)) // len(self._reports) - 2
-        *others, last = self._reports
-        parts = [report.summary((), room).strip() for report in others]
-        parts.append(last.summary(remarks, room).strip())
+        parts = [report.summary(room).strip() for report in self._reports]
         return "\n\n".join([self._head.strip(), *parts]) + "\n"
 
 
@@ -549,13 +528,12 @@ def several_head(rows: Sequence[Shown], outcome: Outcome) -> str:
     return f"### {title.strip()}\n\n{render_blocks([table])}"
 
 
-def no_verdict_comment(problem: str, exit_code: int, head: str, report_url: str) -> str:
+def no_verdict_comment(problem: str, exit_code: int) -> str:
     """Return the comment of a run that ended before it had a verdict."""
-    commit = f" at commit `{head[:12]}`" if head else ""
     shown = markdown_block(short_sentence(problem))
     return (
         f"### FairGate: no verdict (exit code {exit_code})\n\n{shown}\n\n"
-        f"The gate could not judge this change{commit} · [run]({report_url})\n"
+        "The gate could not judge this change.\n"
     )
 
 

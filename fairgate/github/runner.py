@@ -22,7 +22,7 @@ from fairgate.domain.errors import StoreError, UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import harmless, listed, quoted
 
-CommentMode = Literal["on-change", "always", "on-failure", "never"]
+CommentMode = Literal["on-change", "always", "on-failure"]
 Command = TypeVar("Command", bound=Callable[..., Any])
 _BELIEVED = (
     "RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
@@ -38,11 +38,7 @@ _INPUTS = {
     "policy": ("", "Policy file, relative to the root of the checkout; several, each on a line."),
     "root": (".", "Folder that paths start at and may not leave, relative to the workspace."),
     "device": ("cpu", "`cpu` or `cuda`."),
-    "comment": ("on-change", "`on-change`, `always`, `on-failure` or `never`."),
-    "comment_key": (
-        "",
-        "Distinguishes the comments of several gates (default: the policy's name).",
-    ),
+    "comment": ("on-change", "When a comment is due: `on-change`, `always` or `on-failure`."),
     "baseline_change": ("refuse", "`allow` lets a pull request's own policy and baseline decide."),
     "report_only": ("false", "`true`: exit 0 whatever the verdict; it is still shown."),
     "report_dir": ("", "Folder for the report files, inside the workspace."),
@@ -53,7 +49,7 @@ _INPUTS = {
     ),
     "answers_artifact": ("", "Artifact with the stored answers of the base branch's runs."),
     "pr_number": ("", "Pull request, where the event does not name one."),
-    "github_token": ("", "Token for comment and base commit."),
+    "github_token": ("", "Token that reads: the base commit, pull requests, runs."),
 }
 """By name: the default, and what it is."""
 ANNOTATIONS_PER_KIND = 10
@@ -79,7 +75,6 @@ class Inputs:
     report_only: bool
     report_dir: Path | None
     comment: CommentMode
-    comment_key: str
     allows_change: bool
     blame: int
     """Most questions for finding what explains a red verdict."""
@@ -170,7 +165,6 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         report_only=options["report_only"] == "true",
         report_dir=reports,
         comment=options["comment"],  # type: ignore[arg-type]
-        comment_key=options["comment_key"],
         allows_change=options["baseline_change"] == "allow",
         blame=int(options["blame"]),
         number=int(number) if number else None,

@@ -34,6 +34,13 @@ _FIGURE_WORD = re.compile(r"█+|[0-9.,%+−–…≤≥=()<×/|]+|\(?[A-Za-z]{1
 _LIST_MARKER = re.compile(r"\d+[.)]")
 _BRACES = r"\{[^{}`]*(?:\{[^{}`]*\}[^{}`]*)*\}"
 _BACKTICKS = re.compile(r"`+")
+_OURS = re.compile(r"</?(?:details|summary|sub|code)>|<w?br>|&nbsp;|```+text")
+"""Elements, references and fences of our reports."""
+_ACTED_ON = re.compile(
+    rf"{_OURS.pattern}|&#?\w+;|```+(?=[^\s`])|~~~+(?=[^\s~])"
+    r"|[<@]|#(?=\d)|\](?=[(\[:])|!(?=\[)|:(?=/)|(?i:www\.|mailto:|xmpp:|GH-(?=\d))"
+)
+"""What GitHub acts on in Markdown, or shows with programs of its own."""
 
 
 def excerpt(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
@@ -135,6 +142,27 @@ def _code(text: str) -> str:
     fence = "`" * (longest + 1)
     pad = " " if "`" in (text[0], text[-1]) or text[0] == text[-1] == " " else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def disarmed_markdown(text: str, link: str) -> str:
+    """Return Markdown of ours that came by an untrusted way: it looks the same and does nothing.
+
+    What GitHub acts on (mentions, references, links, images, HTML, diagrams) is broken by a
+    character that nobody sees, also inside code; only links to `link` and the elements that our
+    reports use stay. Nothing is parsed, so that no text can be read here otherwise than there.
+    """
+    lines = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    own = f"]({link})"
+    return own.join(_ACTED_ON.sub(_broken, part) for part in lines.split(own))
+
+
+def _broken(match: re.Match[str]) -> str:
+    """Return the end of a match behind a space without width, and its beginning before that."""
+    found = match[0]
+    if _OURS.fullmatch(found):
+        return found
+    at = len(found) if found[-1] in ";`~" else 1
+    return f"{found[:at]}\u200b{found[at:]}"
 
 
 def sarif_text(text: str) -> str:

@@ -12,14 +12,16 @@ from unittest import mock
 
 import pytest
 from action import payloads
-from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
+from action.fake_github import REPOSITORY, TOKEN, FakeGitHub, known_run
 from action.repositories import WORKFLOW_PATH, States, introduced, regressed
 from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
 from fakes.serving import served
 
 from fairgate.cli import main
 from fairgate.github import api
+from fairgate.github.comments import COMMENT_FILE
 
+ARTIFACT = {"FAIRGATE_ARTIFACT": "fairgate-small"}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -58,6 +60,7 @@ class Job:
         self.folder, self.workspace, self.hub = folder, workspace, hub
         self.out = self.err = self.summary = ""
         self.outputs = {}
+        self.commented, self.comment_out = 0, ""
 
     def environment(self, name, payload, **more):
         self.folder.mkdir(exist_ok=True)
@@ -88,7 +91,26 @@ class Job:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     def run(self, name, payload, **more):
-        return self.command("run", name, payload, **more)
+        """Return the exit code of the gate's job; `commented` is that of the job that comments."""
+        code = self.command("run", name, payload, **more)
+        said, outputs = (self.out, self.err, self.summary), self.outputs
+        self.upload(outputs, name, payload, **more)
+        self.commented = self.command("comment", name, payload, **{**more, **ARTIFACT})
+        self.outputs = {**outputs, "comment-url": self.outputs.get("comment-url", "")}
+        self.comment_out = self.out + self.err
+        self.out, self.err, self.summary = said
+        return code
+
+    def upload(self, outputs, name, payload, **more):
+        """Keep the gate's comment as the artifact that a shown workflow makes of the run folder."""
+        file = Path(outputs.get("run-folder") or "/nowhere") / COMMENT_FILE
+        run = int(more.get("GITHUB_RUN_ID", "500"))
+        head = payload["pull_request"]["head"]["sha"] if "pull_request" in payload else ""
+        self.hub.runs.setdefault(run, known_run(head_sha=head))
+        self.hub.artifacts.pop(run, None)
+        if file.is_file():
+            content = file.read_bytes()
+            self.hub.upload(run, head, content, name="fairgate-small", member=COMMENT_FILE)
 
     def command(self, command, name, payload, **more):
         """Return the exit code; `out`, `err`, `outputs` and `summary` hold the rest."""
@@ -174,13 +196,25 @@ class Steps:
 
     def told(self, payload, code=0):
         """Run the comment's action on a `workflow_run`; nothing is checked out."""
-        inputs = {"python": sys.executable}
-        return self._run(self.comment, "workflow_run", payload, inputs, {}, code)
+        return self._one(self.comment, "workflow_run", payload, {}, {}, code)
 
     def _run(self, runner, name, payload, inputs, environment, code):
+        """Run the gate's job and the one that comments, as the workflow of `init` does."""
+        done = self._one(runner, name, payload, inputs, environment, code)
+        done.outputs["comment-url"] = ""
+        if "shard" not in inputs:
+            self.job.upload(done.outputs, name, payload, **environment)
+            said = self._one(
+                self.comment, name, payload, {"artifact": "fairgate-small"}, environment
+            )
+            done.outputs["comment-url"] = said.outputs["comment-url"]
+            done.commented = said
+        return done
+
+    def _one(self, runner, name, payload, inputs, environment, code=None):
         given = {**self.job.environment(name, payload), **environment}
         plain = {key: value for key, value in given.items() if not key.startswith("FAIRGATE_")}
-        done = runner.run(inputs, plain)
+        done = runner.run({"python": sys.executable, **inputs}, plain)
         assert code in (None, done.code), done.log
         return done
 

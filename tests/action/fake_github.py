@@ -65,6 +65,7 @@ class FakeGitHub(ThreadingHTTPServer):
         self.faults, self.requests, self.barriers, self.hooks = [], [], [], []
         self.comments, self.pulls, self.commits = {}, {}, {}
         self.histories, self.sides, self.moves = {}, {}, []
+        self.login = BOT["login"]
         self.artifacts, self.artifact_heads, self.runs, self.blobs = {}, {}, {}, {}
         self.expired, self.tips = set(), {}
         self.rights, self.parents, self.made_commits, self.reactions = {}, {}, {}, []
@@ -148,7 +149,7 @@ class _Handler(Answering):
             return 403, {"message": "Resource not accessible by integration"}
         if path == "/graphql":
             if "viewer" in body["query"]:
-                return 200, {"data": {"viewer": {"login": "github-actions[bot]"}}}
+                return 200, {"data": {"viewer": {"login": self.server.login}}}
             moves, pulls = ({"of": {"totalCount": one}} for one in self.server.bases)
             return 200, {"data": {"repository": {"pullRequest": {**moves, "headRef": pulls}}}}
         inner = path.removeprefix(f"/repos/{REPOSITORY}")
@@ -185,7 +186,7 @@ class _Handler(Answering):
         hub, number = self.server, int(match[1])
         if self.command == "POST":
             known = self._fits(body) or (None if number in hub.pulls else MISSING)
-            return known or (201, hub.comment(number, body["body"]))
+            return known or (201, hub.comment(number, body["body"], {**BOT, "login": hub.login}))
         return self._page(sorted(hub.of(number), key=lambda c: c["id"]), query)
 
     def _fits(self, body):

@@ -12,7 +12,6 @@ from fairgate.features.init import found, workflow_file
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_ACTION = "org/fairgate@v1"
 
 
 def shown_workflows() -> Iterator[tuple[str, str]]:
@@ -20,7 +19,7 @@ def shown_workflows() -> Iterator[tuple[str, str]]:
     service = ROOT / "docs" / "examples" / "review-service"
     for file, root in (("init.yml", ""), ("init-service.yml", "services/shop")):
         seen = found(service if root else Path("nowhere"))
-        (text,) = workflow_file(name="rag-fairness", action=_ACTION, root=root, seen=seen).values()
+        (text,) = workflow_file(name="rag-fairness", root=root, seen=seen).values()
         yield file, text
     for page in PAGES:
         for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1):

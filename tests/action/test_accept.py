@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from fairgate.gate.accepted_runs import decoded_baseline
 from fairgate.github import api
+from fairgate.github.comments import Marker, judged_line
 
 RUN, OTHER = 500, "e" * 40
 REVIEWER = {"login": "rita", "id": 2, "type": "User"}
@@ -74,8 +75,10 @@ class Space:
             "event": "pull_request", "head_sha": ran.head, "path": WORKFLOW_PATH,
             "repository": here, "head_repository": here, "status": "completed",
             "conclusion": "failure", "updated_at": BEFORE, "actor": {"login": "monalisa"},
-            "head_branch": "topic",
+            "head_branch": "topic", "run_attempt": 1,
         }  # fmt: skip
+        self.shown = hub.comment(7, shows(hub, RUN, ran.head))
+        self.shown["updated_at"] = BEFORE
         self.said = hub.comment(7, f"/fairgate accept {REASON}", REVIEWER)
         self.said.update(
             created_at=THEN, updated_at=THEN, author_association="MEMBER",
@@ -94,11 +97,20 @@ class Space:
 
     @property
     def answers(self):
-        return [one for one in self.hub.of(7) if one["user"] == BOT]
+        ours = [one for one in self.hub.of(7) if one["user"] == BOT]
+        return [one for one in ours if 'key="accept/' in one["body"]]
 
     @property
     def moved(self):
         return self.hub.made("PATCH", "/git/refs/")
+
+
+def shows(hub, run, head, *, attempt=1, line=None, key="fairgate-small"):
+    """Return the gate's comment of a run, or one whose first line names another (run, head)."""
+    line_run, line_head = line or (run, head)
+    url = f"{hub.url}/{REPOSITORY}/actions/runs/{line_run}"
+    marker = Marker(key=key, head=head, run=(run, attempt))
+    return f"{marker}\n{judged_line(line_head, line_run, url)}\n\n### FairGate: regressed\n"
 
 
 def zipped(files):
@@ -193,6 +205,12 @@ def test_the_commit_is_an_output_where_no_answer_can_be_written(space):
     assert space.ask() == 4
     assert space.pull["head"]["sha"] == space.job.outputs["commit"] != space.head
     assert space.answers == []
+
+
+def test_where_the_step_writes_as_an_app_the_gate_s_comment_is_still_its_workflow_s(space):
+    space.hub.login = "octo-app[bot]"
+    assert space.ask() == 0
+    assert space.pull["head"]["sha"] == space.job.outputs["commit"]
 
 
 def test_the_answer_names_what_was_accepted(space):
@@ -314,6 +332,25 @@ def _answers(space):
     )
 
 
+def _shown(run=RUN, head=None, **more):
+    """Let the gate's comment show something else."""
+
+    def changed(space):
+        space.shown["body"] = shows(space.hub, run, head or space.head, **more)
+
+    return changed
+
+
+def _shown_twice(space):
+    space.hub.comment(7, space.shown["body"])["updated_at"] = BEFORE
+
+
+def _moved_there_and_back(space):
+    """Move the branch to a commit that the gate judged and commented, and back by a token."""
+    space.hub.runs[RUN + 1] = {**space.run, "head_sha": OTHER}
+    _shown(RUN + 1, OTHER)(space)
+
+
 def _member(name, content=b"{}", mode=stat.S_IFREG):
     """Add to the archive what an unpacker could be led out of its folder by."""
 
@@ -430,7 +467,41 @@ FORM, HEAD, VERDICT, OTHER_BASE = (
     "do not give its verdict",
     "another base may have given",
 )
+UNREAD = "which nobody has read"
 REFUSED = {
+    "moved there and back": (_moved_there_and_back, UNREAD),
+    "an older run is shown": (_shown(RUN - 1), UNREAD),
+    "a newer run is shown": (_shown(RUN + 1), UNREAD),
+    "another attempt is shown": (_shown(attempt=2), UNREAD),
+    "an attempt that nobody read": (_run(run_attempt=2), UNREAD),
+    "another commit is shown": (_shown(head=OTHER), UNREAD),
+    "a marker of another commit": (_shown(head=OTHER, line=(RUN, OTHER)), UNREAD),
+    "a line of another commit": (_shown(line=(RUN, OTHER)), UNREAD),
+    "a line of another run": (
+        lambda s: _shown(line=(RUN + 1, s.head))(s), UNREAD
+    ),
+    "a marker alone": (
+        lambda s: s.shown.update(body=s.shown["body"].partition("\n")[0]), UNREAD
+    ),
+    "a line that is not the first": (
+        lambda s: s.shown.update(body=s.shown["body"].replace("\n", "\nx\n", 1)), UNREAD
+    ),
+    "a marker that is none": (
+        lambda s: s.shown.update(body=s.shown["body"].replace(f"{RUN}.1", "x", 1)), UNREAD
+    ),
+    "no comment of the gate": (lambda s: s.hub.comments.pop(s.shown["id"], None), "has no comment"),
+    "another gate's comment": (_shown(key="fairgate-other"), "has no comment"),
+    "a quoted comment": (lambda s: s.shown.update(body=f"> {s.shown['body']}"), "has no comment"),
+    **{
+        f"a comment of {one}": (lambda s, one=one: s.shown.update(user=one), "has no comment")
+        for one in ({"login": "monalisa"}, {"login": "github-actions"}, {"login": "x[bot]"}, None)
+    },
+    "two comments of the gate": (_shown_twice, "has 2 comments"),
+    "a comment written later": (lambda s: s.shown.update(updated_at=AFTER), "written after yours"),
+    "a comment without a time": (lambda s: s.shown.update(updated_at=None), "written after yours"),
+    "shown otherwise meanwhile": (
+        _meanwhile(_shown(RUN + 1, OTHER)), UNREAD
+    ),
     "no reason": (_body("/fairgate accept"), FORM),
     "a blank reason": (_body("/fairgate accept  "), FORM),
     "two lines": (_body("/fairgate accept x\ny"), FORM),
@@ -494,7 +565,7 @@ REFUSED = {
     ),
     "an artifact of another head": (_reuploaded, "belongs to commit"),
     "an artifact of another name": (
-        lambda s: s.step.update(FAIRGATE_ARTIFACT="other"), "has no artifact 'other'"
+        lambda s: s.step.update(FAIRGATE_ARTIFACT="other"), "has no comment"
     ),
     "an artifact that is gone": (lambda s: s.hub.expired.add(RUN), "has no artifact"),
     "an artifact of another run": (
@@ -581,7 +652,7 @@ REFUSED = {
         _meanwhile(lambda s: s.run.update(status="in_progress", conclusion=None)), "no verdict"
     ),
     "another run meanwhile": (
-        _meanwhile(lambda s: s.hub.runs.setdefault(RUN + 1, dict(s.run))), "the head moved"
+        _meanwhile(lambda s: s.hub.runs.setdefault(RUN + 1, dict(s.run))), UNREAD
     ),
     "linked sources edited": (_behind_a_link, "it decides"),
     "head moves last": (_pushed_last, "not a fast forward"),

@@ -33,13 +33,24 @@ def test_it_installs_the_services_packages_for_the_python_that_the_policy_starts
 ):
     write_wheel(history.root / WHEEL)
     (history.root / "requirements.txt").write_text(f"./{WHEEL}\n")
-    command = ["init", "--yes", "--name", "own", "--system", "command", "--limit", "2"]
+    command = [
+        "init",
+        "--yes",
+        "--name",
+        "own",
+        "--system",
+        "command",
+        "--limit",
+        "2",
+        "--owner",
+        "org",
+    ]
     assert main([*command, "--terms", "gender"]) == 0, capsys.readouterr()
     service = history.root / "rag_app.py"
     service.write_text(f"import own_words\n{service.read_text()}")
     history.commit()
     workflow = history.root / ".github" / "workflows" / "own.yml"
-    (job,) = YAML(typ="safe").load(workflow.read_text())["jobs"].values()
+    job = YAML(typ="safe").load(workflow.read_text())["jobs"]["gate"]
     done = None
     for number, step in enumerate(job["steps"]):
         uses = step.get("uses", "").partition("@")[0]

@@ -127,8 +127,3 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
         assert f"for an Asian person, in `{name}`" in comment["body"]
     assert comment["body"].count("<details>") == comment["body"].count("</details>")
     assert length(comment["body"].partition("\n")[2]) <= 5_600
-
-
-def test_the_comment_of_several_policies_is_named_after_their_place():
-    assert report.several_key("services/shop/") == "policies/services/shop"
-    assert report.several_key("") == "policies"

@@ -2,7 +2,7 @@
 
 import pytest
 from action import payloads
-from action.fake_github import READ_ONLY
+from action.fake_github import READ_ONLY, known_run
 from action.repositories import POLICY, fair, worse
 
 BROKEN = "version: 1\nname: [\n"
@@ -61,8 +61,7 @@ def test_a_problem_s_words_stay_dead(job, green):
 def test_the_modes_are_those_of_a_failed_gate_and_its_own_key_is_kept_to(job, history):
     history.branch()
     broken(history)
-    code = job.pull(history, FAIRGATE_COMMENT="never")
-    assert (code, job.hub.ours(7)) == (2, [])
+    history.merge()
     for mode in ("always", "on-change", "on-failure"):
         job.hub.comments.clear()
         assert job.pull_again(history, FAIRGATE_COMMENT=mode) == 2
@@ -122,22 +121,50 @@ def test_what_github_answers_changes_no_exit_code(job, history, method, answer):
 
 
 @pytest.mark.parametrize(
-    ("given", "warns"), [({"FAIRGATE_GITHUB_TOKEN": READ_ONLY}, True), ({"repo": "a/b"}, False)]
+    ("given", "refused"), [({"FAIRGATE_GITHUB_TOKEN": READ_ONLY}, True), ({"repo": "a/b"}, False)]
 )
-def test_a_token_that_may_only_read_is_a_warning_and_a_fork_is_not_written_to(
-    job, history, given, warns
+def test_a_token_that_may_only_read_is_an_error_of_its_job_and_a_fork_is_not_written_to(
+    job, history, given, refused
 ):
     history.branch()
     broken(history)
     assert job.pull(history, **given) == 2
     assert job.hub.of(7) == []
-    assert (
-        ("::warning title=FairGate%3A no comment::" in job.out) == warns == ("::warning" in job.out)
-    )
+    assert job.commented == (4 if refused else 0)
 
 
-def test_a_policy_that_nobody_can_name_is_a_warning(job, history):
-    history.proposes()
-    assert job.pull(history, FAIRGATE_POLICY="policies/none.yaml") == 2
-    assert job.hub.of(7) == []
-    assert "policy's name is not known" in job.out
+def test_a_policy_that_nobody_can_name_leaves_no_green_comment(job, green):
+    green.commit()
+    assert job.pull(green, GITHUB_RUN_ID="502", FAIRGATE_POLICY="policies/none.yaml") == 2
+    (comment,) = job.hub.ours(7)
+    assert "no verdict (exit code 2)" in comment["body"]
+
+
+UNREADABLE = [
+    None, b"", b"{", b"[]", b"null", b"\xff", b'{"version":2,"create":true,"text":"x"}',
+    b'{"version":1,"create":"no","text":"x"}', b'{"version":1,"create":false,"text":""}',
+    b'{"version":1,"create":false}', b'{"version":1,"create":false,"text":"x","key":"other"}',
+    b'{"version":1,"create":false,"text":' + b"[" * 100_000,
+    b'{"version":1,"create":false,"text":"' + b"x" * 99_000 + b'"}',
+    b'{"version":1,"create":false,"text":"' + b"x" * (17 << 20) + b'"}',
+]  # fmt: skip
+
+
+def test_where_the_gate_s_job_left_no_comment_no_earlier_verdict_stands(job, green):
+    """Also where a step before the gate failed: packages that could not be installed."""
+    green.commit()
+    head, base = green.merge(), green.git("rev-parse", "main")
+    event = payloads.on_pull_request(7, head, base)
+    stands = []
+    for number, content in enumerate(UNREADABLE):
+        run = 600 + number
+        job.hub.runs[run] = known_run(head_sha=head)
+        if content is not None:
+            job.hub.upload(run, head, content, name="fairgate-small", member="comment.json")
+        given = {"GITHUB_RUN_ID": str(run), "FAIRGATE_ARTIFACT": "fairgate-small"}
+        assert job.command("comment", "pull_request", event, **given) == 0, job.err
+        (comment,) = job.hub.ours(7)
+        if "no verdict" not in comment["body"] or f"/actions/runs/{run})" not in comment["body"]:
+            stands.append(content and content[:60])
+        comment["body"] = comment["body"].partition("\n")[0] + "\nnothing changed"
+    assert stands == []

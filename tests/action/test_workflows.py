@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from action.shown_workflows import shown_workflows
+from action.shown_workflows import PAGES, shown_workflows
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +41,97 @@ def test_a_workflow_has_no_rights_but_those_of_its_jobs(path):
         assert "${{" not in step.get("run", "")
         if "actions/checkout@" in uses:
             assert step["with"]["persist-credentials"] is False
+
+
+def every_workflow():
+    """Return the text of each workflow of ours and each that users are shown, by its name."""
+    ours = {path.name: path.read_text(encoding="utf-8") for path in WORKFLOWS}
+    return {**ours, **dict(shown_workflows())}
+
+
+WRITERS = {
+    "org/fairgate/comment": set(),
+    "org/fairgate/accept": {"actions/checkout"},
+    "actions/deploy-pages": set(),
+    "pypa/gh-action-pypi-publish": {"actions/download-artifact"},
+}
+"""Actions whose job may have a token that writes, with the actions that may stand beside them."""
+
+
+def writing_jobs(texts):
+    """Yield the jobs that may write, or that are given what they were not to have."""
+    for name, text in texts.items():
+        workflow = YAML(typ="safe").load(text)
+        for job_name, job in workflow["jobs"].items():
+            rights = job.get("permissions", workflow["permissions"])
+            if rights != "read-all" and (isinstance(rights, str) or "write" in rights.values()):
+                yield name, job_name, job, workflow
+
+
+def test_no_job_that_runs_files_of_a_pull_request_may_write():
+    """What may write runs one of our actions alone, on no checkout but the default branch's."""
+    wrong, count = [], 0
+    for name, job_name, job, workflow in writing_jobs(every_workflow()):
+        count += 1
+        uses = [step.get("uses", "").partition("@")[0] for step in job["steps"]]
+        (writer, *others) = [one for one in uses if one in WRITERS] or [""]
+        beside = set(uses) - {writer}
+        is_own = writer and not others and beside <= WRITERS[writer]
+        checks_out = [step for step in job["steps"] if "actions/checkout" in step.get("uses", "")]
+        is_default = all("ref" not in step["with"] for step in checks_out) and (
+            not checks_out or list(workflow[True] if True in workflow else workflow["on"])
+            == ["issue_comment"]
+        )  # fmt: skip
+        if not is_own or not is_default or any("run" in step for step in job["steps"]):
+            wrong.append((name, job_name, uses))
+    assert wrong == []
+    assert count >= 5
+
+
+def test_a_gate_s_job_gets_no_secret_and_its_comment_comes_from_its_artifact():
+    """In every shown workflow; what the system needs are variables that its policy names."""
+    for name, text in shown_workflows():
+        jobs = YAML(typ="safe").load(text)["jobs"]
+        for job in jobs.values():
+            gates = [
+                s
+                for s in job.get("steps", [])
+                if re.match("org/fairgate(/merge)?@", s.get("uses", ""))
+            ]
+            assert not gates or "secrets." not in str(job), name
+        for job in jobs.values():
+            for step in job.get("steps", []):
+                if not step.get("uses", "").startswith("org/fairgate/comment@"):
+                    continue
+                artifact = step["with"]["artifact"]
+                if "needs" in job:
+                    kept = jobs[job["needs"]]["steps"]
+                    names = {
+                        s["with"]["name"] for s in kept if "upload-artifact" in s.get("uses", "")
+                    }
+                    assert artifact in names, name
+                    assert "!cancelled()" in job["if"], name
+
+
+def test_where_org_stands_it_says_for_whom():
+    """Anybody could own that name: no page and no file leaves it to be copied as it is."""
+    silent = []
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+    texts |= dict(shown_workflows())
+    texts["example"] = (ROOT / "docs/examples/review-service/README.md").read_text()
+    for name, text in texts.items():
+        if name == "action.md" or name in REPEATED:
+            continue
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            around = " ".join(lines[max(0, number - 8) : number + 9])
+            if re.search(r"[:/] ?org/fairgate", line) and "fork or copy" not in around:
+                silent.append(f"{name}:{number + 1}: {line.strip()}")
+    assert silent == []
+
+
+REPEATED = {"command-line.md"}
+"""Pages made of the code's own texts."""
 
 
 def test_a_pin_says_which_version_it_is_and_is_the_same_everywhere():

@@ -103,6 +103,6 @@ def test_the_comment_of_several_policies_fits(policies, entries, size):
         )
         for number in range(policies)
     ]  # fmt: skip
-    text = report.SeveralReports(reports=reports, place="").comment(URL)
+    text = report.SeveralReports(reports).comment(URL)
     assert length(text) <= COMMENT_LIMIT
     assert json.dumps(text)

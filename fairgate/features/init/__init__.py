@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -31,6 +33,7 @@ _ASKED = {
     "labels": "Its labels, with commas between",
     "questions": "Table of your questions (empty: shipped ones)",
     "terms": "Who asks: sets, files of sets, or phrases such as `A nurse`",
+    "owner": "Owner of your fork or copy of FairGate on GitHub",
     "system": "System under test", "limit": "Questions to ask, each about 30 times (empty: all)",
 }  # fmt: skip
 _APP = re.compile(r"^(?:(\w+)(?:: FastAPI)? = FastAPI\(|def (\w+)\(\) -> FastAPI:)", re.MULTILINE)
@@ -47,6 +50,12 @@ NOTHING: Mapping[str, Any] = {
     "asked": "question", "given": "documents", "answer": "answer", "documents": "documents",
 }  # fmt: skip
 """What templates are given where nothing is found in a folder."""
+ANYBODY = "org"
+"""Stands for the owner of a fork or copy of FairGate where none is known."""
+_FROM_GITHUB = re.compile(
+    r"(?:git\+)?(?:https|ssh)://(?:[^/@]*@)?[\w.-]*github[\w.-]*(?::\d+)?/([\w-]+)/fairgate(?:\.git)?/?"
+    r"|\w+@[\w.-]*github[\w.-]*:([\w-]+)/fairgate(?:\.git)?"
+)
 _CORPORA = ("corpus", "documents", "notes", "knowledge")
 
 
@@ -54,6 +63,13 @@ def _name(text: str) -> str:
     """Return a name that can be one; else it is refused, or asked for again."""
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,59}", text) or text in _WORDS:
         raise click.BadParameter(f"found {quoted(text)}, expected {_NAME_FORM}: `rag-fairness`")
+    return text
+
+
+def _owner(text: str) -> str:
+    """Return an account's name as GitHub has them; else it is refused, or asked for again."""
+    if not re.fullmatch(r"[A-Za-z0-9](?:-?[A-Za-z0-9_]){0,99}", text):
+        raise click.BadParameter(f"found {quoted(text)}, expected an account of GitHub's: `acme`")
     return text
 
 
@@ -85,14 +101,15 @@ def _name(text: str) -> str:
     "(default: http where the folder has a FastAPI app, else demo).",
 )  # fmt: skip
 @click.option(
-    "--action", default="org/fairgate@v1", show_default=True,
-    help="The action as the workflow names it; pin it by its commit.",
+    "--owner", type=_owner, metavar="OWNER",
+    help="Owner of your fork or copy of FairGate, whose action the workflow uses (default: the one "
+    "that this FairGate was installed from, else `org`, which you must replace).",
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
     help="Sources that are asked about, so that there is less to put to a system (default: all).",
 )  # fmt: skip
-def init(*, yes: bool, action: str, **given: Any) -> int:
+def init(*, yes: bool, **given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`. A
@@ -102,17 +119,18 @@ def init(*, yes: bool, action: str, **given: Any) -> int:
     """
     seen = found(Path())
     given["system"] = given["system"] or ("http" if seen["service"] else "demo")
+    given["owner"] = given["owner"] or own_owner() or ANYBODY
     if not yes:
         require_terminal("--yes")
         _ask(given)
-    name, task = given["name"], given["task"]
+    name, task, owner = given["name"], given["task"], given.pop("owner")
     if (task == "labels") != bool(given["labels"]):
         raise UsageError("--task labels needs --labels, and no other task takes them")
     place = _place_in_repository()
     top, root = place or (Path(), "")
     up = "../" * len(Path(root).parts)
     files = starter_files(root=root, seen=seen, **given)
-    workflow = workflow_file(name=name, action=action, root=root, seen=seen)
+    workflow = workflow_file(name=name, owner=owner, root=root, seen=seen)
     written = [
         *_write_missing(Path(), files),
         *((up + path, is_new) for path, is_new in _write_missing(top, workflow)),
@@ -121,6 +139,11 @@ def init(*, yes: bool, action: str, **given: Any) -> int:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
     if place is None:
         click.echo("note   the folder is in no git repository; the workflow needs one (`git init`)")
+    if owner == ANYBODY:
+        click.echo(
+            f"note   in the workflow `{ANYBODY}` stands for the owner of your fork or copy of "
+            "FairGate: put it there, for anybody could own that name"
+        )
     click.echo(_rendered("next.txt", answers=_ANSWERS, **given))
     return ExitCode.PASS
 
@@ -187,12 +210,12 @@ def starter_files(
 
 
 def workflow_file(
-    *, name: str, action: str, root: str = "", seen: Mapping[str, Any] = NOTHING
+    *, name: str, owner: str = ANYBODY, root: str = "", seen: Mapping[str, Any] = NOTHING
 ) -> dict[str, str]:
     """Return path → content of the workflow, the path from the top of the repository."""
     # Services of one repository may have policies of one name.
     group = "-".join(filter(None, (root.replace("/", "-"), name)))
-    text = _rendered("workflow.yml", name=name, action=action, root=root, group=group, **seen)
+    text = _rendered("workflow.yml", name=name, owner=owner, root=root, group=group, **seen)
     return {f".github/workflows/{group}.yml": text}
 
 
@@ -275,6 +298,29 @@ def _service(path: Path, folder: Path, app: re.Match[str], text: str) -> dict[st
             if texts:
                 seen |= {of_text: texts[0], of_list: lists[0] if lists else ""}
     return seen
+
+
+def own_owner() -> str:
+    """Return the owner of the fork or copy that this FairGate was installed from; empty: unknown.
+
+    pip notes where it got a package from; a clone knows where it was cloned from.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    import fairgate
+    from fairgate.io.git import repository_of
+
+    addresses = []
+    with contextlib.suppress(PackageNotFoundError, ValueError, AttributeError):
+        noted = json.loads(distribution("fairgate").read_text("direct_url.json") or "{}")
+        addresses.append(str(noted.get("url")))
+    package = Path(fairgate.__file__).resolve().parent
+    repository = repository_of(package)
+    if repository is not None and repository.top == package.parent:
+        origin = repository.ask("config", "--get", "remote.origin.url") or b""
+        addresses.append(origin.decode("utf-8", "replace").strip())
+    matches = (_FROM_GITHUB.fullmatch(address) for address in addresses)
+    return next((match[1] or match[2] for match in matches if match), "")
 
 
 def _text(path: Path) -> str:

@@ -58,7 +58,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
     outside of the checkout. Everything else is as without parts.
     """
     with accounted() as account:
-        environment, account.options = account.environment, options
+        environment, account.is_gate = account.environment, True
         inputs = read_inputs(options, environment)
         account.place = place_of(inputs)
         here = shards and str(Path(shards).absolute())
