@@ -83,17 +83,20 @@ def comment(artifact: str, comment_key: str, pr_number: str, github_token: str) 
     and run it is about only GitHub says.
     """
     from fairgate.github.comments import comment_foreign_report, comment_own_report
+    from fairgate.github.event import github_api, read_event, read_roots, resolved
 
     with accounted() as account:
         environment = account.environment
         if pr_number and not re.fullmatch(r"[1-9][0-9]{0,9}", pr_number, re.ASCII):
             raise UsageError(f"pr-number is {quoted(pr_number)}, expected a number")
-        posting = _posting(environment, github_token, int(pr_number) if pr_number else None)
-        event, roots, api = posting.event, posting.roots, posting.api
+        roots = read_roots(environment)
+        api = github_api(roots, github_token)
         if api is None:
             raise UsageError("there is no `github-token` to comment with; give the step one")
-        is_foreign = event.name == "workflow_run" and event.is_fork
-        report = comment_foreign_report if is_foreign else comment_own_report
+        event = read_event(environment, int(pr_number) if pr_number else None)
+        report = comment_foreign_report
+        if event.name != "workflow_run" or not event.is_fork:
+            event, report = resolved(event, api), comment_own_report
         url, reason = report(event, api, roots, artifact, comment_key)
     click.echo(f"fairgate: {url or 'no comment'}: {reason or 'up to date'}")
     write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})

@@ -11,6 +11,14 @@ from fairgate.features.init import found, workflow_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_HEAD = "name: shown\non: pull_request\npermissions: {}\nconcurrency: shown\njobs:\n"
+_GATE = """\
+gate:
+  name: Gate
+  runs-on: ubuntu-24.04
+  timeout-minutes: 60
+  steps: [{run: echo}]
+"""
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +40,8 @@ def shown_workflows() -> Iterator[tuple[str, str]]:
 def _completed(block: str) -> str:
     if re.search(r"^jobs:", block, re.MULTILINE):
         return block
+    if re.search(r"^  runs-on:", block, re.MULTILINE):  # a job beside the one with the gate
+        return _HEAD + textwrap.indent(f"{_GATE}{block}", "  ")
     steps = block if "steps:" in block else "steps:\n" + textwrap.indent(block, "  ")
     job = f"name: Shown\nruns-on: ubuntu-24.04\ntimeout-minutes: 60\n{steps}"
-    head = "name: shown\non: pull_request\npermissions: {}\nconcurrency: shown\njobs:\n  shown:\n"
-    return head + textwrap.indent(job, "    ")
+    return f"{_HEAD}  shown:\n" + textwrap.indent(job, "    ")

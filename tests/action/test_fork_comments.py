@@ -101,8 +101,8 @@ def test_the_payload_does_not_choose_the_pull_request(steps, fork):
 def test_a_missing_artifact_says_what_to_upload(steps, fork):
     steps.job.hub.artifacts.clear()
     done = steps.told(finished(fork), code=4)
-    assert "report-json" in done.log
-    assert "report-json" in done.summary
+    assert "run-folder" in done.log
+    assert "run-folder" in done.summary
     assert "Traceback" not in done.log
     assert steps.job.hub.of(7) == []
 
@@ -288,8 +288,6 @@ def test_only_after_a_run_of_a_pull_request(job, fork):
     payload = finished(fork)
     payload["workflow_run"]["event"] = "push"
     assert job.command("comment", "workflow_run", payload) == 2
-    event = payloads.on_pull_request(7, fork.head, "b" * 40)
-    assert job.command("comment", "pull_request", event) == 2
     assert job.hub.of(7) == []
 
 

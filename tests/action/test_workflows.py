@@ -53,6 +53,7 @@ WRITERS = {
     "org/fairgate/comment": set(),
     "org/fairgate/accept": {"actions/checkout"},
     "actions/deploy-pages": set(),
+    "actions/attest-build-provenance": {"actions/download-artifact"},
     "pypa/gh-action-pypi-publish": {"actions/download-artifact"},
 }
 """Actions whose job may have a token that writes, with the actions that may stand beside them."""
