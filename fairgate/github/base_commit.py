@@ -115,6 +115,17 @@ class Clone:
         """Return the content of an object, None where it is not here."""
         return self._git("cat-file", "blob", name)
 
+    def blobs(self, names: Sequence[str]) -> list[bytes] | None:
+        """Return the contents of objects, None where one of them is not here."""
+        return self._repository.blobs(names) if self._repository is not None else None
+
+    def renamed(self, before: str, after: str) -> dict[str, str]:
+        """Return the new path of every file that git takes for renamed to its old one."""
+        options = ("-r", "-M", "-l5000", "--diff-filter=R", "--name-status", "-z")
+        listed = self._git("diff-tree", *options, before, after) or b""
+        fields = [os.fsdecode(field) for field in listed.split(b"\0")[:-1]]
+        return dict(zip(fields[2::3], fields[1::3], strict=True))
+
     def inner(self, path: str) -> Clone:
         """Return the clone of a submodule: what is asked of it by a commit's name is its own."""
         top = self._repository.top if self._repository is not None else self._root
@@ -188,6 +199,25 @@ class BaseCommit:
         if len(content) > MAX_FILE_BYTES:
             raise BaselineError(f"{file} is larger than 256 MiB")
         return content
+
+    def contents(self, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+        """Yield path, from the repository's root, and content of every file that is wanted.
+
+        Raises BaselineError where one cannot be had.
+        """
+        wanted = [
+            (path, name)
+            for path, (mode, name) in self._tree.items()
+            if mode in _BLOB_MODES and is_wanted(path)
+        ]
+        here = self._clone.blobs([name for _, name in wanted])
+        if here is None:
+            here = [self._blob(path, name) for path, name in wanted]
+        yield from zip((path for path, _ in wanted), here, strict=True)
+
+    def renamed_to(self, path: str) -> str:
+        """Return the path of the file that git takes for renamed to this one; empty: for none."""
+        return self._clone.renamed(self.commit, self._clone.head()).get(path, "")
 
     def below(self, path: str, hops: int = 8) -> Iterator[tuple[str, BaseFile]]:
         """Yield every file at or below a path from the repository's root, by paths that start so.

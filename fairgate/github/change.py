@@ -22,6 +22,7 @@ from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
+from fairgate.github.earlier_policy import earlier_path
 from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event, workflow_path
 from fairgate.github.sides import (
     Checkout,
@@ -145,6 +146,8 @@ class ChangeGate(Generic[E]):
         self._evaluates = evaluate
         self._base: BaseVersion | None = None
         self._scratch = scratch
+        self._earlier = policy
+        """Where the base has it."""
         self._checkout = Checkout(runtime.root)
 
     def checkout(self) -> GatedChange[E]:
@@ -164,6 +167,7 @@ class ChangeGate(Generic[E]):
         a link: once merged, they would break every build.
         """
         proposed, raw, named = self._proposed(), base.read(self._policy), quoted(self._policy)
+        self._earlier = self._policy
         # A proposed file that no base commit could give.
         paths = [self._policy]
         if proposed is not None:
@@ -174,6 +178,12 @@ class ChangeGate(Generic[E]):
                     f"{quoted(link)} is a link in this change, so the policy and baseline behind "
                     "it could not decide once it is merged; make it a file or folder of its own"
                 )
+        renames = []
+        if raw is None and proposed is not None:
+            earlier = earlier_path(base, self._runtime.root, self._policy, proposed)
+            if earlier is not None:
+                self._earlier, raw = earlier, base.read(earlier)
+                renames = [f"This change renames {quoted(earlier)}, whose rules decide."]
         if raw is None:
             if no_introduction:
                 raise UsageError(
@@ -195,7 +205,7 @@ class ChangeGate(Generic[E]):
                 decides=self._evaluate(allowed or shown),
                 decided_by=decided_by,
                 data=data,
-                remarks=[] if allowed else [by_base],
+                remarks=renames if allowed else [by_base, *renames],
             )
         decides = self._evaluate(allowed or before)
         compared = before if allowed else None if refused else proposed
@@ -215,7 +225,7 @@ class ChangeGate(Generic[E]):
             differences=differences(before, proposed),
             data=data,
             is_refused=bool(refused or spent),
-            remarks=[by_change if allowed else by_base, *refused, *spent],
+            remarks=[by_change if allowed else by_base, *renames, *refused, *spent],
         )
 
     def _evaluate(self, side: Side) -> E:
@@ -298,7 +308,8 @@ class ChangeGate(Generic[E]):
         name = loaded.policy.name
 
         def kept(reference: Reference) -> tuple[Baseline | None, str]:
-            path = path_in_repository(self._policy, name, reference)
+            policy = self._earlier if isinstance(files, BaseCommit) else self._policy
+            path = path_in_repository(policy, name, reference)
             found = files.read(path)
             return (None if found is None else decoded_baseline(found, path, name, reference)), path
 

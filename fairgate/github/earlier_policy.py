@@ -1,0 +1,101 @@
+"""Which policy of the base commit a change renames: its rules decide, not those of a new gate.
+
+A policy that the base does not have at its path would introduce itself, by rules of its own and
+without a baseline. So that is believed only where no policy of the base went missing meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from fairgate.domain.errors import FairGateError, UsageError
+from fairgate.domain.wording import listed, quoted
+from fairgate.gate.accepted_runs import path_in_repository
+from fairgate.gate.baseline import Reference
+from fairgate.github.base_commit import BaseCommit
+from fairgate.github.sides import Side
+from fairgate.policy.yaml_text import decode_yaml, load_yaml
+
+_SUFFIXES = (".yaml", ".yml")
+_KEYS = ("suites", "gates")
+"""What every policy has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    path: str
+    """From the repository's top."""
+    name: str
+    """Empty where it cannot be read."""
+
+
+def earlier_path(base: BaseCommit, root: Path, path: str, proposed: Side) -> str | None:
+    """Return the path of the base's policy that a change has at another path, from the root.
+
+    It is the one of the same name that the change removes, or whose baseline the change would
+    take; else the one that git calls renamed. None where the base has none, and none is missing.
+    Raises UsageError where a policy of the base is missing and none of these, or cannot be used.
+    """
+    name, taken = proposed.loaded.policy.name, proposed.references.baseline_path
+    top, prefix = _top(root, base.prefix), base.prefix
+    source = base.renamed_to(f"{prefix}{path}")
+    candidates, missing = [], []
+    for policy in _policies(base, PurePosixPath(path).suffix, source):
+        inner = policy.path.removeprefix(prefix) if policy.path.startswith(prefix) else None
+        own = inner and path_in_repository(inner, policy.name, Reference.BASELINE)
+        is_missing = _name_at(top / policy.path) != policy.name
+        if (policy.name == name and (is_missing or own == taken)) or policy.path == source:
+            candidates.append(policy.path)
+        elif is_missing:
+            missing.append(policy.path)
+    if len(candidates) == 1 and candidates[0].startswith(prefix):
+        return candidates[0].removeprefix(prefix)
+    if not candidates and not missing:
+        return None
+    named = listed([quoted(one) for one in (*candidates, *missing)[:5]], last="and")
+    raise UsageError(
+        f"the base commit has no policy {quoted(path)}, and this change takes the place of, or "
+        f"removes, {named}: it is unknown whose rules decide. Rename a policy below the same "
+        "`root` without changing its `name`, and remove or move others in a change of their own "
+        "that the owner of the base branch merges"
+    )
+
+
+def _top(root: Path, prefix: str) -> Path:
+    inner, root = PurePosixPath(prefix).parts, root.resolve()
+    return root.parents[len(inner) - 1] if inner else root
+
+
+def _policies(base: BaseCommit, suffix: str, source: str) -> Iterator[_Policy]:
+    """Yield the base's policies: YAML files, those that end as the new one, and git's source."""
+    ends = {*_SUFFIXES, suffix.lower()}
+
+    def is_wanted(path: str) -> bool:
+        return path == source or PurePosixPath(path).suffix.lower() in ends
+
+    for path, content in base.contents(is_wanted):
+        if all(key.encode() in content for key in _KEYS):
+            name = _name_in(content)
+            if name is not None:
+                yield _Policy(path, name)
+
+
+def _name_at(file: Path) -> str | None:
+    try:
+        return None if file.is_symlink() else _name_in(file.read_bytes())
+    except OSError:
+        return None
+
+
+def _name_in(content: bytes) -> str | None:
+    """Return the name of a policy, empty where it cannot be read; None where it is none."""
+    with contextlib.suppress(FairGateError):
+        document = load_yaml(decode_yaml(content, "policy"), "policy").data
+        if not isinstance(document, dict) or not all(key in document for key in _KEYS):
+            return None
+        name = document.get("name")
+        return name if isinstance(name, str) else ""
+    return ""
