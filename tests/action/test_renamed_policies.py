@@ -24,7 +24,10 @@ DECIDED = {
     "with another ending": {OLD: None, "policies/gate.txt": LOOSE},
     "with none": {OLD: None, "policies/gate": LOOSE},
     "copied, the old one kept": {NEW: LOOSE},
-    "copied, the old one another's name": {OLD: POLICY.replace("name: small", "name: big"), NEW: LOOSE},
+    "copied, the old one another's name": {
+        OLD: POLICY.replace("name: small", "name: big"),
+        NEW: LOOSE,
+    },
     "the old one emptied": {OLD: "", NEW: LOOSE},
     "the old one no policy": {OLD: "version: 1\n", NEW: LOOSE},
     "the old one a folder": {OLD: None, f"{OLD}/inner.yaml": LOOSE, NEW: LOOSE},
@@ -72,7 +75,9 @@ def test_the_base_s_policy_decides_under_whatever_path(history, tmp_path):
         for allow in (False, True):
             found = judged(history, tmp_path, files, new_file(files), allow=allow)
             told = isinstance(found, GatedChange) and found.loosened and found.remarks
-            told = told and any("max raised from 0.2 to 0.9" in one.sentence for one in found.loosened)
+            told = told and any(
+                "max raised from 0.2 to 0.9" in one.sentence for one in found.loosened
+            )
             told = told and any("renames 'policies/small.yaml'" in one for one in found.remarks)
             is_refused = what == "of a served system"
             by_base = allow and not is_refused
