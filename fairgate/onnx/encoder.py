@@ -243,6 +243,12 @@ class EncoderSession:
     def _inputs(self) -> dict[str, str]:
         """Return the types of the graph's inputs by name."""
         inputs = {node.name: node.type for node in self._session.get_inputs()}
+        if "input_ids" not in inputs or not set(inputs) <= _INPUTS:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} is no text encoder: its inputs are "
+                f"{', '.join(sorted(inputs))[:300]}, expected input_ids, attention_mask and maybe "
+                f"token_type_ids and position_ids. {_EXPORT}"
+            )
         fixed = [
             f"{node.name} {node.shape}"
             for node in self._session.get_inputs()
@@ -252,12 +258,6 @@ class EncoderSession:
             raise ModelError(
                 f"{str(self._folder.graph)!r} was exported for inputs of one size: numbers of rows "
                 f"and tokens must be free, but it fixes {', '.join(fixed)[:300]}. {_EXPORT}"
-            )
-        if "input_ids" not in inputs or not set(inputs) <= _INPUTS:
-            raise ModelError(
-                f"{str(self._folder.graph)!r} is no text encoder: its inputs are "
-                f"{', '.join(sorted(inputs))[:300]}, expected input_ids, attention_mask and maybe "
-                f"token_type_ids and position_ids. {_EXPORT}"
             )
         return inputs
 

@@ -41,7 +41,7 @@ from fairgate.systems.exchange import (
     limits_of,
     require_safe,
 )
-from fairgate.systems.models import GraphFile
+from fairgate.systems.models import WHICH_GRAPH, GraphFile
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import Talk
@@ -185,7 +185,7 @@ class GeneratorPolicy(GeneratorModel):
         description="Embedded name, folder of an ONNX decoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
-    file: GraphFile | None = None
+    file: GraphFile | None = Field(default=None, description=WHICH_GRAPH)
     thinking_tokens: Annotated[int, Field(ge=0, le=65536)] = Field(
         default=4096,
         description="Longest thinking, in tokens, of a model that thinks before it answers; "

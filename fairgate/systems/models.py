@@ -27,14 +27,11 @@ TOKENIZER = "tokenizer.json"
 _PROBLEMS = (DataError, ModelError, UsageError)
 
 
-GraphFile = Annotated[
-    str,
-    Field(
-        pattern=r"^(onnx/)?[\w.-]+\.onnx$",
-        description="Which of the model's ONNX files, such as `onnx/model_q4.onnx`; default: "
-        "`model.onnx`, or the only one.",
-    ),
-]
+GraphFile = Annotated[str, Field(pattern=r"^(onnx/)?[\w.-]+\.onnx$")]
+WHICH_GRAPH = (
+    "Which of the model's ONNX files, such as `onnx/model_q4.onnx`; default: `model.onnx`, or the "
+    "only one."
+)
 
 
 class NamedModel(Protocol):
@@ -61,7 +58,7 @@ class EmbedderPolicy(Strict):
         description="Embedded name, folder of an ONNX encoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
-    file: GraphFile | None = None
+    file: GraphFile | None = Field(default=None, description=WHICH_GRAPH)
     pooling: (
         Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] | None
     ) = Field(
