@@ -54,10 +54,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiver:
-    """By whom, why and until when a failed rule stops no build; each on one line, harmless."""
+    """By whom, why, up to which value and until when a failed rule stops no build.
+
+    Texts are on one line, and harmless.
+    """
 
     owner: str
     reason: str
+    up_to: float
     expires: str
     """The last day, YYYY-MM-DD."""
 

@@ -105,8 +105,7 @@ def rule_results(
             is_fatal |= not _warns(rule, [*rest, *more], policy)
             stops = (e.reason for e in [*more, *rest] if e.outcome is Outcome.INCONCLUSIVE)
             beside = _too_few(rule, measured, table, policy) or (is_fatal and next(stops, "")) or ""
-        limits = {name: getattr(rule.gate, name) for name in ("max", "min", "max_abs")}
-        limits = {name: limit for name, limit in limits.items() if limit is not None}
+        limits = rule.gate.limits
         results.append(
             RuleResult(
                 metric=rule.metric.id,

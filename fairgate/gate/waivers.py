@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.outcomes import Outcome, RuleResult, Slice, Waiver, slice_of
+from fairgate.domain.outcomes import Better, Outcome, RuleResult, Slice, Waiver, slice_of
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.gate.rules import expand_rules
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import Metric
 from fairgate.policy.schema import Policy, WaiverPolicy
 from fairgate.policy.yaml_text import Fault
 
+_COMPARED = frozenset({"regression", "budget", "unreadable"})
+"""Checks that compare with baseline or anchor: a waiver covers them only where it says so."""
 MOST_DAYS = 366
 """How far ahead the last day of a waiver may lie."""
 
@@ -76,6 +80,19 @@ def _entry(result: RuleResult, policy: Policy) -> WaiverPolicy | None:
     return next((entry for entry in policy.waivers if waives(entry, one)), None)
 
 
+def is_worse(value: float, than: float, metric: Metric, limits: Mapping[str, float]) -> bool:
+    """Whether a value is worse than another by a rule's limits, or by the metric without any.
+
+    Between `min` and `max`, worse is what lies farther beyond the limit that `value` breaks.
+    """
+    if "max_abs" in limits or (not limits and metric.better is Better.TOWARD_ZERO):
+        return abs(value) > abs(than)
+    falls = metric.better is Better.HIGHER
+    if limits:
+        falls = "max" not in limits or ("min" in limits and value < limits["min"])
+    return value < than if falls else value > than
+
+
 def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
     """Return the result with the waiver of what fails, or whose waiver ended and when.
 
@@ -91,7 +108,18 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
     if result.open_beside:
         unheard = f"the waiver of {owner} does not cover too little evidence: {result.open_beside}"
         return replace(result, reasons=[*result.reasons, unheard])
-    waiver = Waiver(owner=owner, reason=why, expires=entry.expires)
+    if _COMPARED.intersection(result.failed) and not entry.regression:
+        uncovered = (
+            f"the waiver of {owner} covers no regression; one that is known, too, is waived by "
+            "`regression: true`"
+        )
+        return replace(result, reasons=[*result.reasons, uncovered])
+    if result.value is None or is_worse(
+        result.value, entry.up_to, BY_ID[result.metric], result.bounds
+    ):
+        beyond = f"the waiver of {owner} holds up to {entry.up_to:g} only ({why})"
+        return replace(result, reasons=[*result.reasons, beyond])
+    waiver = Waiver(owner=owner, reason=why, up_to=entry.up_to, expires=entry.expires)
     return replace(result, reasons=[*result.reasons, str(waiver)], waiver=waiver)
 
 

@@ -329,7 +329,7 @@ class _Rule(_Checked):
     advisory: bool = False
     reported: bool = False
     warns: bool = False
-    waived: dict[Foreign, Foreign] | None = None
+    waived: dict[Foreign, Foreign | Number] | None = None
 
 
 class _Evidence(_Checked):

@@ -20,7 +20,7 @@ from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.gate import GateResult
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.rules import Rule, expand_rules
-from fairgate.gate.waivers import waives
+from fairgate.gate.waivers import is_worse, waives
 from fairgate.io.named_files import existing
 from fairgate.policy.schema import Policy
 
@@ -337,15 +337,25 @@ def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
 def _waivers(
     before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
 ) -> Iterator[Loosening]:
-    """Yield every rule that is waived now and was not, or not for so long."""
+    """Yield every rule that is waived now and was not, not for so long, so far or so widely."""
     old, new = (
-        {_slice(r): (e.expires, r) for r in rules for e in of if waives(e, _slice(r))}
+        {_slice(r): (e, r) for r in rules for e in of if waives(e, _slice(r))}
         for of, rules in ((before.waivers, then), (after.waivers, now))
     )
-    for one, (until, rule) in new.items():
-        if until > (ended := old[one][0] if one in old else ""):
-            was = f", before until {ended}" * bool(ended)
-            sentence = f"{_place(rule, rule.suite, rule.where)}: waived until {until}{was}"
+    for one, (entry, rule) in new.items():
+        earlier = old[one][0] if one in old else None
+        wider = []
+        if earlier is None:
+            wider.append(f"waived until {entry.expires}")
+        else:
+            if entry.expires > earlier.expires:
+                wider.append(f"waived until {entry.expires}, before until {earlier.expires}")
+            if is_worse(entry.up_to, earlier.up_to, rule.metric, rule.gate.limits):
+                wider.append(f"waived up to {entry.up_to:g}, before up to {earlier.up_to:g}")
+            if entry.regression and not earlier.regression:
+                wider.append("the waiver covers regressions too")
+        for what in wider:
+            sentence = f"{_place(rule, rule.suite, rule.where)}: {what}"
             yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({one}))
 
 

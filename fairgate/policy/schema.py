@@ -112,6 +112,12 @@ class GatePolicy(Strict):
         description="Print the value without a limit; without a value there is no verdict.",
     )
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """Bounds of the value that the rule has, by name."""
+        limits = {"max": self.max, "min": self.min, "max_abs": self.max_abs}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
         asked = [name for name in _QUESTIONS if getattr(self, name) is not None]
@@ -149,6 +155,15 @@ class WaiverPolicy(Strict):
         default_factory=dict, description="Its whole slice, with the value of its `for_each`."
     )
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
+    up_to: Finite = Field(
+        description="The value up to which it holds, in the unit of the rule's limit; a worse one "
+        "fails the build."
+    )
+    regression: bool = Field(
+        default=False,
+        description="Whether it covers what is worse than baseline or anchor, too; else only a "
+        "broken limit.",
+    )
     reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
     owner: Annotated[Text, Field(max_length=100)] = Field(description="Who answers for it.")
     expires: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(

@@ -28,8 +28,9 @@ DAY, NEXT = "2026-07-01", "2026-07-02"
 
 def entry(metric: str, where: dict[str, str], suite: str | None = None) -> WaiverPolicy:
     return WaiverPolicy(
-        rule=metric, where=where, suite=suite, reason="ticket 12", owner="Ada", expires=DAY
-    )
+        rule=metric, where=where, suite=suite, reason="ticket 12", owner="Ada", expires=DAY,
+        up_to=3, regression=True,
+    )  # fmt: skip
 
 
 def waiving(given: GateInput, *entries: WaiverPolicy, day: str = DAY) -> GateInput:

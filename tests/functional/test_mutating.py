@@ -261,7 +261,7 @@ def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
 def test_a_waived_rule_catches_nothing(ran):
     """It would not stop the build that the mutant stands for."""
     gates = "  - {metric: asr/generation/controlled, for_each: term, max: 0.25}\n"
-    entry = "{rule: asr/generation/controlled, where: {term: woman}, owner: o, reason: r, expires: 2026-07-01}"
+    entry = "{rule: asr/generation/controlled, where: {term: woman}, owner: o, reason: r, up_to: 1, expires: 2026-07-01}"
     found = {}
     for more in ("", f"waivers:\n  - {entry}\n"):
         workspace = ran(gates + more)

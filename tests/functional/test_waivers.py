@@ -23,6 +23,7 @@ def waiver(rule=CONTROLLED, where="{category: race, term: black}", expires="2026
         "owner": "Ada",
         "reason": "ticket 12",
         "expires": expires,
+        "up_to": 1,
     }
     entry |= more
     text = ", ".join(f"{key}: {value}" for key, value in entry.items() if value is not None)
@@ -72,7 +73,9 @@ def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     record, rule = biased_run.record(), rule_of(biased_run)
     assert (record["outcome"], record["exit_code"], record["day"]) == ("pass", 0, "2026-06-01")
     assert rule["outcome"] == "fail"
-    assert rule["waived"] == {"owner": "Ada", "reason": "ticket 12", "expires": "2026-07-01"}
+    assert rule["waived"] == {
+        "owner": "Ada", "reason": "ticket 12", "up_to": 1.0, "expires": "2026-07-01"
+    }  # fmt: skip
     assert "1 failed (waived)" in biased_run.said
 
 
@@ -279,3 +282,68 @@ def test_the_title_counts_and_the_list_is_short(biased_run):
     assert code == 0, biased_run.out
     assert "passes with 7 waived failures" in biased_run.said
     assert biased_run.out.count("Fails, waived: ") == 6
+
+
+LIMITS = {
+    # the rule's limits, what the values of a waiver let through, and what they do not
+    "max: 0.2": ([1, 1.5], [0.21, 0.99]),
+    "max_abs: 0.2": ([1, -1], [0.5]),
+    "max: 0.2, min: 0.1": ([1], [0.5]),
+    "max: 0.2, evidence: significant": ([1], [0.9]),
+}
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_a_waiver_holds_up_to_its_value(biased_run, limits):
+    """The value of `black` is 1: every answer about it is another one."""
+    gates = f"  - {{metric: {CONTROLLED}, where: {{category: race}}, for_each: term, {limits}}}\n"
+    gates = gates.replace("for_each: term, ", "for_each: term, on_inconclusive: warn, ")
+    if "min" in limits:
+        where = "where: {category: race, term: black}"
+        gates = f"  - {{metric: {CONTROLLED}, {where}, {limits}}}\n"
+    covered, uncovered = LIMITS[limits]
+    for up_to in covered:
+        assert biased_run.judge(waiver(up_to=up_to), gates=gates) == 0, (up_to, biased_run.said)
+        assert rule_of(biased_run)["waived"]["up_to"] == up_to
+    for up_to in uncovered:
+        assert biased_run.judge(waiver(up_to=up_to), gates=gates) == 1, up_to
+        assert "waived" not in rule_of(biased_run)
+        assert f"the waiver of Ada holds up to {up_to:g} only" in biased_run.said
+
+
+def test_a_value_below_a_least_one_is_waived_down_to_its_value(biased_run):
+    where = "where: {category: race, term: black}"
+    gates = f"  - {{metric: {CONTROLLED}, {where}, min: 0.5}}\n"
+    for up_to, code in ((0, 0), (-0.1, 0), (0.1, 1), (0.4, 1)):
+        found = biased_run.judge(waiver(up_to=up_to), gates=gates, answer="positive")
+        assert found == code, (up_to, biased_run.said)
+
+
+REGRESSION = f"""\
+  - {{metric: {CONTROLLED}, where: {{category: race, term: black}}, LIMITregression: {{margin: 0.02}}}}
+"""
+
+
+@pytest.mark.parametrize("limit", ["", "max: 0.2, ", "max: 0.9, "])
+@pytest.mark.parametrize("regression", [None, "true", "false"])
+def test_a_waiver_covers_a_regression_only_where_it_says_so(biased_run, limit, regression):
+    gates = REGRESSION.replace("LIMIT", limit)
+    where = "{category: race, term: black}"
+    assert biased_run.judge(gates=gates, answer="positive") == (0 if limit else 5), biased_run.said
+    biased_run.accept("out")
+    code = biased_run.judge(waiver(where=where, regression=regression), gates=gates)
+    assert code == (0 if regression == "true" else 1), biased_run.said
+    if code:
+        assert "the waiver of Ada covers no regression" in biased_run.said
+    # One of another rule for the same slice is not covered either.
+    both = REGRESSION.replace("LIMIT", "") + REGRESSION.replace("LIMIT", limit or "max: 0.2, ")
+    both = both.replace(f"{limit or 'max: 0.2, '}regression: {{margin: 0.02}}", "max: 0.2")
+    found = biased_run.judge(waiver(where=where, regression=regression), gates=both)
+    assert found == code, biased_run.said
+
+
+@pytest.mark.parametrize("wrong", ["", ".inf", ".nan", "much", "null"])
+def test_a_waiver_without_a_value_is_no_waiver(biased_run, wrong):
+    biased_run.policy(GATES + waived(waiver(up_to=wrong or None)))
+    assert biased_run.run("check", "policy.yaml") == 2
+    assert "up_to" in biased_run.said

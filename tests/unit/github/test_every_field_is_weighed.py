@@ -36,7 +36,7 @@ quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
 waivers:
   - {rule: asr/generation, where: {category: race, term: black}, suite: s, expires: "2026-01-01",
-     reason: r, owner: o}
+     reason: r, owner: o, up_to: 0.5}
 """
 GENERATOR = "generator: {model: demo-slm}"
 
@@ -100,6 +100,8 @@ WAIVER_FIELDS = {
     "reason": None,
     "owner": None,
     "expires": "2026-01-02",
+    "up_to": 0.6,
+    "regression": True,
 }
 NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 

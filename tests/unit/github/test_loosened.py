@@ -28,7 +28,7 @@ quarantine:
 """
 WAIVERS = """\
 waivers:
-  - {rule: asr/generation, where: {category: race}, suite: s, expires: "2026-01-01", reason: r, owner: o}
+  - {rule: asr/generation, where: {category: race}, suite: s, expires: "2026-01-01", reason: r, owner: o, up_to: 0.5}
 """
 
 
@@ -107,7 +107,7 @@ def test_what_is_waived_for_longer_is_said(before, after, said):
 
 
 def test_a_waived_default_rule_that_is_written_down_is_no_looser():
-    waiver = '  - {rule: unreadable/net, suite: s, expires: "2025-01-01", owner: o, reason: r}\n'
+    waiver = '  - {rule: unreadable/net, suite: s, expires: "2025-01-01", owner: o, reason: r, up_to: 1}\n'
     text = f"{BASE}waivers:\n{waiver}"
     written = text.replace(
         "gates:\n", "gates:\n  - {metric: unreadable/net, suite: s, max: 0.02}\n"
