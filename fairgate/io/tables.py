@@ -1,22 +1,27 @@
-"""Files of text read strictly: tables (CSV, TSV, JSONL, Parquet) as rows, lines, JSON objects.
+"""Files of text read strictly: tables (CSV, TSV, JSON, Parquet) as rows, lines, JSON objects.
 
 Every fault is told with its place.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import hashlib
+import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import harmless, listed, nearest
+from fairgate.io.stand_ins import BEGINNING, stand_in
 
 TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
 ID_COLUMNS = ("id", "doc_id", "_id")
@@ -24,6 +29,12 @@ _OTHER_DELIMITERS = {";": "`;`", "\t": "tabs", "|": "`|`", ",": "commas"}
 _PARQUET_BATCH = 1024
 _PARQUET = (".parquet", ".pq")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_JSON = (".jsonl", ".ndjson", ".json")
+_DIRECTIVE = re.compile(r'"?sep=(.)"?[,;\t]*\r?\n?')
+"""First line of tables that Excel is to open: it names the delimiter."""
+_BEFORE_ENTRY = re.compile(r"\s*[\[,]\s*(?!\])")
+_SCANNER = json.JSONDecoder()
+_EXPECTED = 'expected a JSON object such as {"id": "1", "text": "…"}'
 MAX_LINE_BYTES = 8 * 2**20
 MAX_TEXT_CHARACTERS = 2**20
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -50,12 +61,13 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
     suffix = PurePath(path).suffix.lower()
     if suffix in _DELIMITERS:
         return _read_csv(path)
-    if suffix in (".jsonl", ".ndjson"):
+    if suffix in _JSON:
         return (Row(n, line, row) for n, (line, row) in enumerate(read_json_objects(path), 1))
     if suffix in _PARQUET:
         return _read_parquet(path, columns)
     raise UsageError(
-        f"{path}: unknown table format {suffix!r}; expected .csv, .tsv, .jsonl or .parquet"
+        f"{path}: unknown table format {suffix!r}; expected .csv, .tsv, .jsonl or .parquet, or a "
+        ".json of rows"
     )
 
 
@@ -121,25 +133,34 @@ def columns_offered(columns: Sequence[str], wanted: str = "") -> str:
 
 
 def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield `(first line, fields)` of every record that is not blank."""
+    """Yield `(first line, fields)` of every record that is not blank.
+
+    Spreadsheets write rows of empty fields, and `sep=;` before the header.
+    """
     lines = (line for _, line in read_lines(path))
-    reader = csv.reader(lines, delimiter=_DELIMITERS[PurePath(path).suffix.lower()], strict=True)
+    beginning = next(lines, "")
+    directive = _DIRECTIVE.fullmatch(beginning)
+    delimiter = directive[1] if directive else _DELIMITERS[PurePath(path).suffix.lower()]
+    before = 1 if directive else 0
+    rest = lines if directive else chain([beginning] if beginning else [], lines)
+    reader = csv.reader(rest, delimiter=delimiter, strict=True)
     while True:
-        first = reader.line_num + 1
+        first = before + reader.line_num + 1
         # The limit is one for the whole process: it is ours only while one record is read.
         previous = csv.field_size_limit(MAX_LINE_BYTES)
         try:
             fields = next(reader, None)
         except csv.Error as error:
             raise DataError(
-                f"{path}:{first}: broken record ({error}, read up to line {reader.line_num}); "
+                f"{path}:{first}: broken record ({error}, read up to line "
+                f"{before + reader.line_num}); "
                 "expected quotes in pairs and no bare carriage return: check the quotes here"
             ) from error
         finally:
             csv.field_size_limit(previous)
         if fields is None:
             return
-        if fields:
+        if len(fields) == 1 or any(field.strip() for field in fields):
             yield first, fields
 
 
@@ -163,11 +184,78 @@ def _read_csv(path: str) -> Iterator[Row]:
 
 
 def read_json_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield `(line, object)` of a JSON Lines file; blank lines are skipped."""
+    """Yield `(line, object)` of a file with an object a line, or with one array of objects.
+
+    Blank lines are skipped. In a file that is one object, a list of objects in it counts.
+    """
+    if is_one_value(path):
+        yield from _objects_of(path)
+        return
     for line, text in read_lines(path):
         record = json_object(text, path, line)
         if record is not None:
             yield line, record
+
+
+def is_one_value(path: str) -> bool:
+    """Return whether a file is one JSON value, and no object a line.
+
+    One line alone is one object of many; in `.json` it is the value, where it holds rows.
+    """
+    filled = (text.strip() for _, text in read_lines(path) if not text.isspace())
+    first, second = next(filled, ""), next(filled, None)
+    if first.startswith("[") or first == "{":
+        return True
+    if second is not None or PurePath(path).suffix.lower() != ".json":
+        return False
+    with contextlib.suppress(JsonError):
+        value = read_json(first, strict=False)
+        return isinstance(value, dict) and any(map(_is_list_of_objects, value.values()))
+    return False
+
+
+def _objects_of(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a file that is one array, each with the line on which it begins."""
+    text = read_whole(Path(path)).decode("utf-8-sig")
+    try:
+        value = read_json(text, strict=False)
+    except JsonError as error:
+        place = f"{path}:{error.line}:{error.column}" if error.column else f"{path}:1"
+        raise DataError(
+            f"{place}: {error}; expected one array of objects, whole, or an object a line"
+        ) from error
+    lines: Iterator[int] = count(1)  # within an object only the number of a row is known
+    if isinstance(value, dict):
+        lists = [inner for inner in value.values() if _is_list_of_objects(inner)]
+        if len(lists) != 1:
+            raise DataError(
+                f"{path}: is one object with {capped(list(value)[:8])}; expected an array of "
+                'objects, one a row (in pandas: `orient="records"`), or an object a line'
+            )
+        value = lists[0]
+    elif not isinstance(value, list) or (value and not any(isinstance(r, dict) for r in value)):
+        raise DataError(f"{path}:1: {capped(value)}; {_EXPECTED}")
+    else:
+        lines = _lines_of_entries(text)
+    for line, record in zip(lines, value, strict=False):
+        if not isinstance(record, dict):
+            raise DataError(f"{path}:{line}: {capped(record)} in the array; {_EXPECTED}")
+        yield line, record
+
+
+def _lines_of_entries(text: str) -> Iterator[int]:
+    """Yield the line on which each entry of a JSON array begins, from 1."""
+    line, at = 1, 0
+    while (begin := _BEFORE_ENTRY.match(text, at)) is not None:
+        line += text.count("\n", at, begin.end())
+        yield line
+        _, end = _SCANNER.raw_decode(text, begin.end())
+        line += text.count("\n", begin.end(), end)
+        at = end
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def json_object(text: str, path: str, line: int) -> dict[str, Any] | None:
@@ -183,10 +271,7 @@ def json_object(text: str, path: str, line: int) -> dict[str, Any] | None:
         near = f", near {capped(text[begin : begin + 30])}" if error.column else ""
         raise DataError(f"{place}: {error}{near}; expected one JSON object a line") from error
     if not isinstance(record, dict):
-        raise DataError(
-            f"{path}:{line}: {capped(record)}; expected a JSON object such as "
-            '{"id": "1", "text": "…"}'
-        )
+        raise DataError(f"{path}:{line}: {capped(record)}; {_EXPECTED}")
     return record
 
 
@@ -200,6 +285,8 @@ def _parquet_file(path: str) -> Any:
             "pip install 'fairgate[parquet]'"
         ) from error
     try:
+        with Path(path).open("rb") as file:
+            require_file_itself(file.read(BEGINNING), path)
         return parquet.ParquetFile(path)
     except pa.ArrowException as error:
         raise DataError(f"{path}: no readable Parquet file ({capped(str(error), 120)})") from error
@@ -239,6 +326,7 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if number == 1:
+                    require_file_itself(raw, path)
                     if raw.startswith(_UTF16_BOMS):
                         raise DataError(
                             f"{path}:1: the file is UTF-16; expected UTF-8: save it as UTF-8"
@@ -247,6 +335,12 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
                 yield number, _decoded(raw, f"{path}:{number}")
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def require_file_itself(beginning: bytes, path: str) -> None:
+    """Raise DataError where a file is a pointer, a page or an archive in the place of another."""
+    if what := stand_in(beginning[:BEGINNING]):
+        raise DataError(f"{path}: {what}")
 
 
 def _decoded(raw: bytes, place: str) -> str:
@@ -337,6 +431,7 @@ def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
         raise unreadable(str(path), error) from error
     except ValueError as error:  # a NUL byte in the name
         raise DataError(f"{str(path)!a}: is no name of a file ({error})") from error
+    require_file_itself(raw, str(path))
     if len(raw) > most_bytes:
         raise DataError(
             f"{path}: larger than {most_bytes >> 20} MiB; expected a file that we wrote"

@@ -21,6 +21,7 @@ from typing import Any
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import asking_the_hub
+from fairgate.io.stand_ins import BEGINNING, stand_in
 from fairgate.io.tables import file_sha256
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 
@@ -153,7 +154,26 @@ class ModelFolder:
                 "called model.onnx. Choose one in the policy, for example "
                 f"`file: {graphs[0]}`."
             )
-        return cls(path=path, graph=path / graphs[0])
+        found = cls(path=path, graph=path / graphs[0])
+        found._require_files_themselves()
+        return found
+
+    def _require_files_themselves(self) -> None:
+        """Raise ModelError where a file of the model is a pointer or a page in its place."""
+        beside = sorted({*self.path.glob("*"), *self.graph.parent.glob("*")})
+        others = [file.name for file in beside if file.suffix == ".onnx" and file != self.graph]
+        for file in beside:
+            is_of_another = file.name.startswith(tuple(others))
+            if is_of_another or file.suffix.lower() in _NEVER_OPENED or file.name in _NOTES:
+                continue
+            try:
+                with file.open("rb") as stream:
+                    beginning = stream.read(BEGINNING)
+            except OSError:  # a folder, or told where it is needed
+                continue
+            # Weights may begin with any bytes, but with no text.
+            if beginning.isascii() and (what := stand_in(beginning)):
+                raise ModelError(f"{str(file)!r} {what}.")
 
     @classmethod
     def _of_graph(cls, graph: Path) -> ModelFolder:
@@ -161,7 +181,9 @@ class ModelFolder:
         if folder.name == "onnx" and not (folder / "tokenizer.json").exists():
             folder = folder.parent
         if graph.is_file():
-            return cls(path=folder, graph=graph)
+            found = cls(path=folder, graph=graph)
+            found._require_files_themselves()
+            return found
         name = graph.relative_to(folder).as_posix()
         others = [
             file.relative_to(folder).as_posix()

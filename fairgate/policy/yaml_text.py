@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.wording import harmless, quoted, shown
+from fairgate.io.stand_ins import BEGINNING, stand_in
 
 MAX_BYTES = 1 << 20
 MAX_LINE = 100_000
@@ -264,6 +265,8 @@ def read_yaml_file(file: Path, path: str | None = None) -> str:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         message = f"the file cannot be read: {reason}; check the path and its permissions"
         raise PolicyError([Problem(name, 1, 1, message)]) from error
+    if what := stand_in(raw[:BEGINNING]):
+        raise PolicyError([Problem(name, 1, 1, f"the file {what}")])
     return decode_yaml(raw, name)
 
 

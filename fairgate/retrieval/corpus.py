@@ -20,6 +20,7 @@ from fairgate.io.tables import (
     file_sha256,
     identifier,
     read_json_object,
+    read_lines,
     read_rows,
     table_columns,
 )
@@ -33,7 +34,7 @@ _MOST_LABELS = 100
 
 
 class CorpusFile:
-    """The documents of a CSV, TSV, JSONL or Parquet file, in file order, read as a stream.
+    """The documents of a CSV, TSV, JSON or Parquet file, in file order, read as a stream.
 
     Ids are unique; without an id column they are the rows' numbers from 1. Rows without text are
     left out and counted in `notices`. Texts stay as they are.
@@ -206,7 +207,7 @@ def read_document_labels(
     """
     labels: dict[str, str] = {}
     places: dict[str, str] = {}
-    is_object = Path(path).suffix.lower() == ".json"
+    is_object = Path(path).suffix.lower() == ".json" and _is_object(path)
     rows = _of_object(path) if is_object else _of_table(path, id_column, label_column)
     for id_, label, place in rows:
         if labels.setdefault(id_, label) != label:
@@ -221,6 +222,14 @@ def read_document_labels(
             f'{path}: holds no label; expected rows such as {{"id": "d1", "label": "toxic"}}'
         )
     return labels
+
+
+def _is_object(path: str) -> bool:
+    """Return whether a JSON file is one object, of id to label; an array and lines are rows."""
+    filled = (text.strip() for _, text in read_lines(path) if not text.isspace())
+    first, second = next(filled, ""), next(filled, "")
+    is_line = first.endswith("}") and second.startswith("{")
+    return first.startswith("{") and not is_line
 
 
 def _of_object(path: str) -> Iterator[tuple[str, str, str]]:

@@ -79,7 +79,9 @@ def named_on_hub(name: str, runtime: Runtime) -> tuple[str, str] | None:
         return None
     # `data/texts.csv` has the form of an id too: a folder that exists here makes it a path.
     first = runtime.root / name.split("/", 1)[0]
-    looks_like_file = Path(hub[0]).suffix.lower() in {".csv", ".tsv", ".jsonl", ".parquet"}
+    looks_like_file = Path(hub[0]).suffix.lower() in {
+        ".csv", ".tsv", ".jsonl", ".json", ".parquet",
+    }  # fmt: skip
     return None if first.exists() or looks_like_file else hub
 
 

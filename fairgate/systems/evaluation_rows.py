@@ -7,6 +7,7 @@ or prompt is its question.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.io.tables import capped, file_sha256, read_json_objects, read_whole
+from fairgate.io.tables import read_rows as read_table
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.recorded import RowPaths
 
@@ -31,6 +33,8 @@ _QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
 _ANSWER = ("answer", "output", "response", "result", "text", "content")
 """Names of the one text that counts, where an input or output is a JSON object."""
 _MOST_STEPS = 12
+_TABLES = (".csv", ".tsv", ".parquet", ".pq")
+_MOST_CELL = 1 << 20
 _TRACED = ReplyPaths(
     answer=json_path("$.answer"), documents=json_path("$.documents"), may_lack_documents=True
 )
@@ -106,7 +110,7 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Re
     paths: ReplyPaths = chosen.paths
     if isinstance(columns, str):  # both tools write null where nothing was retrieved
         paths = replace(paths, may_lack_documents=True)
-    for line, row in read_json_objects(str(path)):
+    for line, row in _rows_of(path, paths):
         place = f"{path}:{line}"
         found = question.find(row)
         if not found or not isinstance(found[0], str):
@@ -115,6 +119,44 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Re
                 f"{', '.join(quoted(name) for name in list(row)[:8]) or 'nothing'}; see `columns`"
             )
         yield place, found[0], _reply(row, paths, place)
+
+
+def _rows_of(path: Path, paths: ReplyPaths) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield line and values of each row: of JSON, or of a table whose cells hold lists as texts."""
+    if path.suffix.lower() not in _TABLES:
+        yield from read_json_objects(str(path))
+        return
+    first = paths.documents.steps[0] if paths.documents is not None else None
+    for row in read_table(str(path)):
+        values = dict(row.values)
+        if isinstance(first, str) and isinstance(cell := values.get(first), str):
+            values[first] = _list_in(cell, f"{path}:{row.line}", first)
+        yield row.line, values
+
+
+def _list_in(cell: str, place: str, column: str) -> list[Any] | None:
+    """Return the list that a cell holds, as JSON or as Python writes it, or between `|` (deepeval).
+
+    None where it is empty. Raises DataError.
+    """
+    text = cell.strip()
+    if not text or text in ("None", "null", "nan"):
+        return None
+    if not text.startswith("["):
+        return [part for part in text.split("|") if part.strip()]
+    try:
+        found = ast.literal_eval(text) if len(text) < _MOST_CELL else read_json(text, strict=False)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        try:
+            found = read_json(text, strict=False)
+        except JsonError:
+            found = None
+    if not isinstance(found, list):
+        raise DataError(
+            f"{place}: column {column!r} holds {capped(cell)}; expected a list of texts, as JSON "
+            "or as Python writes it"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from fairgate.io.tables import (
     capped,
     checked_text,
     file_sha256,
+    is_one_value,
     json_object,
     read_json_objects,
     read_lines,
@@ -361,16 +362,19 @@ def read_recorded(path: str) -> RecordedAnswers:
     known, seen = _KnownLines(), SeenDocuments()
     told: dict[_Name, int] = {}
     plans: set[str] = set()
-    for number, text in read_lines(path):
+    for number, text, entry in _lines_or_entries(path):
         question = None
-        if (line := known.line(text)) is None:
-            if (record := json_object(text, path, number)) is None:
+        if entry is not None or (line := known.line(text)) is None:
+            record = json_object(text, path, number) if entry is None else entry
+            if record is None:
                 continue
             line = line_from(record, f"{path}:{number}", seen)
             question = _hash_told(record)
             if record.get(PLAN) is not None:
                 plans.add(checked_text(record[PLAN], f"{path}:{number}", PLAN)[:64])
-            if question is None:  # a line that tells its question is like no other one
+            if (
+                question is None and entry is None
+            ):  # a line that tells its question is like no other one
                 known.add(text, line)
         suite, key, answer = line
         name = (suite, key) if suite else key
@@ -396,6 +400,14 @@ def read_recorded(path: str) -> RecordedAnswers:
             "put each line of `fairgate plan POLICY` to your system and write its answer here"
         )
     return RecordedAnswers(path, answers, told=told, plans=plans)
+
+
+def _lines_or_entries(path: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+    """Yield each line of a file, or each entry of the one array that it is, with its line."""
+    if is_one_value(path):
+        yield from ((line, "", record) for line, record in read_json_objects(path))
+    else:
+        yield from ((line, text, None) for line, text in read_lines(path))
 
 
 class _KnownLines:

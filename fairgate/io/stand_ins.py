@@ -1,0 +1,52 @@
+"""Files that stand where another one is expected: a pointer, a web page, a workbook, an archive."""
+
+from __future__ import annotations
+
+import re
+
+BEGINNING = 512
+"""Bytes that show what a file is."""
+_KINDS = (
+    (
+        rb"version https://git-lfs\.github\.com/spec/",
+        (
+            "is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull` (in a "
+            "workflow: `actions/checkout` with `lfs: true`)"
+        ),
+    ),
+    (
+        rb"(?:\.\./)*\.git/annex/objects/|/annex/objects/",
+        "is a pointer of git-annex, not the file itself: fetch it with `git annex get`",
+    ),
+    (
+        rb"\s*<(?:!doctype html|html)",
+        (
+            "is a web page, not the file itself: a download that asked for a login, or the page "
+            "about it; fetch the file"
+        ),
+    ),
+    (rb"\x1f\x8b", "is compressed with gzip: unpack it"),
+    (rb"BZh[1-9]", "is compressed with bzip2: unpack it"),
+    (rb"\xfd7zXZ\0", "is compressed with xz: unpack it"),
+    (rb"\x28\xb5\x2f\xfd", "is compressed with Zstandard: unpack it"),
+    (
+        rb"PK\x03\x04|PK\x05\x06",
+        "is a workbook (.xlsx) or a ZIP archive: unpack it, or save the sheet as `CSV UTF-8`",
+    ),
+    (
+        rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "is a workbook of an old Excel (.xls): save the sheet as `CSV UTF-8`",
+    ),
+    (rb"%PDF-", "is a PDF: save its texts as a table"),
+    (rb"SQLite format 3\0", "is a database of SQLite: save the table as CSV"),
+)
+
+
+def stand_in(beginning: bytes) -> str:
+    """Return, for a sentence, what a file is that begins so, and what to do; empty: what it should.
+
+    Parquet, JSON, CSV, YAML, ONNX and texts begin with none of these.
+    """
+    text = beginning.removeprefix(b"\xef\xbb\xbf")
+    found = (words for begins, words in _KINDS if re.match(begins, text, re.IGNORECASE))
+    return next(found, "")
