@@ -173,7 +173,7 @@ class ModelFolder:
                 continue
             # Weights may begin with any bytes, but with no text.
             if beginning.isascii() and (what := stand_in(beginning)):
-                raise ModelError(f"{str(file)!r} {what}.")
+                raise ModelError(f"{str(file)!r} cannot be loaded: it {what}.")
 
     @classmethod
     def _of_graph(cls, graph: Path) -> ModelFolder:
