@@ -31,6 +31,13 @@ _Found = tuple[float, str]
 """How much, and the sentence; a limit that is moved counts by its share of the metric's range."""
 
 
+_OfRule = tuple[float, str, frozenset[str]]
+"""The same of a rule, and which of its checks it is about."""
+_ANY: frozenset[str] = frozenset()
+_BOUND = frozenset({"bound", "identity"})
+_CHANGE = frozenset({"regression", "budget", "unreadable"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loosening:
     """Something that a change holds less strictly than the base."""
@@ -41,11 +48,15 @@ class Loosening:
     """The rules that it is about, where it is about single ones."""
     suite: str | None = None
     """The suite whose rules it is about, where it is; else it is about all of them."""
+    checks: frozenset[str] = frozenset()
+    """Which of a rule's checks it is about; empty: all of them."""
     of_evidence: bool = False
     """Whether it is about how much evidence there must be."""
 
     def may_explain(self, rule: RuleResult) -> bool:
         """Return whether a rule may fail before it and pass after."""
+        if self.checks and rule.failed and self.checks.isdisjoint(rule.failed):
+            return False
         if self.slices:
             return slice_of(rule.metric, rule.suite, rule.where) in self.slices
         return self.suite in (None, rule.suite)
@@ -150,25 +161,25 @@ def _rules(
         held[_slice(rule)].append(rule)
     kept = {suite.id for suite in after.suites}
     slices: dict[int, list[Rule]] = defaultdict(list)
-    weaker: dict[tuple[int, _Found], list[Rule]] = defaultdict(list)
+    weaker: dict[tuple[int, _OfRule], list[Rule]] = defaultdict(list)
     for rule in (rule for rule in then if rule.suite in kept):
         slices[rule.position].append(rule)
         found = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
-        gone = [(_GONE, "rule removed")]
-        for one in min(found, default=gone, key=lambda many: sum(size for size, _ in many)):
+        gone: list[_OfRule] = [(_GONE, "rule removed", _ANY)]
+        for one in min(found, default=gone, key=lambda many: sum(size for size, *_ in many)):
             weaker[rule.position, one].append(rule)
-    for (position, (size, change)), rules in weaker.items():
+    for (position, (size, change, checks)), rules in weaker.items():
         line = rules[0]
         if len(rules) == len(slices[position]):
             where = {"for each": line.gate.for_each} if line.gate.for_each else {}
             place = _place(line, line.gate.suite, line.gate.where, where)
-            about = frozenset(map(_slice, rules))
-            yield Loosening(size=size, sentence=f"{place}: {change}", slices=about)
+            about, sentence = frozenset(map(_slice, rules)), f"{place}: {change}"
+            yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
         else:
             for rule in rules:
                 place = _place(rule, rule.suite, rule.where)
-                about = frozenset({_slice(rule)})
-                yield Loosening(size=size, sentence=f"{place}: {change}", slices=about)
+                about, sentence = frozenset({_slice(rule)}), f"{place}: {change}"
+                yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
 
 
 def _slice(rule: Rule) -> Slice:
@@ -188,25 +199,27 @@ def _place(
     return f"{rule.gate.metric} ({', '.join(places)})" if places else rule.gate.metric
 
 
-def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[_Found]:
+def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[_OfRule]:
     """Yield everything that a rule holds less strictly than another one for the same slice."""
     old, new = then.gate, now.gate
     reach = then.metric.greatest - then.metric.least
-    yield from _limits(old, new, {"max": 1, "max_abs": 1, "min": -1}, reach)
-    yield from _change(then, now, reach)
+    for size, sentence in _limits(old, new, {"max": 1, "max_abs": 1, "min": -1}, reach):
+        yield size, sentence, _BOUND
+    for size, sentence in _change(then, now, reach):
+        yield size, sentence, _CHANGE
     if new.report and not old.report:
-        yield _GONE, "only reported: the value has no limit any more"
+        yield _GONE, "only reported: the value has no limit any more", _ANY
     if now.advisory and not then.advisory:
-        yield _GONE, "made advisory: it no longer fails the build"
+        yield _GONE, "made advisory: it no longer fails the build", _ANY
     if _STRICTNESS.index(new.evidence) < _STRICTNESS.index(old.evidence):
-        yield _WHOLE, f"evidence lowered from {old.evidence} to {new.evidence}"
+        yield _WHOLE, f"evidence lowered from {old.evidence} to {new.evidence}", _BOUND
     # That of the policy is told once, for all rules.
     own = old.on_inconclusive is not None or new.on_inconclusive is not None
     if own and any(
         _stops(before, then, is_bound=is_bound) and not _stops(after, now, is_bound=is_bound)
         for is_bound in (False, True)
     ):
-        yield _WHOLE, "an inconclusive result no longer fails the build"
+        yield _WHOLE, "an inconclusive result no longer fails the build", _ANY
 
 
 def _stops(policy: Policy, rule: Rule, *, is_bound: bool) -> bool:

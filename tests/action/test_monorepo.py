@@ -64,7 +64,7 @@ def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
     steps.pull(inputs={"root": ROOT}, code=1)
     (comment,) = steps.job.hub.ours(7)
     assert f"This change edits** policy `{WHERE}`" in comment["body"]
-    assert "max raised from 0.2 to 0.9" in comment["body"]
+    assert "comparison with the baseline removed" in comment["body"]
 
 
 def test_also_where_only_the_api_knows_them(service, steps, tmp_path):

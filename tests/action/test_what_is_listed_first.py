@@ -112,6 +112,21 @@ def test_what_may_explain_the_outcome_comes_first(base, proposed, expected):
         assert listed[0] in expected.split()
 
 
+def test_of_a_rule_s_loosenings_the_one_about_the_failed_check_comes_first():
+    about = {"slices": SMALL.slices}
+    bound = Loosening(size=0.1, sentence="bound", checks=frozenset({"bound"}), **about)
+    change = Loosening(size=2.0, sentence="change", checks=frozenset({"regression"}), **about)
+    for failed, expected in (("bound", "bound"), ("regression", "change"), ("", "change")):
+        base = Judged(result(outcome=Outcome.FAIL, failed=[failed] if failed else []))
+        for loosened in ([bound, change], [change, bound]):
+            assert worst_first(loosened, base, Judged())[0].sentence == expected
+
+
+def written(comment):
+    """Return the gate's own text: below the marker, and the line that says commit and run."""
+    return comment["body"].split("\n", 2)[2].lstrip()
+
+
 @pytest.mark.parametrize(("base", "says"), [("main", False), ("release/1.x", True), ("Main", True)])
 def test_a_change_of_another_branch_says_so_at_the_top(job, history, base, says):
     commit = history.git("rev-parse", "main")
@@ -125,8 +140,8 @@ def test_a_change_of_another_branch_says_so_at_the_top(job, history, base, says)
     line = (
         f"**Not against the default branch** `main`: compared with policy and baseline of `{base}`."
     )
-    for text in (job.summary, comment["body"].partition("\n")[2]):
-        assert (line in text.lstrip().partition("\n")[0]) == says, text[:200]
+    for text in (job.summary, written(comment)):
+        assert text.startswith(line) == says, text[:200]
 
 
 def test_several_policies_say_it_once(job, history):
@@ -140,6 +155,6 @@ def test_several_policies_say_it_once(job, history):
     inputs = {"FAIRGATE_COMMENT": "always", "FAIRGATE_POLICY": named}
     job.run("pull_request", event, **inputs)
     (comment,) = job.hub.ours(7)
-    for text in (job.summary, comment["body"].partition("\n")[2]):
+    for text in (job.summary, written(comment)):
         assert text.startswith("**Not against the default branch** `main`")
         assert text.count("Not against the default branch") == 1
