@@ -5,6 +5,8 @@ from action import payloads
 from action.fake_github import READ_ONLY, known_run
 from action.repositories import POLICY, fair, worse
 
+from fairgate.github.comments import Marker
+
 BROKEN = "version: 1\nname: [\n"
 
 
@@ -168,3 +170,27 @@ def test_where_the_gate_s_job_left_no_comment_no_earlier_verdict_stands(job, gre
             stands.append(content and content[:60])
         comment["body"] = comment["body"].partition("\n")[0] + "\nnothing changed"
     assert stands == []
+
+
+def test_no_name_of_a_head_chooses_the_comment(job, green):
+    """Whatever the change calls its policy, the comment of the gate of that name stays."""
+    names = ("fairgate-other", "other", "policies/other.yaml", "accept/1", "fork/fairgate-report")
+    others = {
+        name: job.hub.comment(7, f"{Marker(key=name, head='a' * 40, run=(400, 1))}\nof {name}")
+        for name in names
+    }
+    wrong = []
+    for run, name in enumerate(names, 600):
+        text = POLICY.replace("name: small", f"name: {name.replace('/', '-')}")
+        for broken_by in ("", "gates: []\n", "no: key\n"):
+            green.git("checkout", "-q", "topic")
+            green.write("policies/small.yaml", text + broken_by)
+            green.commit()
+            job.hub.runs[run] = known_run(head_sha=green.git("rev-parse", "HEAD"))
+            code = job.pull(green, GITHUB_RUN_ID=str(run), FAIRGATE_COMMENT="always")
+            own = [one for one in job.hub.of(7) if 'key="fairgate-small"' in one["body"]]
+            is_told = len(own) == 1 and f"/actions/runs/{run})" in own[0]["body"]
+            kept = all(one["body"].endswith(f"\nof {key}") for key, one in others.items())
+            if not (is_told and kept) or (code == 2) != bool(broken_by):
+                wrong.append((name, broken_by, code, is_told, kept))
+    assert wrong == []
