@@ -25,7 +25,15 @@ from fairgate.gate import accepted_runs
 from fairgate.gate.baseline import Reference
 from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.manifest import may_be_path, named_by
-from fairgate.gate.run_folder import EXECUTIONS, RECORD, STOP_RULES, FinishedRun, check_run, replay
+from fairgate.gate.run_folder import (
+    COMMENT,
+    EXECUTIONS,
+    RECORD,
+    STOP_RULES,
+    FinishedRun,
+    check_run,
+    replay,
+)
 from fairgate.github import accounted, place_of
 from fairgate.github.api import GitHubApi, artifact_files, commit_of, natural, value_at
 from fairgate.github.base_commit import Clone
@@ -254,7 +262,7 @@ def _asked(given: _Given) -> tuple[str, str, int]:
 def _judged(given: _Given, run: int) -> FinishedRun:
     """Return the run, judged again. Raises DataError where that is not what its record says."""
     api, event, inputs = given[:3]
-    names = [PARTS, EXECUTIONS, STOP_RULES, *(one.file for one in formats())]
+    names = [PARTS, EXECUTIONS, STOP_RULES, COMMENT, *(one.file for one in formats())]
     head, of = event.head_sha, (event.repository, run, given.artifact)
     inputs.scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="accept-", dir=inputs.scratch))

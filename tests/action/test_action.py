@@ -84,16 +84,17 @@ def test_two_racing_runs_leave_one_comment_of_the_newer(red, real_steps, tmp_pat
         (500, {}, 9), (502, {}, 9),
     ],
 )  # fmt: skip
-def test_an_api_that_fails_is_a_warning_and_the_verdict_stands(red, steps, status, headers, times):
+def test_an_api_that_fails_is_an_error_of_its_job_and_the_verdict_stands(
+    red, steps, status, headers, times
+):
     steps.job.hub.fail("POST", LISTING, status, headers=headers, times=times)
     done = steps.pull(code=1)
     assert done.outputs["outcome"] == "fail"
     assert done.outputs["comment-url"] == ""
-    assert "::warning title=FairGate%3A no comment::" in done.log
-    assert "the verdict stands" in done.summary
+    assert done.commented.code == 4
     assert "fairness regressed" in done.summary
-    assert str(status) in done.log
-    assert "concurrently" not in done.log
+    assert str(status) in done.commented.log
+    assert "concurrently" not in done.commented.log
 
 
 @pytest.mark.walk(1)
@@ -105,7 +106,7 @@ def test_an_api_that_recovers_leaves_no_warning(red, steps, method, status, head
     steps.job.hub.fail(method, LISTING, status, headers=headers)
     done = steps.pull(code=1)
     assert done.outputs["comment-url"] == steps.job.hub.ours(7)[0]["html_url"]
-    assert "::warning title=FairGate%3A no comment::" not in done.log
+    assert done.commented.code == 0
     assert len(steps.job.hub.of(7)) == 1
 
 

@@ -77,7 +77,7 @@ def typed(workspace, monkeypatch):
 
 
 def test_a_name_is_asked_for_first_and_until_it_is_one(workspace, typed):
-    assert typed("my policy\nmine\n\n\n\n\n") == 0, workspace.err
+    assert typed("my policy\nmine\n\n\n\n\n\n") == 0, workspace.err
     assert workspace.out.index("Name of the policy") < workspace.out.index("What the system")
     assert workspace.out.count("Name of the policy") == 2
     assert (workspace.root / "policies/mine.yaml").is_file()
@@ -98,7 +98,7 @@ def test_who_interrupts_a_question_is_told_so(workspace, typed):
 
 
 def test_a_recorded_system_is_offered_fewer_sources(workspace, typed):
-    assert typed("own\n\n\n\nrecorded\n5\n") == 0, workspace.err
+    assert typed("own\n\n\n\nrecorded\n\n5\n") == 0, workspace.err
     assert loaded(workspace.root / "policies/own.yaml")["suites"][0]["limit"] == 5
     assert workspace.run("check", "policies/own.yaml") == 0
     assert "5 sources" in workspace.out
