@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -88,8 +89,23 @@ class Access:
     secret: str | None = None
     """NAME of the environment variable whose content would be sent; None where there is none."""
     way: str = ""
-    """Method, headers and form of what is sent, as a text that is only compared: with the same
-    secret, another request does something else."""
+    """Everything else that is sent, and at which pace, as a text that is only compared: with the
+    same secret, another request does something else."""
+
+
+NOT_SENT = frozenset({"revision", "timeout", "response"})
+"""Fields that are no part of what is sent: what stored replies are known by, how long a reply is
+waited for, and where the answer stands in it."""
+
+
+def way_of(part: BaseModel, *, named: Iterable[str] = ()) -> str:
+    """Everything that a part of a policy sends, as `Access.way`: all of its fields but NOT_SENT.
+
+    Made from the model, so that a new field counts until somebody decides that it is not sent.
+    `named` are fields of which each value is an access of its own.
+    """
+    apart = {*NOT_SENT, *named}
+    return json.dumps([type(part).__name__, part.model_dump(mode="json", exclude=apart)])
 
 
 class Role(StrEnum):

@@ -99,7 +99,7 @@ def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
     """Return a sentence for each access that only `proposed` has, secrets included."""
     known = set(accesses(base)) if base else set()
     named = {replace(access, way="") for access in known}
-    other_way = " by another method, header or form of request"
+    other_way = " by another request, model or pace"
     sentences = (
         f"{_sentence(access)}{other_way if replace(access, way='') in named else ''}, which the "
         "base commit's policy does not"

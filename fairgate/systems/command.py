@@ -24,7 +24,7 @@ from pydantic import Field, Tag
 
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Question, Reply, usage_of
-from fairgate.domain.schema import Access, ByShape, Strict, Text
+from fairgate.domain.schema import Access, ByShape, Strict, Text, way_of
 from fairgate.domain.wording import concealed, quoted
 from fairgate.io.machine import last_words, program_environment
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
@@ -70,7 +70,8 @@ class CommandAsked(Strict):
     def accesses(self) -> list[Access]:
         """Return the program, with each variable that it is given."""
         variables: list[str | None] = [*self.env] or [None]
-        return [Access("starts", self.line, variable) for variable in variables]
+        way = way_of(self, named=["env"])
+        return [Access("starts", self.line, variable, way) for variable in variables]
 
     @property
     def concurrency(self) -> int:

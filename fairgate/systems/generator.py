@@ -26,7 +26,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, Chat, Decoding, Document, GenerationRequest, usage_of
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
-from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text
+from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, quoted
 from fairgate.io.http_messages import HttpAnswer, HttpService
 from fairgate.io.machine import libraries_of_answers
@@ -263,7 +263,8 @@ class EndpointGeneratorPolicy(GeneratorModel):
     @property
     def accesses(self) -> Iterable[Access]:
         """Return the endpoint, with the variable that is sent there."""
-        return (Access("asks", self.endpoint.base_url, self.endpoint.api_key_env),)
+        asked = self.endpoint
+        return (Access("asks", asked.base_url, asked.api_key_env, way_of(asked)),)
 
 
 def _place(value: object) -> str:

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Question, Reply, usage_of
-from fairgate.domain.schema import Access, Strict
+from fairgate.domain.schema import Access, Strict, way_of
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.http_messages import UNSURE, Found, HttpError, HttpService, Request, keeps_secrets
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
@@ -150,8 +150,7 @@ class HttpAsked(Strict):
         """Return both addresses, with each variable that is sent there."""
         variables: list[str | None] = [*self.headers_env.values()] or [None]
         urls = [url for url in (self.url, self.revision_url) if url is not None]
-        headers = (sorted(self.headers.items()), sorted(self.headers_env.items()))
-        way = json.dumps([self.method, self.request, *headers], sort_keys=True)
+        way = way_of(self, named=["revision_url"])
         return [Access("asks", url, variable, way) for url in urls for variable in variables]
 
     @property

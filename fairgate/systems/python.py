@@ -25,7 +25,7 @@ from pydantic import Field, Tag
 
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.executions import Question, Reply, usage_of
-from fairgate.domain.schema import Access, ByShape, Strict
+from fairgate.domain.schema import Access, ByShape, Strict, way_of
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
@@ -65,7 +65,7 @@ class PythonAsked(Strict):
     @property
     def accesses(self) -> list[Access]:
         """Return the code that is imported."""
-        return [Access("imports", self.call)]
+        return [Access("imports", self.call, way=way_of(self))]
 
     @property
     def shown(self) -> str:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.schema import Access, Strict, Text
+from fairgate.domain.schema import Access, Strict, Text, way_of
 from fairgate.domain.wording import quoted
 from fairgate.io.http_messages import HttpError, Limits, Request
 from fairgate.io.machine import last_words, program_environment
@@ -56,8 +56,9 @@ class ServePart(Strict):
     def accesses(self) -> list[Access]:
         """Return the program with each variable that it is given, and what is asked."""
         variables: list[str | None] = [*self.env] or [None]
-        starts = [Access("starts", shlex.join(self.command), variable) for variable in variables]
-        return [*starts, Access("asks", self.ready_url)]
+        line, way = shlex.join(self.command), way_of(self, named=["env"])
+        starts = [Access("starts", line, variable, way) for variable in variables]
+        return [*starts, Access("asks", self.ready_url, way=way)]
 
     @property
     def name(self) -> str:

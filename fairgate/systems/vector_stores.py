@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.executions import Document, Question, Reply
 from fairgate.domain.ports import Embedder, Vectors
-from fairgate.domain.schema import Access, Strict, Text
+from fairgate.domain.schema import Access, Strict, Text, way_of
 from fairgate.domain.wording import concealed, harmless, listed, quoted
 from fairgate.io.http_messages import HttpAnswer, HttpService, secret_in
 from fairgate.io.replies import (
@@ -189,9 +189,7 @@ class HttpStoreSearch(StoreSearch):
     @property
     def accesses(self) -> list[Access]:
         """Return the address, with the variable that is sent there."""
-        asked = self.model_dump(include={"collection", "vector", "tenant", "database"})
-        way = json.dumps([self.product, asked], sort_keys=True)
-        return [Access("asks", self.url, self.api_key_env, way)]
+        return [Access("asks", self.url, self.api_key_env, way_of(self))]
 
 
 class QdrantSearch(HttpStoreSearch):
@@ -434,8 +432,7 @@ class PgvectorSearch(StoreSearch):
     @property
     def accesses(self) -> list[Access]:
         """Return the database, which only the variable names."""
-        way = json.dumps(self.model_dump(exclude={"revision", "timeout"}), sort_keys=True)
-        return [Access("asks", "PostgreSQL", self.dsn_env, way)]
+        return [Access("asks", "PostgreSQL", self.dsn_env, way_of(self))]
 
 
 class Pgvector(VectorSearch):

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.cases import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
-from fairgate.domain.schema import Access, ByShape, Name, Names, Role, Strict, SuiteModel, Text
+from fairgate.domain.schema import (
+    Access,
+    ByShape,
+    Name,
+    Names,
+    Role,
+    Strict,
+    SuiteModel,
+    Text,
+    way_of,
+)
 from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
@@ -163,7 +173,7 @@ class BbqSuitePolicy(SuiteModel):
     def accesses(self) -> tuple[Access, ...]:
         """Return the endpoints that embed queries and documents."""
         return tuple(
-            Access("asks", asked.endpoint, asked.api_key_env)
+            Access("asks", asked.endpoint, asked.api_key_env, way_of(asked))
             for asked in self.retrievers
             if isinstance(asked, EndpointPolicy)
         )

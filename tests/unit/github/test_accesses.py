@@ -1,12 +1,26 @@
 """What a policy reaches outside, and what a change's own may not reach before it is merged."""
 
+import inspect
 from dataclasses import replace
 
 import pytest
 from fakes.policies import parse_policy
 
-from fairgate.domain.schema import Access
+from fairgate.domain.schema import NOT_SENT, Access, Strict
 from fairgate.github.change import accesses, introduced_accesses, new_accesses
+from fairgate.suites.question_items.policy import BbqSuitePolicy, EndpointPolicy
+from fairgate.systems.command import CommandPart
+from fairgate.systems.generator import EndpointGeneratorPolicy, EndpointPart
+from fairgate.systems.http import HttpPart
+from fairgate.systems.own_retriever import (
+    CommandSearch,
+    HttpSearch,
+    OwnRetrieverPolicy,
+    PythonSearch,
+)
+from fairgate.systems.python import PythonPart
+from fairgate.systems.serving import ServePart
+from fairgate.systems.vector_stores import ChromaSearch, PgvectorSearch, QdrantSearch
 
 POLICY = """\
 version: 1
@@ -82,13 +96,11 @@ def test_another_use_of_a_known_address_or_key_is_new(proposed):
     (sentence,) = new_accesses(other, base)
     assert "asks 'https://rag.invalid/" in sentence
     assert "which the base commit's policy does not" in sentence
-    assert ("admin" in proposed) != ("by another method, header or form of request" in sentence)
+    assert ("admin" in proposed) != ("by another request, model or pace" in sentence)
     assert new_accesses(base, base) == new_accesses(other, other) == []
 
 
-@pytest.mark.parametrize(
-    "more", [", timeout: 5", ", concurrency: 2", ', revision: "2"', ', response: {answer: "$.a"}']
-)
+@pytest.mark.parametrize("more", [", timeout: 5", ', revision: "2"', ', response: {answer: "$.a"}'])
 def test_what_changes_nothing_that_is_sent_is_known(more):
     assert new_accesses(policy(f"{ASKING}{more}}}"), policy(f"{ASKING}}}")) == []
 
@@ -108,3 +120,72 @@ def test_a_judge_is_asked_and_given_a_key_as_any_endpoint_is():
         (sentence,) = new_accesses(proposed, base)
         assert "which the base commit's policy does not" in sentence
     assert any("with the key in 'KEY'" in sentence for sentence in introduced_accesses(base))
+
+
+HTTP_STORE = {"url": HTTPS, "collection": "c", "api_key_env": "K"}
+PARTS = (
+    EndpointPart(base_url=HTTPS, model="m", api_key_env="K"),
+    HttpPart(url=HTTPS, headers_env={"A": "K"}, revision_url=f"{HTTPS}r"),
+    HttpSearch(url=HTTPS, headers_env={"A": "K"}),
+    CommandPart(run=["./ask"], env=["K"]),
+    CommandSearch(run=["./find"], env=["K"]),
+    PythonPart(call="m:f"),
+    PythonSearch(call="m:f"),
+    ServePart(command=["./serve"], ready_url=HTTPS, env=["K"]),
+    QdrantSearch(**HTTP_STORE),
+    ChromaSearch(**HTTP_STORE),
+    PgvectorSearch(dsn_env="K", table="t"),
+    EndpointPolicy(endpoint=HTTPS, model="m", api_key_env="K"),
+)
+"""One of every part of a policy that is asked, started or imported."""
+
+
+def subclasses(model):
+    for each in model.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def test_every_part_that_reaches_something_is_walked():
+    reaching = {
+        each
+        for each in subclasses(Strict)
+        if each.__module__.startswith("fairgate.")
+        and isinstance(getattr(each, "accesses", None), property)
+        and not inspect.isabstract(each)
+        # These name what their parts reach, and are no base of another.
+        and each not in {EndpointGeneratorPolicy, OwnRetrieverPolicy}
+    }
+    bases = {base for each in reaching for base in each.__mro__[1:]}
+    assert reaching - bases == {type(part) for part in PARTS} - {EndpointPart, EndpointPolicy}
+
+
+def other(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, list):
+        return [*value, "x"]
+    if isinstance(value, dict):
+        return {**value, "X": "Y"}
+    return f"{value or ''}x"
+
+
+def reached(part):
+    if isinstance(part, EndpointPart):
+        return {*EndpointGeneratorPolicy.model_construct(endpoint=part).accesses}
+    if isinstance(part, EndpointPolicy):
+        return {*BbqSuitePolicy.model_construct(retrievers=[part]).accesses()}
+    return {*part.accesses}
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_every_field_is_part_of_the_access_but_those_that_are_not_sent():
+    wrong = []
+    for part in PARTS:
+        for name in type(part).model_fields:
+            changed = part.model_copy(update={name: other(getattr(part, name))})
+            if (reached(changed) == reached(part)) is not (name in NOT_SENT):
+                wrong.append((type(part).__name__, name))
+    assert wrong == []
