@@ -211,4 +211,4 @@ def test_the_comment_keeps_below_githubs_limit(job, history, monkeypatch):
     assert job.pull(history) == 1
     body = job.hub.ours(7)[0]["body"].split("\n", 1)[1]
     assert len(body) <= 3_000
-    assert "max raised" in body
+    assert "comparison with the baseline removed" in body
