@@ -37,6 +37,7 @@ from fairgate.github.sides import (
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
+from fairgate.systems.budget import allow_as_much_again
 from fairgate.systems.catalogue import kind_of, policy_parts
 
 DecidedBy = Literal["checkout", "base", "proposed"]
@@ -211,7 +212,13 @@ class ChangeGate(Generic[E]):
         compared = before if allowed else None if refused else proposed
         other, spent = None, []
         try:
-            other = None if compared is None else self._evaluate(compared)
+            if compared is not None:
+                cases = (allowed or before).loaded.plan.cases
+                run = getattr(decides, "run", None)  # a part of a run has none
+                cases = [*cases, *run.added] if isinstance(run, GateRun) else cases
+                assert self._runtime.meters is not None  # noqa: S101 (made so)
+                allow_as_much_again(self._runtime.meters, cases)
+                other = self._evaluate(compared)
         except BudgetError as error:
             why = harmless(str(error))
             spent = [f"The side that does not decide was not judged: {why}"]

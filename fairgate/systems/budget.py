@@ -11,10 +11,11 @@ import time
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.executions import Usage
 from fairgate.domain.schema import Strict, SystemModel
@@ -27,6 +28,8 @@ Found = TypeVar("Found")
 Ask = Callable[[Sequence[T]], Generator[tuple[int, Found], None, None]]
 """Asks all of a sequence; yields positions in it, each with what came back."""
 _MILLION = 1_000_000
+_AS_WHAT_DECIDES = " together with what decides, as many again as that asks,"
+_UNLIMITED = " (without limits)"
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Amount = Annotated[float, Field(gt=0, le=1e12)]
 Price = Annotated[float, Field(ge=0, le=1e12)]
@@ -107,10 +110,21 @@ class Meter:
         """Seconds from handing out each question to its answer, in the order of the answers."""
         self.tokens = 0
         self.money = 0.0
+        self._most_requests: int | None = None
+        self._most_tokens: int | None = None
+
+    def allow(self, requests: int, tokens: int | None) -> None:
+        """Let so much more be asked and no more, whatever the budget leaves; None: any tokens."""
+        self._most_requests = self.requests + requests
+        self._most_tokens = None if tokens is None else self.tokens + tokens
 
     def spent(self, turns: int = 1) -> str:
         """Return which limit is reached, for a sentence; empty while so many turns may be asked."""
         budget = self._budget
+        if self._most_requests is not None and self.requests + turns > self._most_requests:
+            return f"{self._most_requests:,} requests{_AS_WHAT_DECIDES}"
+        if self._most_tokens is not None and self.tokens >= self._most_tokens:
+            return f"{self._most_tokens:,} tokens{_AS_WHAT_DECIDES}"
         if budget.requests is not None and self.requests + turns > budget.requests:
             return f"{budget.requests:,} requests"
         if budget.tokens is not None and self.tokens >= budget.tokens:
@@ -225,6 +239,21 @@ def shared_meter(part: BudgetPart | None, resources: Resources, field: str) -> M
         meter: Meter = shared[field]
         return meter
     meter = Meter(part, field=field)
-    if part is not None:
-        shared[field] = meter
+    shared[field if part is not None else f"{field}{_UNLIMITED}"] = meter
     return meter
+
+
+def allow_as_much_again(meters: dict[str, Any], asked: Sequence[Case]) -> None:
+    """Limit what is asked from now on to what was asked so far, by requests and by tokens.
+
+    `meters` are those that the runs share (`Runtime.meters`); `asked` are the cases of the run
+    before, those from the store too. Tokens are limited where that run asked for all of them.
+    """
+    for field, of_judge in (("system.budget", False), ("judge.budget", True)):
+        before: Meter | None = meters.get(field) or meters.get(f"{field}{_UNLIMITED}")
+        cases = [case for case in asked if (case.judge is not None) is of_judge]
+        planned = sum(1 + len(case.before) for case in cases)
+        requests = before.requests if before else 0
+        tokens = before.tokens if before and before.tokens and requests >= planned else None
+        meter = meters.setdefault(field, Meter(field=field))
+        meter.allow(max(requests, planned), tokens)

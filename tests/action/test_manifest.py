@@ -522,6 +522,39 @@ def test_both_sides_of_a_change_keep_one_budget(change, tmp_path, monkeypatch, a
     assert count.stat().st_size == 200
 
 
+@pytest.mark.walk(3)
+@pytest.mark.parametrize("allow", [False, True])
+@pytest.mark.parametrize("budget", ["", ", budget: {requests: 100000}"])
+@pytest.mark.parametrize("edit", [
+    ("max: 0.9", "max: 0.8", True), ("limit: 6", "limit: 5", True),
+    ("limit: 6", "limit: 60", False), ("limit: 6", "limit: 6, repeats: 20", False),
+    ("limit: 6", "limit: 7", False),
+], ids=lambda edit: edit[1])  # fmt: skip
+def test_what_does_not_decide_asks_no_more_than_what_decides(
+    change, tmp_path, monkeypatch, budget, edit, allow
+):
+    old, new, is_judged = edit
+    monkeypatch.chdir(change.root)
+    count = tmp_path / "count"
+    change.write("program.py", PROGRAM.replace("COUNT", repr(str(count))))
+    text = SMALL.replace("SYSTEM", f"{{command: [python3, program.py]{budget}}}")
+    base, head = text, text.replace(old, new)
+    if allow:  # then the head decides
+        base, head = head, base
+    change.write("p.yaml", base)
+    change.base()
+    change.write("p.yaml", head)
+    change.history.commit("head")
+    judged = change.judged(tmp_path, allow=allow)
+    run = judged.decides.run
+    asked = len(run.given.plan.cases) + len(run.added)
+    assert asked <= count.stat().st_size <= 2 * asked
+    assert (judged.other is not None) is is_judged
+    assert judged.is_refused is not is_judged
+    told = any("as many again as" in remark for remark in judged.remarks)
+    assert told is not is_judged, judged.remarks
+
+
 SUITE = "suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6}]"
 BROKEN = {
     "policy": ("p.yaml", "", ""),
