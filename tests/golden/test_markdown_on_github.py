@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 
 import pytest
-from github_markdown import check_dead
+from github_markdown import Page, check_dead
 from hostile_texts import HOSTILE
+from node.programs import github_html
 from test_hostile_texts import RUN, _bias_view, _foreign, _notes, _view
 
 from fairgate.github.report import job_summary, no_verdict_comment, pull_request_comment
@@ -29,7 +31,7 @@ RENDERERS = {
         lambda text: pull_request_comment(_view("word"), _notes(text), report_url=RUN), [RUN]
     ),
     "summary": (lambda text: job_summary(_view("word"), _notes(text), limit=1_000_000), []),
-    "stopped": (lambda text: no_verdict_comment(text, 4, "h" * 40, RUN), [RUN]),
+    "stopped": (lambda text: no_verdict_comment(text, 4), []),
     "fork": (_foreign, [RUN]),
 }  # fmt: skip
 """Every function that makes Markdown for GitHub, and where its own links lead."""
@@ -82,3 +84,47 @@ def _separated(parts: list[str]) -> str:
 def test_what_is_live_is_seen(text):
     with pytest.raises(AssertionError):
         check_dead(text, "word")
+
+
+ACTS = (
+    "@octo/admins", "&#64;octo", "&commat;octo", "<wbr>&#64;octo", "#12", "octo/shop#12", "GH-12",
+    "[a](//evil)", "[a](https://evil.invalid)", "[a]\n(//evil)", "[a][b]\n\n[b]: //evil", "![a](//evil)",
+    "<https://evil.invalid>", "https://evil.invalid", "www.evil.invalid", "a@evil.invalid",
+    "mailto:a@evil.invalid", "<a href='//evil'>x</a>", "<img src=//evil>", "<script>x</script>",
+    "<!-- fairgate:report:v1 -->", "<details open>", "```mermaid\nclick a\n```", "~~~geojson\n{}\n~~~",
+    f"[![a](//evil)]({RUN})", f"[a]({RUN}/../evil)", f"[a]({RUN} 'x')", "\\[a](//evil)", "`[a](//evil)",
+    "https&colon;//evil.invalid", "http:\u200b//x", "[a]\u200b(//evil)", "<\u200bimg src=x>",
+)  # fmt: skip
+ELEMENTS = {
+    "details", "summary", "sub", "code", "br", "wbr", "p", "pre", "h1", "ul", "li", "blockquote",
+    "strong", "table", "thead", "tbody", "tr", "th", "td", "ol", "em", "h2", "h3", "hr", "del", "a",
+}  # fmt: skip
+
+
+def test_a_text_that_came_by_an_untrusted_way_does_nothing():
+    """Whatever a pull request's code has written into the artifact that the gate's job leaves."""
+    live = []
+    for payload in (*ACTS, *HOSTILE):
+        for place in (*PLACES, FOLDED, "```text\n{}\n```", "`{}`", "\n\n{}\n\n"):
+            text = escaping.disarmed_markdown(place.format(payload), RUN)
+            page = github_html(text)
+            links = set(re.findall(r'(?:href|src)="([^"]*)"', page)) - {RUN}
+            elements = set(re.findall(r"<([a-zA-Z]\w*)", page)) - ELEMENTS
+            words = re.sub(r"(?s)<(code|pre)\b.*?</\1>", " ", page)
+            mentions = re.findall(r"(?:^|[^\w])@\w|#\d", re.sub(r"<[^>]*>|&#?\w+;", "", words))
+            if (
+                links
+                or elements
+                or mentions
+                or "<!--" in page
+                or re.search(r"language-(?!text)[!-~]", page)
+            ):
+                live.append((place, payload, links, elements, mentions))
+    assert live == [], live[:12]
+
+
+def test_a_comment_of_ours_looks_as_it_did():
+    text = RENDERERS["pull request"][0]("word")
+    page, other = Page(text), Page(escaping.disarmed_markdown(text, RUN))
+    assert other.links == page.links
+    assert "".join(other.texts).replace("\u200b", "") == "".join(page.texts)
