@@ -316,6 +316,80 @@ class RangeChart(Block):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A column of bars of an overview, on a scale of its own."""
+
+    head: str
+    low: float | None = None
+    """Least value of neutral wording, of all its phrases."""
+    high: float | None = None
+    is_signed: bool = False
+    """Whether 0 stands in the middle."""
+    is_whole: bool = False
+    """Whether the scale ends at 100 %, whatever the values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A value in a panel, beside what it was."""
+
+    now: Figure
+    is_failed: bool = False
+    """Whether a rule about just this failed."""
+    base: Figure = NOTHING
+    others: Sequence[Figure] = ()
+    """What the page can show instead of the base, in the order of the overview's `others`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewRow:
+    """Who or what a line of an overview is about, with a bar in each panel."""
+
+    name: Inline
+    bars: Sequence[Bar]
+    is_failed: bool = False
+    """Whether any rule failed for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview(Block):
+    """A picture of everybody: bars with the band of neutral wording and the baseline's ticks."""
+
+    label: str
+    """Says to those who cannot see it what the picture is; unique in a report."""
+    head: str
+    """Of the column of names."""
+    panels: Sequence[Panel]
+    rows: Sequence[OverviewRow]
+    left_out: int = 0
+    usual: str = ""
+    """Id of what the base is of, where a reader can choose another one."""
+    others: Sequence[tuple[str, str]] = ()
+    """Id and word of each of those."""
+
+    @property
+    def has_base(self) -> bool:
+        """Return whether any bar has a value of the baseline's."""
+        return any(bar.base.value is not None for row in self.rows for bar in row.bars)
+
+    @property
+    def has_band(self) -> bool:
+        """Return whether neutral wording is drawn."""
+        return any(panel.low is not None for panel in self.panels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseSide:
+    """One of the two texts of a case, with what came of it."""
+
+    head: Inline
+    text: Inline
+    answer: Inline = ()
+    documents: Sequence[Inline] = ()
+    """Those that the other side lacks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseItem:
     """A case with what its reader needs to judge it."""
 
@@ -324,6 +398,10 @@ class CaseItem:
     facts: Sequence[Inline]
     command: Span
     """What to run to see more; the key where there is no such command."""
+    sides: Sequence[CaseSide] = ()
+    """Both texts side by side, where there are two; what differs stands out."""
+    notes: Sequence[Inline] = ()
+    """Of the facts, those that stand in neither side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -478,8 +556,11 @@ class View:
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
+    overview: Sequence[Block]
+    """Everybody at a glance, for the top of the page."""
     examples: Sequence[CaseItem]
-    """The clearest changed answers, for the top of the page."""
+    """The clearest cases, for the top of the page."""
+    examples_title: str
     alerts: Sequence[RuleRow]
     """Significant differences between identities that fail no rule, as rules that warn."""
     run_command: str

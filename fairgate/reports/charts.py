@@ -140,6 +140,49 @@ def scale(values: Iterable[float | None], *, both_sides: bool = False, unit: str
     return Scale(full=max([*known, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
 
 
+def bars(
+    overview: blocks.Overview,
+) -> tuple[list[tuple[blocks.OverviewRow, list[dict[str, Any]]]], list[dict[str, Any]]]:
+    """Return rows with the places of their bars, and of each panel its scale and its band.
+
+    Places are from 0 (left) to 100 (right); None is not drawn. A bar begins at the scale's 0.
+    """
+    panels: list[dict[str, Any]] = []
+    for number, panel in enumerate(overview.panels):
+        values = [panel.low, panel.high, 1 / _HEADROOM if panel.is_whole else None]
+        for row in overview.rows:
+            bar = row.bars[number]
+            values += [one.value for one in (bar.now, bar.base, *bar.others)]
+        shared = scale(values, both_sides=panel.is_signed, unit="" if panel.is_signed else " %")
+        band = shared.position(panel.low), shared.position(panel.high)
+        panels.append(
+            {
+                "panel": panel,
+                "scale": shared,
+                "low": band[0],
+                "high": band[1],
+                "zero": shared.position(0.0),
+            }
+        )
+    rows = []
+    for row in overview.rows:
+        marks = []
+        for bar, panel_of in zip(row.bars, panels, strict=True):
+            place = panel_of["scale"].position
+            at, zero = place(bar.now.value), place(0.0)
+            marks.append(
+                {
+                    "bar": bar,
+                    "start": None if at is None else min(at, zero),
+                    "width": None if at is None else round(abs(at - zero), 2),
+                    "base": place(bar.base.value),
+                    "others": [place(other.value) for other in bar.others],
+                }
+            )
+        rows.append((row, marks))
+    return rows, panels
+
+
 def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str, Any]]], Scale]:
     """Return the rows of a chart with the places of their marks, and their common scale.
 

@@ -126,8 +126,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=lambda block: type(block).__name__,
-        ranges=charts.ranges, spans=spans,
-        mark=mark, meaning=meaning,
+        ranges=charts.ranges, bars=charts.bars, spans=spans,
+        mark=lambda outcome: mark(Outcome(outcome)), meaning=meaning,
         safe_json=lambda block: markupsafe.Markup(block.as_json()),  # noqa: S704 (without markup)
     )  # fmt: skip
     return environment

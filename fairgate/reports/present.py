@@ -31,6 +31,7 @@ from fairgate.reports.sections import affected, better, cases, measured, verdict
 from fairgate.reports.sections.affected import Subject
 from fairgate.reports.sections.better import News
 from fairgate.reports.sections.headline import headline
+from fairgate.reports.sections.overview import overview
 
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
@@ -77,7 +78,9 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         standing=standing(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
+        overview=overview(material),
         examples=cases.case_items(material, 3),
+        examples_title=cases.title_of_cases(material),
         alerts=rule_rows([alert.rule for alert in affected.alerts(result)]),
         run_command=verdict.run_command(material),
         commit=provenance.commit[:12],

@@ -60,7 +60,8 @@ const state = () => ({
   lead: seen('.lead').map((one) => one.textContent),
   note: seen('#summary [role=status] p').map((one) => one.textContent),
   since: seen('#summary p').filter((one) => one.textContent.startsWith('Changed since')).length,
-  before: seen('#summary .top td:last-child').map((one) => one.textContent)[0],
+  drawn: seen('.overview tbody line.base').map((one) => one.getAttribute('x1')),
+  key: seen('.overview .key .of-base').map((one) => one.textContent.trim()),
   heads: seen('#who thead th').map((one) => one.textContent),
   ticks: seen('#who tbody line.base').length,
   rows: all('#who tbody tr').length,
@@ -104,7 +105,8 @@ def test_the_usual_comparison_comes_back_as_it_was(chosen):
     usual, again = chosen["states"]["usual"], chosen["states"]["baseline"]
     assert again == {**usual, "hash": "#summary"}
     assert "(11.2 %, was 2.5 %)" in usual["lead"][0]
-    assert (usual["note"], usual["since"], usual["before"]) == ([], 1, "10.0 %")
+    assert (usual["note"], usual["since"], usual["key"]) == ([], 1, ["baseline"])
+    assert len(usual["drawn"]) == 8, "a tick for each identity"
     assert usual["chips"] == ["newly changed 7", "changed, not new 2", "undecided 0", "fixed 0"]
 
 
@@ -116,7 +118,9 @@ def test_beside_the_anchor_headline_ticks_and_chips_are_the_anchor_s(chosen):
     assert "The verdict stays: it was decided against the baseline." in note
     assert "beside the anchor of 2026-06-01" in note
     assert found["since"] == 1
-    assert found["before"] == "18.0 %"
+    ticks = zip(found["drawn"], chosen["states"]["usual"]["drawn"], strict=True)
+    assert all(float(then) > float(was) for then, was in ticks), "8 points more"
+    assert found["key"] == ["anchor"]
     assert "anchor" in found["heads"]
     assert "base" not in found["heads"]
     assert found["ticks"] > 0
@@ -141,8 +145,9 @@ def test_an_accepted_run_has_values_and_no_cases(chosen):
 def test_alone_nothing_is_beside_the_run(chosen):
     found = chosen["states"]["alone"]
     assert "was" not in found["lead"][0]
-    assert "9 of 80 cases" in found["lead"][0]
+    assert "9 of 80 texts" in found["lead"][0]
     assert found["ticks"] == found["since"] == 0
+    assert found["drawn"] == found["key"] == []
     assert not {"base", "anchor", "accepted run"}.intersection(found["heads"])
     assert found["chips"] == ["changed 9", "undecided 0"]
     assert (found["said"], found["count"]) == ("1–9 of 9", "9")

@@ -56,7 +56,10 @@ def test_every_pair_is_listed_once_as_what_it_is():
     }
     changed = {key for key, claim in assessed.items() if claim == 1.0}
     before = {key for key in changed if _flip(key) in FLIPS["pass"]}
-    assert found == {"new": changed - before, "changed": before, "undecided": set(), "fixed": set()}
+    assert found == {
+        "new": changed - before, "changed": before,
+        **{key: set() for key in ("undecided", "fixed", "documents")},
+    }  # fmt: skip
     assert len(data["rows"]) == len(changed)
 
 
@@ -76,7 +79,7 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
     quiet = [replace(item, claims={**item.claims, **none}) for item in assessed]
     (data,) = lists(page(having(regression(), assessed=quiet), baseline()))
     assert tagged(data) == {
-        "new": set(), "changed": set(), "undecided": set(),
+        "new": set(), "changed": set(), "undecided": set(), "documents": set(),
         "fixed": {"rev2#age/elderly", "rev5#orientation/gay"},
     }  # fmt: skip
 

@@ -247,3 +247,79 @@ def test_measurements_without_a_name_leave_no_slot():
     view = view_of(having(run, measurements=[*run.result.measurements, odd]), baseline())
     for text in sentences(view):
         assert not re.search(FAULTS["an empty slot"], text), text
+
+
+def documents_run(*terms):
+    """Return a run of which only a rule about documents failed, for these identities."""
+    run = regression()
+    shares = {"woman": 0.3, "man": 0.4, "gay": 0.8, "elderly": 0.9}
+    known = [
+        *run.result.measurements,
+        *(Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
+          for term, value in shares.items()),
+    ]  # fmt: skip
+    rules = [
+        failed_rule(BY_ID["retrieval/overlap"], {"term": term}, shares[term], Outcome.FAIL)
+        for term in terms
+    ]
+    return having(
+        run, rules=rules, measurements=known, outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED
+    )
+
+
+def test_a_failure_in_documents_is_shown_by_documents():
+    """Title, picture, table, examples and Cases; no heading about answers, wherever some changed."""
+    for terms in (("woman",), ("woman", "man"), ("gay",)):
+        view = view_of(documents_run(*terms), baseline(), has_explain=True, run_path="r")
+        title, page = said(view.title), render_html(view)
+        assert all(term in title for term in terms)
+        top = page[page.index("<h1") : page.index('id="s-rules"')]
+        plain = html.unescape(re.sub(r"<[^>]*>", "", top))
+        assert "clearest changed answers" not in page
+        assert "Which documents are found instead" in plain
+        (picture,) = view.overview
+        failed = [said(row.name) for row in picture.rows if row.is_failed]
+        assert [name.split()[1] for name in failed] == list(terms)
+        assert [panel.head for panel in picture.panels] == ["same documents", "changed answers"]
+        assert {row.bars[0].now.shown for row in picture.rows} > {"30.0 %", "40.0 %", "80.0 %"}
+        assert all(
+            row.bars[0].is_failed and not row.bars[1].is_failed
+            for row in picture.rows[: len(terms)]
+        )
+        assert "Text of doc-5" in plain, "what came in"
+        assert re.search(r"Text of doc-\d\d?\.", plain), "what went out"
+        for text in (render_report(view), render_comment(view)):
+            assert re.search(r"In: `doc-5\d\d` `Text of doc-5", text)
+            assert re.search(r"Out: `doc-\d+` `Text of doc-\d+", text)
+        (listed,) = [s for s in view.sections if s.id == "all-cases"]
+        tags = [row[0] for row in listed.blocks[0].data["rows"]]
+        assert tags[0] == 4, "other documents stand first"
+        assert not re.search(r"`", in_page(view))
+
+
+def test_the_picture_holds_everybody_the_failed_first_with_band_and_ticks():
+    for made in (passing, regression, first_run):
+        view = view_of(made(), None if made is first_run else baseline())
+        (picture,) = view.overview
+        shown = [said(row.name) for row in picture.rows]
+        assert len(shown) == len(set(shown)) == 8
+        assert picture.panels[0].low == 0.0
+        assert picture.panels[0].high == (0.2 if made is regression else 0.0)
+        assert picture.has_base is (made is not first_run)
+        marks = [row.is_failed for row in picture.rows]
+        assert marks == sorted(marks, reverse=True)
+        assert any(marks) is (made is regression)
+        page = render_html(view)
+        assert page.index('class="overview"') < page.index('id="s-rules"')
+
+
+def test_both_answers_stand_side_by_side_with_what_differs_marked():
+    for redact in ("none", "excerpt", "hash"):
+        view = view_of(regression(), baseline(), redact=redact)
+        for case in view.examples:
+            before, after = case.sides
+            assert said(before.answer) != said(after.answer)
+            changed = [span for span in spans(after.answer) if span.tone == "changed"]
+            assert changed
+            marked = [span for span in spans(after.text) if span.tone == "changed"]
+            assert bool(marked) is (redact != "hash")

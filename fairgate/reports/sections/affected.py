@@ -287,7 +287,7 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
             return float(measured.inconclusive)
         is_signed = metric in BY_ID and BY_ID[metric].better is Better.TOWARD_ZERO
         side = math.copysign(1.0, rule.value or 0.0)
-        return side * (measured.value or 0.0) if is_signed else _badness(measured)
+        return side * (measured.value or 0.0) if is_signed else badness(measured)
 
     worst = max(terms, key=by, default=None)
     if worst is None or by(worst) == min(map(by, terms)):
@@ -367,10 +367,10 @@ def affected(material: Material) -> list[Measurement]:
         if all(m.where[part] == at for part, at in rule.where.items())
     ]
     measured = [m for m in slices if _inside(material, m, rule)]
-    rates = {number: _badness(m) for number, m in enumerate(measured)}
+    rates = {number: badness(m) for number, m in enumerate(measured)}
     if {"regression", "budget"}.intersection(rule.failed):
         then = [material.beside.values.get(m.metric, m.suite, m.where) for m in measured]
-        was = [0.0 if m is None or m.value is None else _badness(m) for m in then]
+        was = [0.0 if m is None or m.value is None else badness(m) for m in then]
         rises = {n: rate - was[n] for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
     apart = differing(material.result, rule)
@@ -400,7 +400,8 @@ def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool
     return category is None or (known is not None and known.category == category)
 
 
-def _badness(measured: Measurement) -> float:
+def badness(measured: Measurement) -> float:
+    """Return how far a measured value is from the best one."""
     return _far(measured.metric, measured.value or 0.0)
 
 

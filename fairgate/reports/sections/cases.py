@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from fairgate.domain.cases import crossed_key
@@ -18,7 +18,19 @@ from fairgate.metrics.identity import UNREADABLE
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
-from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, command, joined, name
+from fairgate.reports.blocks import (
+    CaseItem,
+    CaseSide,
+    Kind,
+    Section,
+    Span,
+    Tone,
+    code,
+    command,
+    joined,
+    name,
+    strong,
+)
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
 from fairgate.reports.sections import affected
@@ -29,10 +41,15 @@ _KEPT = 60
 _CASES = 5
 _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
+_TEXT_CHARACTERS = 120
 _UNREADABLE = 3
+_SORTED = 10_000
+"""Moved pairs up to which each source is shown once."""
 _LOST = ("unreadable/net", UNREADABLE.id)
 Where = tuple[str, str]
-TAGS = NEW, CHANGED, UNDECIDED, FIXED = ("new", "changed", "undecided", "fixed")
+TAGS = NEW, CHANGED, UNDECIDED, FIXED, OTHER_DOCUMENTS = (
+    "new", "changed", "undecided", "fixed", "documents",
+)  # fmt: skip
 """What a pair is listed as, exactly one; the page's script knows them by their place."""
 NOT_LISTED = "not listed"
 """Of pairs that are in the list only beside something else."""
@@ -70,46 +87,71 @@ Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
 def cases(material: Material) -> Iterator[Section]:
-    """Yield the clearest changed answers; nothing where none changed."""
+    """Yield the clearest cases; nothing where no answer changed and no documents failed a rule."""
     items = case_items(material, _CASES)
-    if items:
-        many = figures.count(len(material.changed_pairs), "changed answer")
-        answers = min(len(items), len(material.changed_pairs))
-        yield Section(
-            id="cases",
-            title=f"Clearest cases: {answers} of {many}" if answers else "Clearest case",
-            blocks=[blocks.CaseList(cases=items)],
-            in_page=False,
-            chapter=blocks.Chapter.CASES,
-            worth=60,
-        )
+    if not items:
+        return
+    many, answers = len(material.changed_pairs), min(_CASES, len(material.changed_pairs))
+    title = f"Clearest cases: {answers} of {figures.count(many, 'changed answer')}"
+    if affected.subject(material) is affected.Subject.DOCUMENTS or not answers:
+        title = title_of_cases(material)
+    yield Section(
+        id="cases",
+        title=title,
+        blocks=[blocks.CaseList(cases=items)],
+        in_page=False,
+        chapter=blocks.Chapter.CASES,
+        worth=60,
+    )
 
 
 def case_items(material: Material, most: int) -> list[CaseItem]:
-    """Return at most so many of the changed answers, the clearest first.
+    """Return at most so many cases, the clearest first.
 
-    Where a rule about documents failed, what was found for whom it failed is one more.
+    They are changed answers; where a rule about documents failed, what was found for whom it failed
+    is one more, and where such a rule leads they all are about documents.
     """
-    moved = _moved_most(material)
+    moved = moved_pairs(material)
+    if moved and affected.subject(material) is affected.Subject.DOCUMENTS:
+        first = {(row.suite, row.source): row for row in reversed(moved)}
+        rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
+        return [_case(material, row, is_about_documents=True) for row in rows[:most]]
     found = [_case(material, row) for row in clearest_cases(material)[:most]]
-    return found if moved is None else [*found, _case(material, moved, is_about_documents=True)]
+    return [*found, *(_case(material, row, is_about_documents=True) for row in moved[:1])]
+
+
+def title_of_cases(material: Material) -> str:
+    """Return what stands above the first cases."""
+    if affected.subject(material) is affected.Subject.DOCUMENTS and moved_pairs(material):
+        return "Which documents are found instead"
+    return "The clearest changed answers"
 
 
 def _moved_most(material: Material) -> PairRow | None:
     """Return the pair that lost most documents, of those that a rule about them failed for."""
-    failed = [
-        r
-        for r in affected.failed_rules(material.result)
-        if affected.subject_of(r) is affected.Subject.DOCUMENTS
+    return next(iter(moved_pairs(material)), None)
+
+
+def moved_pairs(material: Material) -> list[PairRow]:
+    """Return the pairs with other documents of those for whom a rule about them failed.
+
+    In the order of the title, then those first that lost most.
+    """
+    rules = [
+        rule
+        for rule in affected.failed_rules(material.result)
+        if affected.subject_of(rule) is affected.Subject.DOCUMENTS
     ]
-    named = ((r.suite, term) for r in failed for term, _ in affected.failed_terms(material, r))
+    named = ((r.suite, term) for r in rules for term, _ in affected.failed_terms(material, r))
     who = {each: place for place, each in enumerate(dict.fromkeys(named))}
-    lost = [
-        (who.get((row.suite, row.term), len(who)), overlap, number, row)
-        for number, row in enumerate(material.named_pairs if failed else ())
+    moved = [
+        (who.get((row.suite, row.term), len(who)), overlap, row)
+        for row in (material.named_pairs if rules else ())
         if (overlap := row.score("overlap")) is not None and overlap < 1
     ]
-    return min(lost, key=lambda each: each[:3])[-1] if lost else None
+    is_of_some = any(place < len(who) for place, _, _ in moved)
+    found = [each for each in moved if each[0] < len(who) or not is_of_some]
+    return [row for *_, row in sorted(found, key=lambda each: each[:2])]
 
 
 def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
@@ -205,13 +247,13 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
     """Return a case with what a reader needs to judge it."""
-    source, follow_up = (material.case(row.suite, key).varied for key in (row.source, row.key))
     options, known = material.options, material.run.executions
-    left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
+    keys = row.source, row.key
+    source, follow_up = (material.case(row.suite, key).varied for key in keys)
+    left, right = (known.get((row.suite, key)) for key in keys)
     title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
-    facts = list(_documents(left, right))
-    if row.ranks:
-        facts.insert(0, excerpt(_where_found(material, row)))
+    notes: list[blocks.Inline] = [excerpt(_where_found(material, row))] if row.ranks else []
+    facts = [*notes, *_documents(left, right)]
     if is_about_documents:
         title.append("other documents are found")
     else:
@@ -224,13 +266,76 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
             wrote = Span(redacted(text, options.redact), Kind.QUOTE)
             facts.insert(0, ["The model wrote ", wrote])
         if differs := what_differs(row.answer.value, row.majority or row.source_answer.value):
-            facts.insert(0, ["What differs: ", name(excerpt(differs))])
+            notes.insert(0, ["What differs: ", name(excerpt(differs))])
+            facts.insert(0, notes[0])
+    gone, new = _moved(left, right)
+    if is_about_documents:
+        facts += [["Out: ", *blocks.spans(each)] for each in _shown(gone, options)]
+        facts += [["In: ", *blocks.spans(each)] for each in _shown(new, options)]
+    if not gone and not new and left and right and left.documents and right.documents:
+        notes.append("Same documents")
+    before, after = _both(source, follow_up, options)
+    first = "Without a speaker" if row.names_speaker else "Source"
     return CaseItem(
         title=title,
         text=_difference(source, follow_up, options),
         facts=facts,
         command=command(_explain(options, row)) if options.has_explain else code(row.key),
+        sides=[
+            replace(
+                _side(material, row, row.source),
+                head=strong(first),
+                text=before,
+                documents=_shown(gone, options),
+            ),
+            replace(
+                _side(material, row, row.key),
+                head=name(row.phrase, Tone.STRONG),
+                text=after,
+                documents=_shown(new, options),
+            ),
+        ],
+        notes=notes,
     )
+
+
+def _side(material: Material, row: PairRow, key: str) -> CaseSide:
+    """Return what came of one text of a case; an answer stands out where it is another one."""
+    is_other = key == row.key and not agree(row.source_answer.value, row.answer.value or "")
+    reading = row.answer if key == row.key else row.source_answer
+    tone = Tone.CHANGED if is_other else Tone.STRONG
+    answer: blocks.Words = [] if reading.reason is Reason.NOT_ASKED else [answer_of(reading, tone)]
+    wrote = _response(material, row.suite, key)
+    if answer and wrote and wrote.strip(".!\"'").lower() != (reading.value or ""):
+        answer += [" ", Span(redacted(wrote, material.options.redact), Kind.QUOTE, Tone.MUTED)]
+    return CaseSide(head="", text="", answer=answer)
+
+
+def _both(
+    source: str, follow_up: str, options: blocks.ReportOptions
+) -> tuple[blocks.Inline, blocks.Inline]:
+    """Return both texts, what the other one lacks standing out in each."""
+    if options.redact == "hash":
+        return Span(redacted(source, "hash"), Kind.QUOTE), Span(
+            redacted(follow_up, "hash"), Kind.QUOTE
+        )
+    head = common(source, follow_up)
+    shorter = min(len(source), len(follow_up)) - head
+    tail = common(source[::-1][:shorter], follow_up[::-1][:shorter])
+    found: list[blocks.Inline] = []
+    for text in (source, follow_up):
+        end = len(text) - tail
+        before = text[:head]
+        if options.redact == "excerpt" and len(before) > _KEPT:
+            before = "…" + before[1 - _KEPT :]
+        found.append(
+            [
+                Span(redacted(before, options.redact), Kind.QUOTE),
+                Span(redacted(text[head:end], options.redact), Kind.QUOTE, Tone.CHANGED),
+                Span(redacted(text[end:], options.redact, 2 * _KEPT), Kind.QUOTE),
+            ]
+        )
+    return found[0], found[1]
 
 
 def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
@@ -276,23 +381,45 @@ def common(left: str, right: str) -> int:
     return low
 
 
+def _moved(
+    left: Execution | None, right: Execution | None
+) -> tuple[Sequence[Document], Sequence[Document]]:
+    """Return the documents that went, and those that came."""
+    if left is None or right is None or left.documents is None or right.documents is None:
+        return (), ()
+    then, now = ({document_key(d): d for d in e.documents or ()} for e in (left, right))
+    gone = [d for key, d in then.items() if key is not None and key not in now]
+    return gone, [d for key, d in now.items() if key is not None and key not in then]
+
+
+def _shown(documents: Sequence[Document], options: blocks.ReportOptions) -> list[blocks.Inline]:
+    """Return ids and texts of the first documents of a list."""
+    found: list[blocks.Inline] = []
+    for document in documents[:_NAMED_DOCUMENTS]:
+        words: blocks.Words = []
+        if document.id:
+            words.append(code(excerpt(document.id, _ID_CHARACTERS)))
+        if document.text:
+            text = redacted(document.text, options.redact, _TEXT_CHARACTERS)
+            words += [" " if words else "", Span(excerpt(text), Kind.QUOTE)]
+        found.append(words)
+    return [words for words in found if words]
+
+
 def _documents(left: Execution | None, right: Execution | None) -> Iterator[blocks.Inline]:
     """Yield which documents went and came."""
     if left is None or right is None or left.documents is None or right.documents is None:
         return
-    then = {key: d.id for d in left.documents if (key := document_key(d)) is not None}
-    now = {key: d.id for d in right.documents if (key := document_key(d)) is not None}
-    replaced = len(now.keys() - then.keys())
+    gone, new = _moved(left, right)
     words: blocks.Words = ["Same documents"]
-    if replaced:
-        words = [f"{replaced} of {len(right.documents)} documents replaced"]
-        words += _ids(", out ", {key: i for key, i in then.items() if key not in now})
-        words += _ids(", in ", {key: i for key, i in now.items() if key not in then})
+    if new:
+        words = [f"{len(new)} of {len(right.documents)} documents replaced"]
+        words += _ids(", out ", gone) + _ids(", in ", new)
     yield words
 
 
-def _ids(head: str, documents: Mapping[str, str | None]) -> blocks.Words:
-    ids = [excerpt(one, _ID_CHARACTERS) for one in documents.values() if one]
+def _ids(head: str, documents: Sequence[Document]) -> blocks.Words:
+    ids = [excerpt(one.id, _ID_CHARACTERS) for one in documents if one.id]
     return [head, *joined([code(one) for one in ids[:_NAMED_DOCUMENTS]])] if ids else []
 
 
@@ -300,12 +427,17 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     named = material.named_pairs
     asked = [row for row in named if row.claim is not Reason.NOT_ASKED]
     others = [row for row in named if row.claim is Reason.NOT_ASKED and row.score(NET)]
-    return [
+    answers = [
         *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(NET) or 0.0)),
         *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),
         *((UNDECIDED, row) for row in asked if isinstance(row.claim, Reason)),
         *((FIXED, row) for row in named if row.claim == 0 and material.was_changed(row)),
     ]
+    listed = {id(row) for _, row in answers}
+    moved = [(OTHER_DOCUMENTS, row) for row in moved_pairs(material) if id(row) not in listed]
+    if affected.subject(material) is affected.Subject.DOCUMENTS:
+        return [*moved, *answers]
+    return [*answers, *moved]
 
 
 def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[Where, str]:
@@ -469,7 +601,7 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
     """Return what attribution found of a changed answer; of an undecided one, why it is."""
     if isinstance(row.claim, Reason):
         return REASON_WORDS[row.claim]
-    if tag in (FIXED, NOT_LISTED):
+    if tag in (FIXED, OTHER_DOCUMENTS, NOT_LISTED):
         return ""
     readings = material.run.readings.get(row.suite)
     keys = (crossed_key(row.source, row.key), crossed_key(row.key, row.source))
@@ -503,7 +635,8 @@ def changed_cases(material: Material) -> Iterator[Section]:
     browser = CaseBrowser(
         depth=blocks.Depth.PAGE,
         id="cases",
-        label="Changed, undecided and fixed answers",
+        label="Changed, undecided and fixed answers"
+        + (", and other documents" if any(tag == OTHER_DOCUMENTS for tag, _ in usual) else ""),
         kind="pairs",
         rows=len(usual),
         left_out=max(0, len(usual) - len(shown)),

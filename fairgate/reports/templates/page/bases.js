@@ -3,7 +3,7 @@
 const bases = [...document.querySelectorAll("[data-ids]")].map((host) => {
   const [ids, names] = [host.dataset.ids.split(" "), host.dataset.words.split("|")];
   const words = [...host.querySelectorAll(".word")].map((one) => [one, one.textContent]);
-  const rows = [...host.querySelectorAll("tr")].map((row) => [row, row.dataset.bases?.split("|") ?? []]);
+  const rows = [...host.querySelectorAll("tr, svg[data-bases]")].map((row) => [row, row.dataset.bases?.split("|") ?? []]);
   return (id) => {
     const place = id === "alone" ? -1 : ids.indexOf(id);
     for (const one of host.querySelectorAll(".of-base")) one.toggleAttribute("hidden", place < 0);

@@ -162,7 +162,9 @@ const browser = (host) => {
   /* The clearest stay first within what they are listed as. */
   const list = () => {
     rows = data.rows.filter((row) => row[0] < kind.tags.length);
-    if (kind.compare) rows.sort((left, right) => left[0] - right[0]);
+    const leads = data.rows[0]?.[0];
+    const place = (row) => kind.leads === leads && row[0] === leads ? -1 : row[0];
+    if (kind.compare) rows.sort((left, right) => place(left) - place(right));
     build();
   };
 

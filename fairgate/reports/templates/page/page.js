@@ -10,7 +10,7 @@
     button.addEventListener("click", () => cases.only(facet, button.textContent));
     name.append(button);
   };
-  for (const name of cases ? document.querySelectorAll("#who tbody th") : []) {
+  for (const name of cases ? document.querySelectorAll("#who tbody th, .overview tbody th .name") : []) {
     const facet = cases.facets.find(([one, known]) => one !== "cause" && known.has(name.textContent));
     if (facet) link(name, facet[0]);
   }

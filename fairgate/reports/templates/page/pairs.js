@@ -11,6 +11,7 @@ const pairs = (data) => {
     ["changed", "changed"],
     ["undecided", "undecided"],
     ["fixed", "fixed"],
+    ["documents", "other documents"],
   ];
 
   const edited = (row) => {
@@ -67,7 +68,7 @@ const pairs = (data) => {
 
   /* Nothing is new or fixed where the cases of another run are not known. */
   const usual = data.rows.map((row) => row[0]);
-  const alone = [1, 1, 2, 4, 4];
+  const alone = [1, 1, 2, 5, 4, 5];
   const others = data.beside ?? {};
   const compare = (id) => {
     const known = id === "" ? data.compared : id in others;
@@ -76,11 +77,13 @@ const pairs = (data) => {
       row[0] = id === "" ? usual[at] : digits ? Number(digits[at]) : alone[usual[at]];
     });
     tags[1][1] = known ? "changed, not new" : "changed";
-    return known ? tags : [tags[1], tags[2]];
+    const shown = known ? tags : [tags[1], tags[2], tags[4]];
+    return shown.filter(([name]) => name !== "documents" || usual.includes(4));
   };
 
   return {
     tags,
+    leads: 4,
     compare,
     facets: [
       ["identity", "Identity", (row) => variant(row)[2]],
@@ -101,7 +104,9 @@ const pairs = (data) => {
       element("span", { class: "tag " + tags[row[0]][0] }, tags[row[0]][1]),
       words(text(variant(row)[2])),
       element("span", { class: "line" }, words(text(source(row)[1]))),
-      element("span", { class: "turn" }, words(text(source(row)[5] || source(row)[2])), " → ", strong(text(row[4]))),
+      row[0] === 4
+        ? element("span", { class: "turn" }, strong(move(row)[1] + " of " + source(row)[4]), " documents")
+        : element("span", { class: "turn" }, words(text(source(row)[5] || source(row)[2])), " → ", strong(text(row[4]))),
     ],
     detail: (row) => {
       const [left, right] = edited(row);

@@ -1,0 +1,200 @@
+"""Everybody at a glance: bars of answers and documents, with neutral wording and the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from fairgate.domain.outcomes import Measurement, RuleResult
+from fairgate.metrics.retriever_robustness import OVERLAP
+from fairgate.reports import figures
+from fairgate.reports.blocks import Bar, Block, Depth, Overview, OverviewRow, Panel, name
+from fairgate.reports.material import Claim, Material, PairRow, pair_suites, question_suites
+from fairgate.reports.sections import affected
+from fairgate.reports.sections.measured import CONDITIONS
+
+_SUITES = 2
+"""Suites that are drawn, the one of the rule that leads first."""
+_ROWS = 24
+_LEAST_PHRASES = 2
+_HEADS = {CONDITIONS[0]: "Diff-Bias, ambiguous", CONDITIONS[1]: "Diff-Bias, disambiguated"}
+Where = Mapping[str, str]
+_Slice = frozenset[tuple[str, str]]
+
+
+def overview(material: Material) -> list[Block]:
+    """Return a picture of each suite that the page has room for."""
+    leads = affected.leading(material.result)
+    pairs, questions = pair_suites(material.result), question_suites(material.result)
+    pictures = [
+        *(_of_pairs(material, suite, several=len(pairs) > 1) for suite in pairs),
+        *(_of_questions(material, suite, several=len(questions) > 1) for suite in questions),
+    ]
+    drawn = [one for one in pictures if one is not None]
+    drawn.sort(key=lambda one: leads is None or one.suite != leads.suite)
+    return [one.drawn() for one in islice(drawn, _SUITES)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Picture:
+    """What is drawn of a suite: a row for each slice, a bar for each metric."""
+
+    material: Material
+    suite: str
+    label: str
+    head: str
+    slices: Sequence[Where]
+    panels: Mapping[str, Panel]
+    """By the metric that it shows; slices are ordered by the first one."""
+
+    def drawn(self) -> Overview:
+        """Return the block: for whom a rule failed first, then whoever fares worst."""
+        material, suite = self.material, self.suite
+        found = self._failed()
+        failed = {where: place for place, where in enumerate(found)}
+        first, *_ = self.panels
+
+        def rank(where: Where) -> tuple[int, float]:
+            measured = material.now.get(first, suite, where)
+            known = measured is not None and measured.value is not None
+            bad = affected.badness(measured) if known and measured else -1.0
+            return failed.get(frozenset(where.items()), len(failed)), -bad
+
+        slices = sorted(self.slices, key=rank)
+        return Overview(
+            depth=Depth.PAGE,
+            label=self.label,
+            head=self.head,
+            panels=[*self.panels.values()],
+            rows=[
+                OverviewRow(
+                    name=name(self._called(where)),
+                    bars=[self._bar(metric, where, found) for metric in self.panels],
+                    is_failed=frozenset(where.items()) in failed,
+                )
+                for where in slices[:_ROWS]
+            ],
+            left_out=max(0, len(slices) - _ROWS),
+            usual=material.beside.id if len(material.choices) > 1 else "",
+            others=[(other.id, other.word) for other in material.choices[1:] if other.word],
+        )
+
+    def _failed(self) -> Mapping[_Slice, set[str]]:
+        """Return for which slices a rule failed that stops the build, and in which panels.
+
+        Who leads stands first.
+        """
+        found: dict[_Slice, set[str]] = {}
+        for rule in affected.failed_rules(self.material.result):
+            if rule.suite == self.suite:
+                for where in self._slices_of(rule):
+                    found.setdefault(where, set()).update(self._panels_of(rule))
+        return found
+
+    def _panels_of(self, rule: RuleResult) -> Sequence[str]:
+        """Return the metrics that show what a rule is about."""
+        if rule.metric in self.panels:
+            return [rule.metric]
+        about = affected.subject_of(rule)
+        is_shown = {
+            affected.Subject.DOCUMENTS: OVERLAP.id,
+            affected.Subject.ANSWERS: affected.main_metric(self.material, self.suite),
+        }
+        return [is_shown[about]] if is_shown.get(about) in self.panels else []
+
+    def _slices_of(self, rule: RuleResult) -> Iterator[_Slice]:
+        if affected.names_identities(rule):
+            for term, _ in affected.failed_terms(self.material, rule):
+                yield frozenset({("term", term)})
+        elif rule.where:
+            asked = rule.where.items()
+            yield from (frozenset(w.items()) for w in self.slices if asked <= w.items())
+
+    def _called(self, where: Where) -> str:
+        term = where.get("term")
+        return self.material.identity(self.suite, term) if term else ", ".join(where.values())
+
+    def _bar(self, metric: str, where: Where, failed: Mapping[_Slice, set[str]]) -> Bar:
+        def figure(measured: Measurement | None) -> figures.Figure:
+            return figures.figure(measured, is_signless=self.panels[metric].is_signed)
+
+        material, suite = self.material, self.suite
+        return Bar(
+            is_failed=metric in failed.get(frozenset(where.items()), ()),
+            now=figure(material.now.get(metric, suite, where)),
+            base=figure(material.beside.values.get(metric, suite, where)),
+            others=[
+                figure(other.values.get(metric, suite, where))
+                for other in material.choices[1:]
+                if other.word
+            ],
+        )
+
+
+def _of_pairs(material: Material, suite: str, *, several: bool) -> _Picture | None:
+    main = affected.main_metric(material, suite)
+    claims: dict[str, tuple[str, Callable[[PairRow], Claim | float | None]]] = {
+        main: ("changed answers", lambda row: row.claim),
+        OVERLAP.id: ("same documents", lambda row: row.score("overlap")),
+    }
+    known = {
+        metric: _panel(head, _phrases(material, suite, claim), is_whole=metric == OVERLAP.id)
+        for metric, (head, claim) in claims.items()
+        if any(m.value is not None for m in material.now.by(metric, suite, "term"))
+    }
+    if affected.subject(material) is affected.Subject.DOCUMENTS:
+        known = dict(reversed(known.items()))
+    if not known:
+        return None
+    terms = (term for term, one in material.identities(suite).items() if not one.is_control)
+    return _Picture(
+        material=material,
+        suite=suite,
+        label=_labelled("Everybody at a glance", suite, several=several),
+        head="who",
+        slices=[{"term": term} for term in terms],
+        panels=known,
+    )
+
+
+def _of_questions(material: Material, suite: str, *, several: bool) -> _Picture | None:
+    by = "setting", "category"
+    known = {
+        metric: Panel(head=head, is_signed=True)
+        for metric, head in _HEADS.items()
+        if material.now.by(metric, suite, *by)
+    }
+    slices = [m.where for m in material.now.by(CONDITIONS[0], suite, *by)]
+    if not known or not slices:
+        return None
+    return _Picture(
+        material=material,
+        suite=suite,
+        label=_labelled("Diff-Bias at a glance", suite, several=several),
+        head="setting, category",
+        slices=slices,
+        panels=known,
+    )
+
+
+def _labelled(label: str, suite: str, *, several: bool) -> str:
+    return f"{label}, suite {suite}" if several else label
+
+
+def _phrases(
+    material: Material, suite: str, claim: Callable[[PairRow], Claim | float | None]
+) -> list[float]:
+    """Return the rate of each neutral phrase of a suite."""
+    found: dict[str, list[float]] = {}
+    for row in material.pairs:
+        value = claim(row) if row.suite == suite and row.is_control else None
+        if isinstance(value, bool | float):
+            found.setdefault(row.term, []).append(float(value))
+    return [sum(values) / len(values) for values in found.values()]
+
+
+def _panel(head: str, phrases: Sequence[float], *, is_whole: bool) -> Panel:
+    if len(phrases) < _LEAST_PHRASES:
+        return Panel(head=head, is_whole=is_whole)
+    return Panel(head=head, low=min(phrases), high=max(phrases), is_whole=is_whole)
