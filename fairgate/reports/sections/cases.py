@@ -43,6 +43,7 @@ _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
 _TEXT_CHARACTERS = 120
 _UNREADABLE = 3
+_ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are found instead"
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _LOST = ("unreadable/net", UNREADABLE.id)
@@ -92,9 +93,9 @@ def cases(material: Material) -> Iterator[Section]:
     if not items:
         return
     many, answers = len(material.changed_pairs), min(_CASES, len(material.changed_pairs))
-    title = f"Clearest cases: {answers} of {figures.count(many, 'changed answer')}"
-    if affected.subject(material) is affected.Subject.DOCUMENTS or not answers:
-        title = title_of_cases(material)
+    title = title_of_cases(material)
+    if title == _ANSWERS and answers:
+        title = f"Clearest cases: {answers} of {figures.count(many, 'changed answer')}"
     yield Section(
         id="cases",
         title=title,
@@ -122,9 +123,9 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def title_of_cases(material: Material) -> str:
     """Return what stands above the first cases."""
-    if affected.subject(material) is affected.Subject.DOCUMENTS and moved_pairs(material):
-        return "Which documents are found instead"
-    return "The clearest changed answers"
+    is_about_documents = affected.subject(material) is affected.Subject.DOCUMENTS
+    is_alone = is_about_documents or not material.changed_pairs
+    return _DOCUMENTS if is_alone and moved_pairs(material) else _ANSWERS
 
 
 def _moved_most(material: Material) -> PairRow | None:
