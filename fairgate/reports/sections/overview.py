@@ -104,11 +104,15 @@ class _Picture:
         return [is_shown[about]] if is_shown.get(about) in self.panels else []
 
     def _slices_of(self, rule: RuleResult) -> Iterator[_Slice]:
-        if affected.names_identities(rule):
-            for term, _ in affected.failed_terms(self.material, rule):
-                yield frozenset({("term", term)})
-        elif rule.where:
-            asked = rule.where.items()
+        """Yield the slices that a rule is about; of a mean, who is most affected and differs."""
+        material, asked = self.material, rule.where.items()
+        for term, _ in affected.failed_terms(material, rule):
+            where = {"term": term}
+            worst = material.now.get(rule.metric, self.suite, where)
+            is_shown = worst and affected.differs_from_others(material, rule, worst)
+            if affected.names_identities(rule) or is_shown:
+                yield frozenset(where.items())
+        if asked:
             yield from (frozenset(w.items()) for w in self.slices if asked <= w.items())
 
     def _called(self, where: Where) -> str:
