@@ -21,11 +21,11 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.nodes import CallBlock, Node
 from jinja2.parser import Parser
 from jinja2.runtime import Macro
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
+from fairgate.onnx.chat_sandbox import ChatSandbox
 from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error, whole_number, within
 from fairgate.relations.oracles.text import THINKING_TAGS, has_tag, open_tag
 
@@ -41,17 +41,17 @@ _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 def render_chat(template: str, **given: object) -> str:
     """Return what a template makes of messages and arguments. Raises whatever it raises.
 
-    It runs in jinja2's sandbox with the names and options of `transformers`' own (a differential
-    test compares what they give). Templates come with a model and are hostile: they reach plain
-    data and the functions here, nothing else.
+    It runs in a sandbox with limits (`chat_sandbox.py`) and with the names and options of
+    `transformers`' own, but those that are random (a differential test compares what they give).
     """
-    return _compiled(template).render(tools=None, documents=None, **given)
+    sandbox, compiled = _compiled(template)
+    return sandbox.rendered(compiled, {"tools": None, "documents": None, **given})
 
 
 @lru_cache(maxsize=8)
-def _compiled(template: str) -> jinja2.Template:
+def _compiled(template: str) -> tuple[ChatSandbox, jinja2.Template]:
     # A prompt is text, not HTML: nothing is escaped.
-    environment = ImmutableSandboxedEnvironment(
+    environment = ChatSandbox(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
     environment.filters["tojson"] = _to_json
@@ -61,7 +61,8 @@ def _compiled(template: str) -> jinja2.Template:
         dict=_Dict(),
         namespace=_Namespace,
     )
-    return environment.from_string(template)
+    environment.limit()
+    return environment, environment.from_string(template)
 
 
 class _Generation(Extension):
