@@ -113,6 +113,7 @@ class Role(StrEnum):
 
     ATTRIBUTES = "sensitive attribute"
     CLASSIFIER = "classifier"
+    CODE = "files of the system"
     COLLECTION = "collection"
     CORPUS = "corpus"
     EMBEDDER = "measuring embedder"
@@ -140,7 +141,8 @@ class Role(StrEnum):
 
 
 _UNDER_TEST = frozenset({
-    Role.COLLECTION, Role.CORPUS, Role.GENERATOR, Role.RECORDED, Role.RETRIEVER, Role.TOKENIZER,
+    Role.CODE, Role.COLLECTION, Role.CORPUS, Role.GENERATOR, Role.RECORDED, Role.RETRIEVER,
+    Role.TOKENIZER,
 })  # fmt: skip
 _MODELS = frozenset({Role.EMBEDDER, Role.GENERATOR, Role.JUDGE, Role.RETRIEVER, Role.TOKENIZER})
 

@@ -24,7 +24,7 @@ from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, Us
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance, SlowerPace
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
-from fairgate.domain.schema import Role
+from fairgate.domain.schema import Role, named_in
 from fairgate.domain.wording import quoted
 from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.baseline import (
@@ -90,6 +90,11 @@ class Composition:
             team=team,
         )
         self._resources.questions = lambda: loaded.questions
+        root = runtime.under_test.root
+        deciding = (one.name for one in named_in(loaded.policy) if not one.role.is_under_test)
+        self._resources.not_code = {
+            (root / name).resolve() for name in (loaded.parsed.path, *deciding) if "\0" not in name
+        }
 
     @property
     def notices(self) -> list[str]:

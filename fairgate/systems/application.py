@@ -25,6 +25,7 @@ from fairgate.systems.execute import Made, NoStore, Stage, documents_for, embedd
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import is_code_known
 from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class ApplicationKind(SystemKind):
         if self.part.revision is None and getattr(self.part, "revision_url", None) is None:
             yield (
                 "every run asks the system everything, because its version is not known: name "
-                "its `revision`"
+                "its `revision`, best as the files that it is made of"
             )
 
     def open(self, resources: Resources) -> ApplicationSystem:
@@ -169,7 +170,8 @@ class ApplicationSystem:
 
     @cached_property
     def _store(self) -> ResultStore:
-        return self._resources.kept(is_known=self._is_known())
+        is_code = is_code_known(self._policy.part)
+        return self._resources.kept(is_known=self._is_known(), is_code_known=is_code)
 
     def _is_known(self) -> bool:
         return self._resources.believes(self._application.revision)

@@ -34,6 +34,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.exchange import MOST_BYTES, OwnResponsePaths, TakesChanged, Variable
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import RevisionField, resolved, revision_text
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,10 +54,11 @@ class CommandAsked(Strict):
         description="NAMES of the environment variables that the program is given, besides `PATH`, "
         "`HOME` and the like; all others are kept from it.",
     )
-    revision: str | None = Field(
+    revision: RevisionField | None = Field(
         default=None,
-        description="What you change when the program changes. Its replies are reused as long as "
-        "it stays; without it every question is asked again in every run.",
+        description="What names its state: `{files: [app, data]}`, a hash of what it is made of, "
+        "or a name that you change when it changes. Its replies are reused as long as it stays, "
+        "those of a name in the same commit; without it every question is asked in every run.",
     )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=120.0, description="Seconds to wait for a reply; the first includes the start."
@@ -90,8 +92,8 @@ class CommandAsked(Strict):
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> LineApplication:
         """Return what is asked line by line; the program is not started yet."""
-        folder = resources.runtime.under_test.root
-        return LineApplication(self, paths, folder, meter)
+        runtime = resources.runtime.under_test
+        return LineApplication(resolved(self, runtime), paths, runtime.root, meter)
 
 
 class CommandPart(CommandAsked):
@@ -142,7 +144,7 @@ class LineApplication:
     ) -> None:
         """Take the program, and the folder that it is started in; nothing is started yet."""
         self.name = f"the program {quoted(program.line)}"
-        self.revision = program.revision
+        self.revision = revision_text(program.revision)
         self._program = program
         self._paths = paths
         self._folder = folder
@@ -154,7 +156,7 @@ class LineApplication:
         """Identify command, mapping and revision."""
         program = self._program
         parts = (_VERSION, program.run, sorted(program.env), repr(self._paths))
-        return hashlib.sha256(json.dumps([*parts, program.revision]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([*parts, self.revision]).encode()).hexdigest()
 
     def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
         """Yield `(position in questions, reply)` as they come.

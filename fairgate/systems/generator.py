@@ -42,6 +42,7 @@ from fairgate.systems.exchange import (
     require_safe,
 )
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
+from fairgate.systems.revisions import RevisionField
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import Talk
@@ -230,10 +231,11 @@ class EndpointPart(Strict):
         "`max_completion_tokens` where the endpoint wants that instead of `max_tokens`; `null` "
         "leaves a field out that is sent otherwise (`temperature: null`).",
     )
-    revision: str | None = Field(
+    revision: RevisionField | None = Field(
         default=None,
-        description="What you change when the model behind the name changes. Answers are reused "
-        "as long as it stays; without it every question is asked again in every run.",
+        description="What names the model's state: `{files: [models/mine]}`, a hash of what is "
+        "served, or a name that you change with the model. Answers are reused as long as it stays, "
+        "those of a name in the same commit; without it every question is asked in every run.",
     )
     timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
     attempts: Attempts = 4

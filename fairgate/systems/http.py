@@ -43,6 +43,7 @@ from fairgate.systems.exchange import (
 )
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import RevisionField, resolved, revision_text
 from fairgate.systems.serving import ServePart
 
 if TYPE_CHECKING:
@@ -117,10 +118,11 @@ class HttpAsked(Strict):
         description="Header to the NAME of the environment variable with its whole value; only "
         "over https or to this machine.",
     )
-    revision: str | None = Field(
+    revision: RevisionField | None = Field(
         default=None,
-        description="What you change when it changes. Its replies are reused as long as "
-        "it stays; without it every question is asked again in every run.",
+        description="What names its state: `{files: [app, data]}`, a hash of what it is made of, "
+        "or a name that you change when it changes. Its replies are reused as long as it stays, "
+        "those of a name in the same commit; without it every question is asked in every run.",
     )
     revision_url: Address | None = Field(
         default=None, description="Address that answers with the revision."
@@ -160,8 +162,8 @@ class HttpAsked(Strict):
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> HttpApplication:
         """Return what is asked; nothing is asked yet."""
-        del resources
-        return HttpApplication(self, paths, meter)
+        asked = resolved(self, resources.runtime.under_test)
+        return HttpApplication(asked, paths, meter)
 
 
 class HttpPart(HttpAsked):
@@ -257,8 +259,9 @@ class HttpApplication:
 
         Raises ApplicationError where `revision_url` gives none.
         """
+        named = revision_text(self._asked.revision)
         if (url := self._asked.revision_url) is None:
-            return self._asked.revision
+            return named
         answer = self._service.ask(self._service.get(url), "its revision")
         text = answer.body.decode("utf-8", "replace").strip()
         if not text or len(text) > _MOST_REVISION:
@@ -266,7 +269,7 @@ class HttpApplication:
                 f"{quoted(url)} answers with {len(text):,} characters; expected a revision of 1 "
                 f"to {_MOST_REVISION:,}"
             )
-        return f"{self._asked.revision or ''}{text}"
+        return f"{named or ''}{text}"
 
     @property
     def fingerprint(self) -> str:

@@ -48,6 +48,7 @@ from fairgate.systems.models import (
 )
 from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import is_code_known, resolved, revision_text
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import Finding, SystemKind
 from fairgate.systems.vector_stores import StoreSearch
@@ -281,6 +282,12 @@ class OpenLocal(LocalSystem):
         Raises UsageError where one of them may not be asked.
         """
         self._meter = meter or Meter()
+        self._is_code_known = False
+        if isinstance(generator, EndpointGeneratorPolicy):
+            endpoint, runtime = generator.endpoint, resources.runtime
+            place = runtime.under_test if role.is_under_test else runtime
+            self._is_code_known = is_code_known(endpoint)
+            generator = generator.model_copy(update={"endpoint": resolved(endpoint, place)})
         self._chosen = generator
         self._role = role
         self._resources = resources
@@ -353,17 +360,26 @@ class OpenLocal(LocalSystem):
 
     @cached_property
     def _store(self) -> ResultStore:  # type: ignore[override]  # as an attribute, made late
-        return self._resources.kept(is_known=self._is_generator_known())
+        chosen = self._chosen
+        is_named = isinstance(chosen, EndpointGeneratorPolicy) and self._role.is_under_test
+        return self._resources.kept(
+            is_known=self._is_generator_known(),
+            is_code_known=not is_named or self._is_code_known,
+        )
 
     @cached_property
     def _retrieved(self) -> ResultStore:  # type: ignore[override]  # as an attribute, made late
-        return self._resources.kept(is_known=self._asked is None or self._asked.is_known())
+        asked = self._asked
+        return self._resources.kept(
+            is_known=asked is None or asked.is_known(),
+            is_code_known=asked is None or asked.is_code_known,
+        )
 
     def _is_generator_known(self) -> bool:
         chosen = self._chosen
-        return isinstance(chosen, GeneratorPolicy) or self._resources.believes(
-            chosen.endpoint.revision
-        )
+        if isinstance(chosen, GeneratorPolicy):
+            return True
+        return self._resources.believes(revision_text(chosen.endpoint.revision))
 
     @cached_property
     def _system(self) -> LocalParts:  # type: ignore[override]  # as an attribute, made late

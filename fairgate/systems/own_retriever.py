@@ -26,6 +26,7 @@ from fairgate.systems.labelling import LabelsField
 from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.python import PythonAsked, Target
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import is_code_known, resolved
 from fairgate.systems.vector_stores import (
     ChromaSearch,
     PgvectorSearch,
@@ -157,6 +158,9 @@ class AskedRetriever:
         self._resources = resources
         self._meter = meter
         way = policy.way
+        self.is_code_known = is_code_known(way)
+        """Whether what it finds belongs to a known state, and not to a name alone."""
+        way = resolved(way, resources.runtime.under_test)
         self._application: Application = (
             search_of(way, lambda: self._encoder.queries)
             if isinstance(way, StoreSearch)

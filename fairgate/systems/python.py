@@ -33,6 +33,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.exchange import OwnResponsePaths, TakesChanged
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import RevisionField, resolved, revision_text
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,10 +55,11 @@ class PythonAsked(Strict):
     concurrency: ClassVar[int] = 1
 
     call: Target = Field(description="`module:function`.")
-    revision: str | None = Field(
+    revision: RevisionField | None = Field(
         default=None,
-        description="What you change when the function changes. Its replies are reused as long "
-        "as it stays; without it every question is asked again in every run.",
+        description="What names its state: `{files: [app, data]}`, a hash of what it is made of, "
+        "or a name that you change when it changes. Its replies are reused as long as it stays, "
+        "those of a name in the same commit; without it every question is asked in every run.",
     )
 
     takes_changed: TakesChanged = False
@@ -79,8 +81,8 @@ class PythonAsked(Strict):
                 f"the policy's system calls {quoted(self.call)}, which runs with all your rights; "
                 "add --allow-python if you trust it"
             )
-        folder = resources.runtime.under_test.root
-        return CallApplication(self, paths, folder, meter)
+        runtime = resources.runtime.under_test
+        return CallApplication(resolved(self, runtime), paths, runtime.root, meter)
 
 
 class PythonPart(PythonAsked):
@@ -126,7 +128,7 @@ class CallApplication:
         Nothing is imported yet.
         """
         self.name = f"the function {quoted(function.call)}"
-        self.revision = function.revision
+        self.revision = revision_text(function.revision)
         self._named = function
         self._paths = paths
         self._folder = folder
@@ -136,7 +138,7 @@ class CallApplication:
     def fingerprint(self) -> str:
         """Identify the function, the mapping and the revision."""
         named = self._named
-        parts = (_VERSION, named.call, repr(self._paths), named.revision)
+        parts = (_VERSION, named.call, repr(self._paths), self.revision)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from fairgate.systems.models import (
     local_folder,
     unproved,
 )
+from fairgate.systems.revisions import StoreOfState, checkout_state
 
 if TYPE_CHECKING:
     from fairgate.systems.budget import Meter
@@ -54,6 +55,8 @@ class Resources:
         """The workers that ask models; None: this process does."""
         self.questions: Callable[[], str] = str
         """Returns the hash of the run's questions; empty where they are not all of a plan's."""
+        self.not_code: Collection[Path] = ()
+        """Files of the checkout whose changes leave the system as it is, by resolved path."""
         self._made: dict[str, Any] = {}
         self.meters: list[Meter] = []
         """What counts the questions to systems that are asked from outside."""
@@ -144,9 +147,22 @@ class Resources:
         """
         return revision is not None and not self.runtime.confined
 
-    def kept(self, *, is_known: bool) -> ResultStore:
-        """Return where answers are stored; `is_known`: they have a revision that counts."""
-        return self.store if is_known else self.unfinished
+    def kept(self, *, is_known: bool, is_code_known: bool = False) -> ResultStore:
+        """Return where answers are stored; `is_known`: they have a revision that counts.
+
+        Where that is a name alone, answers are found again for the same checkout only: whoever
+        edits the system may forget to change the name.
+        """
+        if not is_known:
+            return self.unfinished
+        if is_code_known or not self.checkout:
+            return self.store
+        return StoreOfState(self.store, self.checkout)
+
+    @cached_property
+    def checkout(self) -> str:
+        """Return the state of the checkout that is under test; empty where there is none."""
+        return checkout_state(self.runtime.under_test.root, self.not_code)
 
     def keeps(self, *, is_known: bool) -> bool:
         """Return whether the next run finds the answers of this one, should it be interrupted."""

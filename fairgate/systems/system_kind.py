@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import DataError
 from fairgate.domain.ports import OpenSystem, Runtime
-from fairgate.domain.schema import Access, Capabilities, Role, SystemModel
+from fairgate.domain.schema import Access, Capabilities, Role, SystemModel, named_in
 from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.models import EmbedderPolicy, embedder_problem, long_embedder
+from fairgate.systems.revisions import content_hash
 
 if TYPE_CHECKING:
     from fairgate.systems.resources import Resources
@@ -72,6 +74,12 @@ class SystemKind(SystemModel, ABC):
         read whole.
         """
         del plan
+        for named in named_in(self):
+            if named.role is Role.CODE:
+                try:
+                    content_hash([named.name], runtime.under_test)
+                except DataError as error:
+                    yield Finding(place=(), sentence=str(error))
         chosen = self.chosen_embedder() if getattr(self, "embedder", None) else None
         if chosen and (wrong := embedder_problem(chosen, runtime)):
             yield Finding(place=("embedder",), sentence=wrong)

@@ -45,6 +45,7 @@ from fairgate.systems.exchange import (
     limits_of,
     require_safe,
 )
+from fairgate.systems.revisions import RevisionField, revision_text
 
 T = TypeVar("T")
 _COLUMNS = ["ids", "documents", "metadatas", "distances"]
@@ -64,10 +65,11 @@ class StoreSearch(Strict):
 
     product: ClassVar[str]
 
-    revision: str | None = Field(
+    revision: RevisionField | None = Field(
         default=None,
-        description="What you change when the stored documents change. What was found is reused as "
-        "long as it stays; without it every query is asked again in every run.",
+        description="What names the stored documents: `{files: [data]}`, a hash of what they are "
+        "made of, or a name that you change with them. What was found is reused as long as it "
+        "stays; without it every query is asked again in every run.",
     )
     timeout: Seconds = Field(default=30.0, description="Seconds to wait for one answer.")
 
@@ -90,7 +92,7 @@ class VectorSearch(ABC):
 
     def __init__(self, chosen: StoreSearch, embedder: Callable[[], Embedder]) -> None:
         """Take the store and what embeds queries; nothing is loaded, asked or read yet."""
-        self.revision = chosen.revision
+        self.revision = revision_text(chosen.revision)
         """What changes when the stored documents do; None where it is not known."""
         how = chosen.model_dump(exclude={"timeout", "attempts", "concurrency", "per_second"})
         self._identity = json.dumps([chosen.product, how], sort_keys=True)

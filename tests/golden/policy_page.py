@@ -53,6 +53,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "Classifiers": ("", {"": "ClassifierPolicy"}),
     "`serve`": ("", {"": "ServePart"}),
     "`budget`": ("", {"": "BudgetPart"}),
+    "`revision`": ("Instead of a name, files whose content is the state.", {"": "RevisionFiles"}),
     "`suites`, of relations": ("For [question items](#suites-of-question-items) see below.", {"": "SuitePolicy"}),
     "`suites`, of question items": ("", {"": "BbqSuitePolicy"}),
     "`judge`": ("", {"": "JudgePolicy"}),

@@ -1,0 +1,130 @@
+"""Which state of a system its answers are of: a name, or a hash of files that the policy names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field, Tag
+
+from fairgate.domain.errors import DataError
+from fairgate.domain.ports import ResultStore, Runtime
+from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
+from fairgate.domain.wording import quoted
+from fairgate.io.git import CACHE, repository_of
+from fairgate.io.named_files import existing
+from fairgate.io.tables import file_sha256
+
+_NOT_CODE = frozenset({".git", "__pycache__", CACHE})
+_RECORDS = ("run.json", "shard.json")
+"""Files of a folder that a run wrote."""
+Part = TypeVar("Part", bound=BaseModel)
+
+
+class RevisionFiles(Strict):
+    """Files whose content names the state."""
+
+    files: Annotated[
+        list[Text],
+        Field(min_length=1, max_length=64),
+        Names(Role.CODE),
+    ] = Field(
+        description="Files and folders that the system is made of, such as `[app, data]`: answers "
+        "are reused as long as nothing in them changes."
+    )
+
+
+RevisionField = Annotated[
+    Annotated[str, Tag("<scalar>")] | Annotated[RevisionFiles, Tag("<mapping>")], ByShape
+]
+
+
+def revision_text(revision: str | RevisionFiles | None) -> str | None:
+    """Return the name of a state; a part that is `resolved` has no other."""
+    return revision if revision is None or isinstance(revision, str) else str(revision.files)
+
+
+def is_code_known(part: object) -> bool:
+    """Return whether the state follows from the system itself, and not from a name alone."""
+    told = getattr(part, "revision_url", None)
+    return told is not None or isinstance(getattr(part, "revision", None), RevisionFiles)
+
+
+def resolved(part: Part, runtime: Runtime) -> Part:
+    """Return a part of a policy with its revision as a text. Raises DataError."""
+    revision = getattr(part, "revision", None)
+    if not isinstance(revision, RevisionFiles):
+        return part
+    return part.model_copy(update={"revision": f"files {content_hash(revision.files, runtime)}"})
+
+
+def content_hash(names: Iterable[str], runtime: Runtime) -> str:
+    """Return a hash of all files at or below the named ones, by name and content.
+
+    Folders of git, of compiled Python and FairGate's cache do not count. Raises DataError for what
+    is not there, and for a folder without files.
+    """
+    digest = hashlib.sha256()
+    for name in names:
+        path = existing(name, runtime.root, confined=runtime.confined)
+        files = [path] if path.is_file() else sorted(_below(path))
+        if not files:
+            raise DataError(f"{quoted(name)}, which `revision` names, holds no file; expected some")
+        for file in files:
+            inside = "" if file == path else file.relative_to(path).as_posix()
+            digest.update(f"{name}\0{inside}\0{file_sha256(str(file))}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for above, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _NOT_CODE]
+        yield from (Path(above, name) for name in files if Path(above, name).is_file())
+
+
+def checkout_state(folder: Path, but: Collection[Path] = ()) -> str:
+    """Return the commit that is checked out at a folder, and what was changed since.
+
+    Empty where there is no commit. `but` are files whose changes do not count, by resolved path;
+    nor do baselines and what runs wrote.
+    """
+    repository = repository_of(folder)
+    commit = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
+    if repository is None or not commit:
+        return ""
+    status = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    digest = hashlib.sha256(commit)
+    for entry in (repository.ask(*status) or b"").split(b"\0"):
+        name = os.fsdecode(entry[3:])
+        file = repository.top / name
+        if not name or file in but or "baselines" in file.parts or _is_of_a_run(file):
+            continue
+        content = file_sha256(str(file)) if file.is_file() else "none"
+        digest.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def _is_of_a_run(file: Path) -> bool:
+    return CACHE in file.parts or any((file.parent / name).is_file() for name in _RECORDS)
+
+
+class StoreOfState:
+    """A result store whose results are of one state of the code, and are found for it alone."""
+
+    def __init__(self, inner: ResultStore, state: str) -> None:
+        """Take the store of all states."""
+        self._inner = inner
+        self._state = state
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return the stored texts of those keys that are there."""
+        names = {f"{self._state} {key}": key for key in keys}
+        found: Mapping[str, Any] = self._inner.get_many(kind, list(names))
+        return {names[name]: text for name, text in found.items()}
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Store texts, all or none."""
+        self._inner.put_many(kind, [(f"{self._state} {key}", text) for key, text in items])
