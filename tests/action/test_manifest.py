@@ -44,7 +44,7 @@ SUITES = """
 """
 SYSTEMS = (
     "{recorded: answers.jsonl, embedder: encoder, labels: {file: l.csv, classifier: reader}}",
-    "{http: {url: 'http://127.0.0.1:1'}, embedder: {model: ./own/e}}",
+    "{http: {url: 'http://127.0.0.1:1', revision: {files: [own/app]}}, embedder: {model: ./own/e}}",
     "{command: [x], embedder: encoder, labels: {classifier: {model: own/reader}}}",
     "{python: 'm:f', embedder: encoder}",
     "{generator: {model: ./own/slm}, embedder: ./own/encoder}",
@@ -59,7 +59,7 @@ EMPTY = hashlib.sha256(b"{}").hexdigest()
 TASK = "{id: own, instruction: x, tone: in-task}"
 NAMES_NO_FILE = {
     "Policy": "name description", "CorpusPolicy": "id text label",
-    "EmbedderPolicy": "revision query_prompt document_prompt",
+    "EmbedderPolicy": "revision file query_prompt document_prompt",
     "OwnRetrieverPolicy": "command python",
     "HttpSearch": "url request headers headers_env revision revision_url",
     "FoundPaths": "documents", "DocumentPaths": "text id label score",
@@ -68,9 +68,9 @@ NAMES_NO_FILE = {
     "ChromaSearch": "revision url collection api_key_env id label text tenant database",
     "PgvectorSearch": "revision dsn_env table id text label embedding query",
     "LabelsPolicy": "id label", "ClassifierPolicy": "labels",
-    "GeneratorPolicy": "prompt system revision template_arguments",
-    "EndpointGeneratorPolicy": "prompt system",
-    "EndpointPart": "base_url model api_key_env revision", "ServePart": "command ready_url env",
+    "GeneratorPolicy": "prompt system revision file template_arguments",
+    "EndpointGeneratorPolicy": "prompt system template_arguments",
+    "EndpointPart": "base_url model api_key_env revision extra_body", "ServePart": "command ready_url env",
     "RowPaths": "answer documents question",
     "HttpPart": "url request headers headers_env revision revision_url",
     "ResponsePaths": "answer documents", "CommandPolicy": "command",
