@@ -122,8 +122,14 @@ def diff(old: Path, new: Path) -> int:
 @baseline.command()
 @click.argument("files", type=shared.EXISTING_FILE, nargs=-1, required=True, metavar="FILE...")
 def verify(files: tuple[Path, ...]) -> int:
-    """Check that each FILE, a baseline or an anchor, is complete and unedited (integrity hash)."""
+    """Check that each FILE, a baseline or an anchor, is complete and unedited.
+
+    Every value that follows from its cases is computed again; what does not is named. A file of
+    other versions of metrics is not intact: its values cannot be computed again.
+    """
+    from fairgate.domain.wording import first_few
     from fairgate.gate.accepted_runs import read_baseline
+    from fairgate.gate.baseline_files import NOT_CHECKED, unverified
     from fairgate.policy.schema import ANCHOR_SUFFIX
 
     worst = ExitCode.PASS
@@ -134,7 +140,15 @@ def verify(files: tuple[Path, ...]) -> int:
             say(f"fairgate: error: {error}")
             worst = error.exit_code
             continue
+        if wrong := [*unverified(found)]:
+            why = (
+                f"{first_few(wrong)}; make it again with `fairgate baseline accept RUN --reason …`"
+            )
+            say(f"fairgate: error: {file}: is not intact: {why}")
+            worst = ExitCode.BASELINE
+            continue
         pairs = sum(len(suite.contents) for suite in found.suites.values())
         kind = "anchor of policy" if file.stem.endswith(ANCHOR_SUFFIX) else "policy"
         click.echo(f"{file}: intact; {kind} {harmless(found.policy)}, {pairs} pairs, {found.date}")
+        click.echo(f"{file}: not checked, for no case gives it: {NOT_CHECKED}")
     return worst

@@ -25,7 +25,13 @@ from fairgate.domain.outcomes import Measurement, Measurements, Provenance, slic
 from fairgate.domain.wording import harmless, quoted, shown
 from fairgate.gate import packed_suite
 from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, BaselineSuite, KnownSd
-from fairgate.gate.measure import identity_finding, identity_measurements, measured_once, quartiles
+from fairgate.gate.measure import (
+    identity_finding,
+    identity_measurements,
+    measure,
+    measured_once,
+    quartiles,
+)
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import observe
@@ -130,6 +136,39 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
             kept, given = getattr(stored, field), getattr(found, field)
             if kept != given:
                 yield f"measurements[{number}].{field} is {kept}; its cases give {given}"
+
+
+NOT_CHECKED = (
+    "intervals, notes, standard deviations of a burn-in, whole-suite values of several relations, "
+    "whether values of identities are missing, reason, date, provenance and history"
+)
+"""What does not follow from the cases in a file, for `baseline verify`."""
+
+
+def unverified(baseline: Baseline) -> Iterator[str]:
+    """Yield why a sound file is not known to be what an accepted run gave.
+
+    Versions of metrics must be this FairGate's, for by others no value can be computed again; and
+    every value that the cases give must be there.
+    """
+    own = {metric.id: metric.version for metric in METRICS}
+    for name, version in sorted(baseline.metric_versions.items()):
+        if name not in own:
+            yield f"metric_versions names {quoted(name)}, which this FairGate does not have"
+        elif version != own[name]:
+            yield f"metric_versions.{name} is {shown(version)}; this FairGate computes {own[name]}"
+    used = {stored.metric for stored in baseline.measurements}
+    for name in sorted(used - baseline.metric_versions.keys()):
+        yield f"metric_versions lacks {quoted(name)}, of which there are measurements"
+    stored = Measurements(baseline.measurements)
+    tables = {name: suite.table for name, suite in baseline.suites.items()}
+    for one in measure(tables, confidence=0.95, seed=0, has_intervals=False):
+        relations = set(tables[one.suite].dimensions.get("relation", ()))
+        if one.value is None or (len(relations) > 1 and "relation" not in one.where):
+            continue
+        if stored.get(one.metric, one.suite, one.where) is None:
+            where = "".join(f", {key} {level}" for key, level in sorted(one.where.items()))
+            yield f"measurements lack {one.metric} of {quoted(one.suite)}{harmless(where)}"
 
 
 def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:

@@ -3,9 +3,12 @@
 import errno
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from fakes.mutations import edited_case
+
+from fairgate.gate.baseline_files import dump_baseline, load_baseline
 
 
 def regressed(key):
@@ -221,3 +224,30 @@ def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
     assert accepted.run("baseline", "accept", "out", "--reason", "mixed") == 4
     assert f"its files are of different runs or were edited: {part}" in accepted.err
     assert (accepted.root / "baselines" / "small.json").read_bytes() == before
+
+
+def test_verify_computes_again_what_it_can_and_names_the_rest(accepted):
+    """Of files whose hash fits: every other version, and every value that is missing."""
+    path = accepted.root / "baselines" / "small.json"
+    sound = load_baseline(path.read_text(), "small.json")
+    assert accepted.run("baseline", "verify", str(path)) == 0, accepted.err
+    assert "not checked, for no case gives it: intervals, notes" in accepted.out
+    versions, wrong = dict(sound.metric_versions), []
+    forged = {
+        "an unknown metric": {"metric_versions": {**versions, "asr/new": 1}},
+        "no versions": {"metric_versions": {}},
+    }
+    for name in {item.metric for item in sound.measurements}:
+        forged[f"another version of {name}"] = {"metric_versions": {**versions, name: 99}}
+        others = {other: version for other, version in versions.items() if other != name}
+        forged[f"no version of {name}"] = {"metric_versions": others}
+    for number, item in enumerate(sound.measurements):
+        if item.value is not None and not item.metric.startswith("identity/"):
+            rest = [*sound.measurements[:number], *sound.measurements[number + 1 :]]
+            forged[f"without {item.metric} {dict(item.where)}"] = {"measurements": rest}
+    for name, fields in forged.items():
+        path.write_text(dump_baseline(replace(sound, **fields)))
+        code = accepted.run("baseline", "verify", str(path))
+        if code != 3 or "is not intact" not in accepted.err or ": intact" in accepted.out:
+            wrong.append((name, code, accepted.said))
+    assert wrong == []
