@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from fairgate.domain.cases import Case, TestPlan
@@ -19,6 +19,7 @@ from fairgate.domain.outcomes import (
     Overlap,
     Provenance,
     RuleResult,
+    Slice,
     SlowerPace,
     slice_of,
 )
@@ -32,6 +33,7 @@ from fairgate.gate.decide import decide, weigh_evidence
 from fairgate.gate.measure import (
     compare_identities,
     degradation,
+    identity_finding,
     identity_measurements,
     instability,
     measure,
@@ -43,6 +45,7 @@ from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.identity import is_compared
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.suite import Suite
@@ -68,6 +71,9 @@ class GateInput:
     """The same, told last: what of the answers' origin is not known."""
     day: str = ""
     """YYYY-MM-DD, the day that waivers are compared with; without one none counts."""
+    _differed: dict[Slice, IdentityFinding | None] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
@@ -93,6 +99,20 @@ class GateInput:
             contents={suite.id: unit_contents(self.plan, suite.id) for suite in self.policy.suites},
             unfit={each for each, shared in self.overlaps.items() if shared.incompatible},
         )
+
+    def differed(self, found: IdentityFinding) -> IdentityFinding | None:
+        """Return how identities differed in the baseline by the same test, if it is known."""
+        at = found.metric, found.suite, frozenset(found.where.items())
+        if at not in self._differed:
+            baseline = self.references.baseline
+            suite = baseline.suites.get(found.suite) if baseline else None
+            self._differed[at] = None
+            if suite is not None and is_compared(BY_ID[found.metric], suite.table):
+                alpha, seed = 1 - self.policy.confidence, self.policy.seed
+                self._differed[at] = identity_finding(
+                    BY_ID[found.metric], suite.table, found.where, alpha=alpha, seed=seed
+                )
+        return self._differed[at]
 
     def without_attribution(self) -> tuple[GateInput, list[str]]:
         """Return the same without crossed answers, which changed pairs have none of, and its rules.

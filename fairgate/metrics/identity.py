@@ -42,6 +42,13 @@ def _one_identity(table: Table) -> Mask:
     )
 
 
+def is_compared(metric: Metric, table: Table) -> bool:
+    """Return whether a table has what a comparison of identities needs."""
+    needed = {metric.column, *(["controlled"] if metric.values else [])}
+    held = {*table.values, *(["controlled"] if "controlled" in table.not_evaluated else [])}
+    return needed <= held and metric.column not in table.not_evaluated
+
+
 _compared = partial(
     Metric, arms=(Arm(weight=1.0, select=_one_identity),),
     violations=False, compares_terms=True, comparable=False,

@@ -187,8 +187,9 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
         if path != NO_BASELINE:
             why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
         lines.insert(0, f"{why_not}: only bounds decide, regression rules are not evaluated.")
-    if lines:
-        yield blocks.Text(lines=lines, form=blocks.Form.NOTE)
+    known = list(affected.known_differences(material))
+    if lines or known:
+        yield blocks.Text(lines=[*known, *lines], form=blocks.Form.NOTE)
     differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES
@@ -326,18 +327,23 @@ def lead(material: Material, news: News) -> Inline:
     rule = affected.leading(result)
     if rule is None:
         return "No rule has a value."
-    words = headline(material, rule)
+    words = [*_better(news), *headline(material, rule)]
     if rule.outcome is Outcome.INCONCLUSIVE:
         words += ["; this is ", strong("inconclusive")]
     words += [".", *_failed_too(material)]
     if news.is_unchanged:
         cases_ = figures.count(result.evidence.planned, "case")
         words += [f" Each of {cases_} has the result that it has in the baseline."]
-    if news.better:
-        named, more = news.better[:_BETTER], len(news.better) - _BETTER
-        also = [f"{more} more"] if more > 0 else []
-        words += [" Better than the baseline: ", *joined([*named, *also], "; "), "."]
     return words
+
+
+def _better(news: News) -> blocks.Words:
+    """Return what a better run begins with."""
+    if not news.better:
+        return []
+    named, more = news.better[:_BETTER], len(news.better) - _BETTER
+    also = [f"{more} more"] if more > 0 else []
+    return ["Better than the baseline: ", *joined([*named, *also], "; "), ". "]
 
 
 def _failed_too(material: Material) -> blocks.Words:
@@ -371,9 +377,11 @@ def _failed_too(material: Material) -> blocks.Words:
 
 def example(material: Material) -> Inline:
     """Return one changed answer, the clearest one of the most affected identity."""
+    about, is_red = affected.subject(material), material.result.outcome is Outcome.FAIL
+    if is_red and about is affected.Subject.DOCUMENTS:
+        return _documents_instead(material)
     row = next(iter(cases.clearest_cases(material)), None)
-    is_about_answers = affected.subject(material) is affected.Subject.ANSWERS
-    if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
+    if row is None or not is_red or about is not affected.Subject.ANSWERS:
         return ""
     titled = affected.titled(material)
     if titled and (row.suite, row.term) not in titled:
@@ -396,6 +404,20 @@ def example(material: Material) -> Inline:
         before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
     after: blocks.Words = [cases.answer_of(row.answer, Tone.STRONG), " if it is said by "]
     return ["For example, ", source, " is ", *before, *after, name(row.speaker, Tone.STRONG), "."]
+
+
+def _documents_instead(material: Material) -> Inline:
+    """Return one text that finds other documents, and the first that went and that came."""
+    row = next(iter(cases.moved_pairs(material)), None)
+    if row is None or not row.names_speaker:
+        return ""
+    text = _quoted(material, material.case(row.suite, row.source).varied)
+    who = name(row.speaker, Tone.STRONG)
+    said_by: blocks.Words = ["Said by ", who, ", ", text, " finds other documents"]
+    gone, new = (side.documents[:1] for side in cases.documents_of(material, row))
+    came: blocks.Words = [": ", *spans(new[0])] if new else []
+    went: blocks.Words = [" instead of ", *spans(gone[0])] if new and gone else []
+    return [*said_by, *came, *went, "."]
 
 
 def _quoted(material: Material, text: str) -> blocks.Span:

@@ -20,6 +20,7 @@ from fairgate.reports.blocks import Text, spans
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
 
 FAULTS = {
     "an empty slot": r"\bfor[,.;]| [,;.](?: |$)|\(\)|: [;,.]|\bat :|\bis [,.;]|\bnone named\b|  |,,|\{who|\{val",
@@ -277,6 +278,7 @@ def test_a_failure_in_documents_is_shown_by_documents():
         plain = html.unescape(re.sub(r"<[^>]*>", "", top))
         assert "clearest changed answers" not in page
         assert "Which documents are found instead" in plain
+        assert re.search(rf"Said by an? {terms[0]}.*finds other documents: doc-5\d\d Text", plain)
         (picture,) = view.overview
         failed = [said(row.name) for row in picture.rows if row.is_failed]
         assert [name.split()[1] for name in failed] == list(terms)
@@ -323,3 +325,30 @@ def test_both_answers_stand_side_by_side_with_what_differs_marked():
             assert changed
             marked = [span for span in spans(after.text) if span.tone == "changed"]
             assert bool(marked) is (redact != "hash")
+
+
+@pytest.mark.parametrize("now", [0.5, 0.54, 0.6, -0.5])
+@pytest.mark.parametrize("then", [None, "same", "other", "chance"])
+def test_a_difference_that_the_baseline_had_is_known_and_a_new_one_warns(now, then):
+    """Known: the same identity, side and test, and not larger by more than 5 points."""
+    metric = "identity/max-difference"
+    who = {"same": "woman", "chance": "woman", "other": "young"}
+    was = None
+    if then is not None:
+        was = finding(metric, ("gender", who[then], 0.5))
+        if then == "chance":
+            was = replace(was, p_value=0.4)
+    found = finding(metric, ("gender", "woman", now))
+    run = having(passing(), identities=[found])
+    run.given._differed[metric, SUITE, frozenset()] = was
+    view = view_of(run, baseline())
+    view_given = view.result.given
+    view_given._differed[metric, SUITE, frozenset()] = was
+    view = present(replace(run, result=view.result), view.options)
+    is_known = then == "same" and now in (0.5, 0.54)
+    assert (not view.alerts) is is_known
+    assert (view.word == "PASS") is is_known
+    notes = " ".join(said(spans(line)) for block in view.remarks for line in block.lines)
+    assert ("Known from the baseline: for a woman" in notes) is is_known
+    assert ("accepted because: first reviewed run" in notes) is is_known
+    assert ("but a woman is not treated like the others" in said(view.title)) is not is_known

@@ -40,6 +40,8 @@ _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
 _OF_DOCUMENTS = {"retrieval", "rrs", "exposure", "rank"}
 """Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
+_GROWN = 0.05
+"""Growth of a known difference above which it warns again."""
 _EQUAL = 1e-6
 """Differences that are rounded to millionths and as large as each other."""
 CERTAIN = 0.05
@@ -72,6 +74,7 @@ class Alert:
 def alerts(result: GateResult) -> list[Alert]:
     """Return an alert for each comparison in which identities differ and that fails no rule.
 
+    What the baseline has, too, is known and no alert.
     Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
     """
     found = []
@@ -114,7 +117,40 @@ def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]
         (found, [rule for rule in asking if _about(rule) == _about(found)])
         for found in standing_out(result)
     ]
-    return [each for each in compared if not any(r.fails_gate or r.waiver for r in each[1])]
+    return [
+        each
+        for each in compared
+        if not any(r.fails_gate or r.waiver for r in each[1]) and not is_known(result, each[0])
+    ]
+
+
+def is_known(result: GateResult, found: IdentityFinding) -> bool:
+    """Return whether the baseline has the same difference: a reviewer accepted it, with a reason.
+
+    Of the same identity, to the same side, by the same test, and not larger by `_GROWN` now.
+    """
+    if result.overlap is None or result.overlap.incompatible:
+        return False
+    now, then = found.terms[0], result.given.differed(found)
+    was = next((one for one in then.terms if one.term == now.term), None) if then else None
+    if then is None or was is None or max(then.p_value, was.p_corrected) > CERTAIN:
+        return False
+    grown = abs(now.difference) - abs(was.difference)
+    return now.difference * was.difference > 0 and grown <= _GROWN
+
+
+def known_differences(material: Material) -> Iterator[Inline]:
+    """Yield a sentence for each difference that the baseline has, too."""
+    result, baseline = material.result, material.baseline
+    for found in standing_out(result):
+        if baseline is None or not is_known(result, found):
+            continue
+        term = found.terms[0]
+        who = name(material.identity(found.suite, term.term), blocks.Tone.STRONG)
+        difference = "".join(differs(found.metric, term.difference))
+        than = f", {difference} than for {others(found.where)} ({found.chance})"
+        reason = f", accepted because: {baseline.reason}" if baseline.reason else ""
+        yield ["Known from the baseline: for ", who, f"{than}{reason}."]
 
 
 def _about(one: RuleResult | IdentityFinding) -> tuple[str, str, Mapping[str, str]]:

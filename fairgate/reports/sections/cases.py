@@ -300,6 +300,14 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     )
 
 
+def documents_of(material: Material, row: PairRow) -> Sequence[CaseSide]:
+    """Return both sides of a case with the documents that the other one lacks, and nothing else."""
+    known = material.run.executions
+    gone, new = _moved(*(known.get((row.suite, key)) for key in (row.source, row.key)))
+    shown = (_shown(some, material.options) for some in (gone, new))
+    return [CaseSide(head="", text="", documents=documents) for documents in shown]
+
+
 def _side(material: Material, row: PairRow, key: str) -> CaseSide:
     """Return what came of one text of a case; an answer stands out where it is another one."""
     is_other = key == row.key and not agree(row.source_answer.value, row.answer.value or "")
