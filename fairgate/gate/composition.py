@@ -66,6 +66,8 @@ FEWEST = 20
 TIMES, SECONDS = 1.5, 0.02
 """A median is slower that is greater by both: the factor and the difference."""
 _MOST = 10**9
+_HARDLY = 0.1
+"""Share of the planned units; so few are decided where a model does not do what it is asked."""
 
 
 class Composition:
@@ -120,8 +122,20 @@ class Composition:
             with self.progress.part("read baseline, identify system"):
                 given = self.gate_input(references)
             with self.progress.part("ask, judge, decide"):
-                done = self._paced(run_gate(given, self.system, self.progress))
+                done = self._paced(self.explained(run_gate(given, self.system, self.progress)))
             return on_its_machines(done, self.environment)
+
+    def explained(self, run: GateRun) -> GateRun:
+        """Add what may be the reason where there are answers and hardly one can be read."""
+        result, evidence = run.result, run.result.evidence
+        is_read = evidence.decided > _HARDLY * evidence.planned or not evidence.problems
+        if is_read or not any(one.response for one in run.executions.values()):
+            return run
+        why = self._kind.why_unreadable(self._resources)
+        if not why:
+            return run
+        explained = replace(evidence, problems=[*evidence.problems, why])
+        return replace(run, result=replace(result, evidence=explained))
 
     def gate_input(
         self,

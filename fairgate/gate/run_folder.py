@@ -243,7 +243,7 @@ def replay(
     given = composition.gate_input(references_for(loaded, path), under_test)
     given = replace(given, day=given.day or day)
     system = composition.replayed(recording)
-    done = run_gate(given, system, SILENT)
+    done = composition.explained(run_gate(given, system, SILENT))
     return FinishedRun(
         loaded=loaded,
         run=replace(done, result=replace(done.result, pace=pace)),

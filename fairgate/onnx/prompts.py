@@ -559,6 +559,11 @@ def _control_tokens(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield f"{name}[{position}]", one
 
 
+def has_template(folder: ModelFolder) -> bool:
+    """Return whether a model folder holds a chat template. Raises ModelError."""
+    return bool(_chat_template(folder, folder.mapping("tokenizer_config.json")))
+
+
 def _chat_template(
     folder: ModelFolder, settings: Mapping[str, Any]
 ) -> str | Mapping[str, str] | None:

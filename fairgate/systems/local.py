@@ -43,6 +43,7 @@ from fairgate.systems.models import (
     Encoder,
     decoder_problem,
     embedder_problem,
+    lacks_template,
     long_embedder,
     unproved_here,
 )
@@ -250,6 +251,24 @@ class LocalPolicy(SystemKind):
                 "the endpoint puts each prompt into its own chat template, which may add turns and "
                 "instructions that FairGate does not see"
             )
+
+    def why_unreadable(self, resources: Resources) -> str:
+        """Return that the model may be a base model, which continues texts and answers nothing."""
+        remedy = (
+            "a base model continues a text instead of answering: take its instruction-tuned "
+            "version (often `-instruct`, `-it` or `-chat`), or write a `prompt` that a label "
+            "completes"
+        )
+        if isinstance(self.generator, EndpointGeneratorPolicy):
+            name = quoted(self.generator.endpoint.model)
+            return f"hardly any answer can be read: {name} may be a base model; {remedy}"
+        if not lacks_template(self.generator, resources.runtime.under_test):
+            return ""
+        name = quoted(self.generator.model)
+        return (
+            f"hardly any answer can be read: {name} has no chat template, so it may be a base "
+            f"model; {remedy}"
+        )
 
     def placed_labels(self) -> PlacedLabels | None:
         """Return those of a retriever of one's own; a corpus has its own."""

@@ -181,6 +181,18 @@ def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
     )
 
 
+def lacks_template(chosen: NamedModel, runtime: Runtime) -> bool:
+    """Return whether a generator is here and its folder has no chat template, as base models."""
+    from fairgate.onnx.model_folder import ModelFolder
+    from fairgate.onnx.prompts import has_template
+
+    try:
+        path = _path_of(chosen, runtime)
+        return path is not None and not has_template(ModelFolder.find(path))
+    except _PROBLEMS:  # answers of an earlier run, whose model is not here any more
+        return False
+
+
 def unproved_here(chosen: NamedModel, runtime: Runtime) -> str:
     """Return what `unproved` does of a model that is here; empty where only the hub has it."""
     path = _path_of(chosen, runtime)

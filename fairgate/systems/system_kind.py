@@ -93,6 +93,11 @@ class SystemKind(SystemModel, ABC):
         del resources
         return ()
 
+    def why_unreadable(self, resources: Resources) -> str:
+        """Return what may explain that no answer can be read; empty where nothing is known."""
+        del resources
+        return ""
+
     def placed_labels(self) -> PlacedLabels | None:
         """Return where labels of documents come from that the system gives none, if anywhere."""
         chosen = getattr(self, "labels", None)

@@ -515,7 +515,7 @@ def merge(
     given = composition.gate_input(references, under_test, environment)
     system = UnitedSystem(read, under_test, composition if asks else None)
     with system.stack:
-        done = run_gate(given, system, composition.progress)
+        done = composition.explained(run_gate(given, system, composition.progress))
         done = on_its_machines(done, system.environment(environment))
     if system.left_out:
         notice = (
