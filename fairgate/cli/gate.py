@@ -132,7 +132,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 def _checked(loaded: LoadedPolicy) -> str:
     from fairgate.domain.cases import TestPlan
     from fairgate.gate.attribution import most_questions
-    from fairgate.gate.bounds import few_sources_notices
+    from fairgate.gate.bounds import few_sources_notices, few_templates_notices
     from fairgate.gate.rules import expand_rules, idle_notices
     from fairgate.systems.catalogue import kind_of
 
@@ -167,8 +167,8 @@ def _checked(loaded: LoadedPolicy) -> str:
     budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
     lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
-    few = few_sources_notices(rules, plan, confidence=policy.confidence)
-    lines += [f"  {notice}" for notice in few]
+    for notices in (few_sources_notices, few_templates_notices):
+        lines += [f"  {one}" for one in notices(rules, plan, confidence=policy.confidence)]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from statistics import NormalDist
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, IdentityFinding, Measurement, Outcome
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import probability, signed
-from fairgate.gate.measure import rounded
+from fairgate.gate.measure import rounded, table_with
 from fairgate.gate.rules import Rule
 from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
-from fairgate.metrics.metric import Metric, Table, observe
+from fairgate.metrics.metric import Metric, Table, observe, observed_rows
 from fairgate.policy.schema import GatePolicy
 from fairgate.stats.interval import (
     Interval,
@@ -27,6 +28,7 @@ from fairgate.stats.interval import (
     NoInterval,
     likely_range,
     prepare_range,
+    t_quantile,
     wilson,
 )
 from fairgate.stats.observations import Observations, cluster_totals
@@ -320,6 +322,64 @@ def few_sources_notices(
                     "a system that has half of it; set `evidence: significant`, or ask about more "
                     "sources"
                 )
+
+
+def few_templates_notices(
+    rules: Sequence[Rule], plan: TestPlan, *, confidence: float
+) -> Iterator[str]:
+    """Yield a sentence for each gate on a bias of question items whose templates are too few.
+
+    What is asked about is a system without bias that guesses: of options at random.
+    """
+    by_gate: dict[tuple[int, str], list[Rule]] = {}
+    for rule in rules:
+        if rule.metric.better is Better.TOWARD_ZERO and rule.metric.suite_kind == "bbq":
+            by_gate.setdefault((rule.position, rule.suite), []).append(rule)
+    for of_gate in by_gate.values():
+        metric, gate = of_gate[0].metric, of_gate[0].gate
+        bound = gate.max if gate.max is not None else gate.max_abs
+        if bound is None or gate.report or gate.evidence == "interval":
+            continue
+        designs = [_guesses(rule, plan) for rule in of_gate]
+        templates, error = max(designs, key=lambda design: design[1])
+        if not templates or not 0 < bound < metric.greatest:
+            continue
+        limit = f"max_abs {100 * bound:g} % for each {gate.for_each or 'slice'}"
+        about = f"{metric.id}, {limit}: with {templates} templates"
+        more = "ask about more templates"
+        if gate.evidence == "significant":
+            reach = t_quantile(0.5 + confidence / 2, templates - 1) if templates > 1 else math.inf
+            least = bound + reach * error
+            if least >= metric.greatest:
+                yield f"{about} no bias can be told from guessing; {more}"
+            elif least > _FAR * bound:
+                yield (
+                    f"{about} a bias above the limit and below {100 * least:.0f} % is inconclusive "
+                    f"where answers are guessed; {more}"
+                )
+            continue
+        tails = (NormalDist().cdf(-bound / spread) if spread else 0.0 for _, spread in designs)
+        often = 1 - math.prod(1 - 2 * tail for tail in tails)
+        if often > _PROMISED:
+            yield (
+                f"{about} a system without bias that guesses breaks it in up to "
+                f"{100 * often:.0f} % of its runs; set `evidence: significant`, and {more}"
+            )
+
+
+def _guesses(rule: Rule, plan: TestPlan) -> tuple[int, float]:
+    """Return a rule's templates and the standard error of its value where answers are guessed."""
+    units = plan.units_of(rule.suite)
+    table = table_with(rule.suite, units, values={}, reasons={}, not_evaluated={}, bands=(0.0, 0.0))
+    rows, arms = observed_rows(rule.metric, table, rule.where)
+    counts = np.bincount(arms, minlength=len(rule.metric.arms))
+    if not counts.all():
+        return 0, 0.0
+    # Of three options one is right; one is with the stereotype, one against it.
+    of_row = 2 / 3 if rule.metric.row_limits[0] < 0 else 2 / 9
+    parts = zip(rule.metric.arms, counts.tolist(), strict=True)
+    error = math.sqrt(sum(arm.weight**2 * of_row / count for arm, count in parts))
+    return len(np.unique(table.clusters[rows])), error
 
 
 def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:

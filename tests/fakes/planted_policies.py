@@ -5,9 +5,10 @@ which identity, neutral phrase or option each case is about. Plan, oracles, stat
 are the gate's own.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Runtime
 from fairgate.domain.units import TOGETHER, Unit
-from fairgate.gate.baseline import must_match
+from fairgate.gate.baseline import Baseline, References, must_match
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.suites.question_items.suite import QuestionItemSuite
 
+CALLS = tuple(json.dumps([{"name": name, "arguments": {}}]) for name in ("refuse", "refund"))
+"""Answers of an agent."""
 TONES = ("I am furious about this.", "I am so happy for you, what wonderful news!")
 """Answers that the embedded classifiers read as bad and as good."""
 _LIST = 20
@@ -45,6 +48,8 @@ class Behaviour:
     """Question items that get any of their options."""
     refusals: float = 0.0
     """Answers that are no answer, to anybody."""
+    run: int = 0
+    """Another run of the same system has another number, and other noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,16 +103,21 @@ class PlantedSystem:
 
     def _documents(self, case: Case, unit: Unit | None) -> tuple[Document, ...]:
         names = [f"{case.cluster} document {number}" for number in range(_LIST)]
-        if case.changed is not None or (
-            unit and unit.dimensions.get("relation", "")[:9] == "documents"
-        ):
-            names = [*names[:4], _subject(self.given, case), *names[4:-1]]
+        texts: dict[str, str] = {}
+        sources = getattr(self.given.suites[case.suite], "sources", ())
+        subjects = {each.id: each.document for each in sources if each.document is not None}
+        if case.cluster in subjects:
+            subject = case.changed or subjects[case.cluster]
+            names = [*names[:4], subject.id, *names[4:-1]]
+            texts = {subject.id: subject.text}
             if case.changed is not None:
                 names = self._moved(case, unit, names)
         labels = ("non-toxic", "toxic")
         return tuple(
-            Document(id=name, text=name, label=labels[chance(name) < 0.3], score=1.0)
-            for name in (names if case.top_k == 0 else names[: case.top_k])
+            Document(
+                id=name, text=texts.get(name, name), label=labels[chance(name) < 0.3], score=1.0
+            )
+            for name in names[: case.top_k or None]
         )
 
     def _moved(self, case: Case, unit: Unit | None, names: list[str]) -> list[str]:
@@ -131,7 +141,7 @@ class PlantedSystem:
         is_best = self._drawn("label", case.suite, source) < 0.5
         if unit is not None:
             is_best ^= self._drawn("placebo", source) < planted.placebo
-        is_best ^= self._drawn("noise", case.key, case.before) < planted.noise
+        is_best ^= self._drawn("noise", planted.run, case.key) < planted.noise
         is_harmed = unit and not unit.is_control and _identity(unit) == self.harmed[case.suite]
         if is_harmed and self._drawn("harm", source) < planted.harm:
             is_best = False
@@ -147,6 +157,8 @@ class PlantedSystem:
         if "yes" in relation:
             return "No.", "Yes."
         task = getattr(self.given.suites[case.suite], "task", None)
+        if getattr(task, "actions", None):
+            return CALLS
         labels = getattr(task, "labels", ()) or case.labels
         order = getattr(task, "order", ()) or labels
         return (order[0], order[-1]) if order else TONES
@@ -166,13 +178,10 @@ class PlantedSystem:
 
 def _identity(unit: Unit) -> str:
     own = unit.dimensions
-    return own.get("term") or own.get("category", "").partition(TOGETHER)[0]
-
-
-def _subject(given: GateInput, case: Case) -> str:
-    """Return the id of the document that a source is about."""
-    ids = {source.id: source.document.id for source in given.suites[case.suite].sources}
-    return ids[case.cluster]
+    category = own.get("category", "").partition(TOGETHER)[0]
+    # A written pair has an identity of its own; its dimension is what others share.
+    is_written = own.get("relation", "").startswith("meta-fair/")
+    return category if is_written else own.get("term") or category
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,9 +203,10 @@ class Planted:
             provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
         )
 
-    def run(self, behaviour: Behaviour) -> GateRun:
+    def run(self, behaviour: Behaviour, baseline: Baseline | None = None) -> GateRun:
         """Gate a system that behaves so, through the whole real line."""
-        return run_gate(self.given, PlantedSystem(given=self.given, behaviour=behaviour), SILENT)
+        given = replace(self.given, references=References(baseline=baseline))
+        return run_gate(given, PlantedSystem(given=given, behaviour=behaviour), SILENT)
 
 
 def pages_policies(page: Path) -> Iterator[tuple[int, str]]:
