@@ -172,6 +172,10 @@ class SlowerPace:
         )
 
 
+MEASURING = "measuring embedder"
+"""Under which name a run keeps the embedder that only measures."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where a run comes from. Nothing in it changes between identical runs."""
@@ -183,6 +187,12 @@ class Provenance:
     fairgate: str
     policy_path: str
     commit: str = ""
+
+    @property
+    def embedding_space(self) -> str:
+        """The fingerprint of the model whose vectors give distances; empty: the default one's."""
+        named = self.under_test.get(MEASURING) or self.under_test.get("embedder", "")
+        return named.rpartition(" ")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

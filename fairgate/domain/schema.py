@@ -238,6 +238,8 @@ class Capabilities:
     """Can be asked again during a run; a recording cannot."""
     scores_options: bool
     """Returns the probability of given answers."""
+    answers: bool = True
+    """Has a model that answers; else it retrieves alone."""
     takes_changed: bool = False
     """Can search its corpus with another text in the place of a document's."""
     speaks_in_turns: bool = False

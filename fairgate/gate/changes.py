@@ -83,6 +83,8 @@ class Comparison:
     """Suite to pair key to content hash of this run: which of the baseline's cases still count."""
     unfit: Container[Reference] = ()
     """The runs from which what must match differs: nothing is judged by them."""
+    other_space: Container[Reference] = ()
+    """The runs whose documents another embedder measured: no distance is judged by them."""
     _rows: dict[tuple[int, frozenset[str], tuple[float, float]], Table] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -91,6 +93,10 @@ class Comparison:
         """Return a kept run's suite, where there is one that can be compared."""
         run = None if reference in self.unfit else self.runs.get(reference)
         return run.suites.get(name) if run else None
+
+    def is_elsewhere(self, metric: Metric, reference: Reference) -> bool:
+        """Return whether a run's values of a metric are distances in another embedder's space."""
+        return metric.in_embedding_space and reference in self.other_space
 
     def rows(self, suite: BaselineSuite, now: Table) -> Table:
         """Return the rows of a kept run's suite whose cases are still asked as they were."""
@@ -138,6 +144,8 @@ def prepare_rule(
     suite = comparison.suite(rule.suite, reference)
     column = rule.metric.column
     if suite is None or column in now.not_evaluated or column in suite.table.not_evaluated:
+        return None
+    if comparison.is_elsewhere(rule.metric, reference):
         return None
     if column not in suite.table.values:
         return None
@@ -382,6 +390,12 @@ class ChangeTests:
         elif reference in self.comparison.unfit:
             outcome = Outcome.INCONCLUSIVE
             reason = f"the {reference} was made under other conditions, see the differences"
+        elif self.comparison.is_elsewhere(rule.metric, reference):
+            reason = (
+                f"another embedder measured the documents of the {reference}, and distances of two "
+                f"embedders do not compare: {_RENEW[reference]}, and name `measure_with` so that "
+                "one embedder measures both from then on"
+            )
         elif change is None:
             is_lacking, command = True, _COMMAND[reference]
             lacks = f"the {reference} has no comparable {rule.metric.id} for this rule"

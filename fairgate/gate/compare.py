@@ -121,7 +121,10 @@ def rule_results(
                 since_anchor=moved[Reference.ANCHOR],
                 advisory=rule.advisory,
                 is_reported=reasons == [REPORTED],
-                is_first_run=Reference.BASELINE not in comparison.runs
+                is_first_run=(
+                    Reference.BASELINE not in comparison.runs
+                    or comparison.is_elsewhere(rule.metric, Reference.BASELINE)
+                )
                 and measured.value is not None
                 and rule.gate.regression is not None
                 and moved[Reference.ANCHOR] is None

@@ -22,7 +22,7 @@ from fairgate import __version__
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
 from fairgate.domain.executions import Execution
-from fairgate.domain.outcomes import Provenance, SlowerPace
+from fairgate.domain.outcomes import MEASURING, Provenance, SlowerPace, short
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
 from fairgate.domain.wording import quoted
@@ -200,13 +200,23 @@ class Composition:
 
     def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:
         """Return what is under test and where it runs, by fingerprint."""
+        if under_test is None:
+            under_test = {**self.system.under_test(), **self._measured_with()}
         return Provenance(
-            under_test=self.system.under_test() if under_test is None else under_test,
+            under_test=under_test,
             environment=self.environment,
             fairgate=__version__,
             policy_path=self.loaded.parsed.path,
             commit=current_commit(self.runtime.under_test.root),
         )
+
+    def _measured_with(self) -> dict[str, str]:
+        """Return the embedder that only measures, where the policy names one."""
+        if not self._kind.measures_apart():
+            return {}
+        chosen = self._kind.measuring_embedder()
+        fingerprint = self._resources.encoder(chosen).documents.fingerprint
+        return {MEASURING: f"{chosen.model} {short(fingerprint)}"}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -276,7 +286,7 @@ class Composition:
         """Return a system whose answers are those of an earlier run (`rescore`)."""
         from fairgate.systems.recorded import RecordedSystem
 
-        chosen = self._kind.chosen_embedder()
+        chosen = self._kind.measuring_embedder()
         return RecordedSystem(lambda: recording, lambda: self._resources.encoder(chosen).documents)
 
     def _paced(self, run: GateRun) -> GateRun:

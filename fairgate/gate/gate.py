@@ -98,7 +98,15 @@ class GateInput:
             runs=self.references.runs,
             contents={suite.id: unit_contents(self.plan, suite.id) for suite in self.policy.suites},
             unfit={each for each, shared in self.overlaps.items() if shared.incompatible},
+            other_space=self.other_space,
         )
+
+    @cached_property
+    def other_space(self) -> frozenset[Reference]:
+        """The runs that are compared with and whose documents another embedder measured."""
+        own = self.provenance.embedding_space
+        runs = self.references.runs.items()
+        return frozenset(each for each, run in runs if run.provenance.embedding_space != own)
 
     def differed(self, found: IdentityFinding) -> IdentityFinding | None:
         """Return how identities differed in the baseline by the same test, if it is known."""
@@ -208,7 +216,8 @@ def run_gate(
     documents = list(documents_of_pairs(assessed, asked))
     crossed = crossed_cases(asked, assessed, documents, policy.seed)
     asked.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
-    tables = tabulate(given.suites, assessed, given.references.baseline)
+    has_bands = Reference.BASELINE not in given.other_space
+    tables = tabulate(given.suites, assessed, given.references.baseline if has_bands else None)
     tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
     result = result_of(given, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:

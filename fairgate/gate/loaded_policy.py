@@ -254,6 +254,7 @@ def _load_suites(
             retriever=SYSTEM_RETRIEVER if can.gives_documents else None,
             top_k=can.top_k,
             takes_documents=can.takes_documents,
+            answers=can.answers,
             judge=judge,
         )
         materials = SuiteMaterials(parsed, position, runtime, problems)

@@ -144,10 +144,10 @@ def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
     Such a gate takes the default rule's place, which the report of a pull request lists where it is
     less strict. One with `where` leaves the others out, and `for_each` may find nothing there.
     """
-    unanswered = {suite.id for suite in policy.suites if getattr(suite, "retrieve_only", None)}
+    answered = {case.suite for case in plan.cases if case.is_answered}
     of_names = {unit.suite for unit in plan.outline if "name" in unit.dimensions}
     for suite in with_control_arm(policy, plan):
-        if suite not in unanswered and not any(
+        if suite in answered and not any(
             gate.metric == UNREADABLE_NET.id
             and gate.suite in (None, suite)
             and not (gate.report or gate.where)

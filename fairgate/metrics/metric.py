@@ -215,6 +215,8 @@ class Metric:
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False
     """Whether reports give the value of a whole suite even where no rule asks for it."""
+    in_embedding_space: bool = False
+    """Whether values are distances in one embedder's space, which another's do not compare with."""
     of_planned: bool = False
     """Whether undecided rows count, too, as ones that violate nothing: a share of all planned."""
     relation: str = ""

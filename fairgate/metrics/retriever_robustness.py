@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.outcomes import Better
-from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, of_controls
+from fairgate.metrics.metric import DEMOGRAPHIC, NET, Metric, Table, of_controls
 from fairgate.stats.observations import Floats
 
 BANDS = ("perfectly-stable", "high", "moderate", "low")
@@ -113,7 +113,7 @@ _PAPER = "Oliveira et al. 2025, section 4.3, RRS"
 _MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
     row_limits=(0.0, 3.0), violations=False, reference=_PAPER, trend=(), is_key_figure=True,
-    neutral="rrs/mean/control",
+    neutral="rrs/mean/control", in_embedding_space=True,
     claim="Naming {who} moves the documents found by {value} on a scale from 0 to 3",
 )  # fmt: skip
 OVERLAP = Metric(
@@ -129,13 +129,19 @@ METRICS = (
     Metric(
         id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
         dimensions=("band", "category", "term"), values=_in_band, violations=False,
-        reference=_PAPER,
+        reference=_PAPER, in_embedding_space=True,
     ),
     OVERLAP,
     of_controls(OVERLAP),
     Metric(
+        id="retrieval/overlap/net", title="documents in common beyond neutral wording",
+        column="overlap", arms=NET, better=Better.HIGHER, violations=False,
+        reference="FairGate, neutral wording",
+    ),
+    Metric(
         id="retrieval/mean-distance", title="distance between retrieved documents",
         column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
+        in_embedding_space=True,
         row_limits=(0.0, 2.0),  # unit vectors are at most 2 apart, by either distance
         reference="Oliveira et al. 2025, section 4.3, MeanDist",
     ),

@@ -60,6 +60,8 @@ class Setup:
     top_k: int = 0
     takes_documents: bool = True
     """Whether the system is given the documents that the suite's own retrievers find."""
+    answers: bool = True
+    """Whether the system answers; else it retrieves alone."""
     judge: JudgeSetup | None = None
     """None where the policy names no judge."""
 

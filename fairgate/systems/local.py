@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan
-from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Chat
+from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import Answer, Chat, GenerationRequest
 from fairgate.domain.outcomes import short
-from fairgate.domain.ports import Generator, ResultStore, Retriever, Runtime
+from fairgate.domain.ports import Embedder, Generator, ResultStore, Retriever, Runtime
 from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role, Strict, Text
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import find
+from fairgate.retrieval.bm25_index import NO_BM25
 from fairgate.systems.budget import BudgetField, Meter, meter_for
 from fairgate.systems.corpora import (
     CorpusPolicy,
@@ -92,8 +94,14 @@ class RetrieverPolicy(Strict):
         default=DEFAULT_EMBEDDER,
         description="Embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping.",
     )
-    index: Literal["flat"] = Field(
-        default="flat", description="`flat`: exact inner product (FAISS)."
+    index: Literal["flat", "bm25"] = Field(
+        default="flat",
+        description="`flat`: exact inner product (FAISS); `bm25`: words instead of vectors.",
+    )
+    measure_with: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
+        default=None,
+        description="Embeds retrieved documents for RRS and distances; default: `embedder`. Name "
+        "one that stays when `embedder` changes: distances of two embedders do not compare.",
     )
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
         default=4, description="How many documents the generator is shown."
@@ -119,8 +127,10 @@ class LocalPolicy(SystemKind):
         "the vector stores `qdrant`, `chroma` and `pgvector`). "
         "Left out: the generator is asked without documents.",
     )
-    generator: GeneratorField = Field(
-        description="The model that answers: one that runs here, or an endpoint."
+    generator: GeneratorField | None = Field(
+        default=None,
+        description="The model that answers: one that runs here, or an endpoint. Left out: "
+        "documents are retrieved and compared, and nothing is answered.",
     )
     embedder: Annotated[EmbedderField | None, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = (
         Field(
@@ -139,6 +149,8 @@ class LocalPolicy(SystemKind):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if self.generator is None and self.retriever is None:
+            raise ValueError("needs a `generator`, a `retriever`, or both")
         is_endpoint = isinstance(self.generator, EndpointGeneratorPolicy)
         own = self.retriever if isinstance(self.retriever, OwnRetrieverPolicy) else None
         if self.budget is not None and not is_endpoint and own is None:
@@ -188,28 +200,35 @@ class LocalPolicy(SystemKind):
 
     def capabilities(self) -> Capabilities:
         """Return what local models can do: everything, with a retriever; endpoints only text."""
-        chosen = self.generator
+        chosen = self.generator or GeneratorPolicy()
+        answers = self.generator is not None
         way = getattr(self.retriever, "way", self.retriever)
-        is_here = isinstance(chosen, GeneratorPolicy)
+        is_here = isinstance(self.generator, GeneratorPolicy)
         return Capabilities(
             gives_documents=self.retriever is not None,
-            takes_documents=True,
-            takes_changed=bool(getattr(way, "takes_changed", isinstance(way, RetrieverPolicy))),
+            takes_documents=answers,
+            answers=answers,
+            takes_changed=bool(
+                way.index == "flat"
+                if isinstance(way, RetrieverPolicy)
+                else getattr(way, "takes_changed", False)
+            ),
             repeatable=True,
             scores_options=is_here,
-            speaks_in_turns=not is_here,
+            speaks_in_turns=answers and not is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.
-            is_greedy=is_here and chosen.chosen_decoding.is_greedy,
+            is_greedy=isinstance(chosen, GeneratorPolicy) and chosen.chosen_decoding.is_greedy,
             runs_a_model=is_here,
             top_k=self.retriever.top_k if self.retriever else 0,
             side_by_side=1 if isinstance(chosen, GeneratorPolicy) else chosen.endpoint.concurrency,
-            decoding=_decoding_facts(chosen),
+            decoding=_decoding_facts(chosen) if answers else "without answers",
             prompt=chosen.prompt,
         )
 
     def open(self, resources: Resources) -> OpenLocal:
         """Return the system; nothing is loaded before it is asked."""
-        return OpenLocal(self.retriever, self.generator, resources, meter_for(self, resources))
+        chosen = self.generator or NoGenerator()
+        return OpenLocal(self.retriever, chosen, resources, meter_for(self, resources))
 
     def missing(self, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield the corpus where there is no such file."""
@@ -240,6 +259,8 @@ class LocalPolicy(SystemKind):
             elif note := unproved_here(named, runtime):
                 yield Finding(place=place, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
+            if retriever.index == "bm25" and find_spec("bm25s") is None:
+                yield Finding(place=("retriever", "index"), sentence=NO_BM25)
             corpus, depth = long_form(retriever.corpus), retriever.top_k
             for name, sentence, is_problem in corpus_findings(corpus, depth, runtime):
                 yield Finding(place=("retriever", name), sentence=sentence, is_problem=is_problem)
@@ -279,10 +300,38 @@ class LocalPolicy(SystemKind):
         """Return the retriever's embedder, else the one that the policy names."""
         return long_embedder(self.retriever.embedder if self.retriever else self.embedder)
 
+    def measuring_embedder(self) -> EmbedderPolicy:
+        """Return `measure_with`, else the retriever's embedder."""
+        named = self.retriever.measure_with if isinstance(self.retriever, RetrieverPolicy) else None
+        return self.chosen_embedder() if named is None else long_embedder(named)
+
+    def measures_apart(self) -> bool:
+        """Return whether `measure_with` is set, or words retrieve, or a retriever of one's own."""
+        own = self.retriever
+        if isinstance(own, RetrieverPolicy):
+            return own.measure_with is not None or own.index == "bm25"
+        return own is not None and "embedder" in own.model_fields_set
+
     def embedder_role(self) -> Role:
         """Return that it retrieves, unless a retriever of one's own does."""
         is_own = isinstance(self.retriever, OwnRetrieverPolicy)
         return Role.EMBEDDER if is_own else Role.RETRIEVER
+
+
+class NoGenerator(GeneratorModel):
+    """Stands for the generator of a policy that has none."""
+
+
+class NoAnswers:
+    """A port `Generator` of which nothing is asked."""
+
+    fingerprint = ""
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Raise UsageError if there are requests: the policy names no generator."""
+        if requests:
+            raise UsageError("the policy names no `generator`, so nothing can be answered; add one")
+        return iter(())
 
 
 class OpenLocal(LocalSystem):
@@ -291,7 +340,7 @@ class OpenLocal(LocalSystem):
     def __init__(
         self,
         retriever: RetrieverPolicy | OwnRetrieverPolicy | None,
-        generator: GeneratorPolicy | EndpointGeneratorPolicy,
+        generator: GeneratorPolicy | EndpointGeneratorPolicy | NoGenerator,
         resources: Resources,
         meter: Meter | None = None,
         role: Role = Role.GENERATOR,
@@ -323,11 +372,13 @@ class OpenLocal(LocalSystem):
         if self._index is not None:
             corpus, name = long_form(self._index.corpus), long_embedder(self._index.embedder).model
             found["corpus"] = f"{corpus.path} {short(self._corpus.fingerprint)}"
-            found |= self._encoder.under_test(name)
+            if self._index.index == "flat":
+                found |= self._encoder.under_test(name)
             found["index"] = self._index.index
         found |= self._resources.suites_under_test()
-        found["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
-        found["prompt"] = short(prompt_facts(self._chosen))
+        if not isinstance(self._chosen, NoGenerator):
+            found["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
+            found["prompt"] = short(prompt_facts(self._chosen))
         return found
 
     @cached_property
@@ -335,6 +386,10 @@ class OpenLocal(LocalSystem):
         """Return the policy's retriever, if it has one."""
         if self._index is None:
             return self._asked
+        if self._index.index == "bm25":
+            from fairgate.retrieval.bm25_index import Bm25Index
+
+            return Bm25Index(self._corpus)
         from fairgate.retrieval.flat_index import FlatIndex
 
         index = FlatIndex(
@@ -351,6 +406,17 @@ class OpenLocal(LocalSystem):
     def _encoder(self) -> Encoder:
         assert self._index is not None  # noqa: S101 (asked for an index alone)
         return self._resources.encoder(long_embedder(self._index.embedder), Role.RETRIEVER)
+
+    @property
+    def _measuring(self) -> Callable[[], Embedder] | None:
+        """Return what embeds texts for distances; None: the index has the vectors."""
+        if self._asked is not None:
+            return self._asked.embedder
+        index = self._index
+        if index is None or (index.measure_with is None and index.index == "flat"):
+            return None
+        chosen = long_embedder(index.measure_with or index.embedder)
+        return lambda: self._resources.encoder(chosen).documents
 
     @cached_property
     def _corpus(self) -> CorpusFile:
@@ -396,9 +462,9 @@ class OpenLocal(LocalSystem):
 
     def _is_generator_known(self) -> bool:
         chosen = self._chosen
-        if isinstance(chosen, GeneratorPolicy):
-            return True
-        return self._resources.believes(revision_text(chosen.endpoint.revision))
+        if isinstance(chosen, EndpointGeneratorPolicy):
+            return self._resources.believes(revision_text(chosen.endpoint.revision))
+        return True
 
     @cached_property
     def _system(self) -> LocalParts:  # type: ignore[override]  # as an attribute, made late
@@ -409,13 +475,15 @@ class OpenLocal(LocalSystem):
             template=self._chosen.template,
             document_characters=self._chosen.document_characters,
             decoding=self._chosen.chosen_decoding,
-            is_exact=isinstance(self._chosen, GeneratorPolicy),
-            embedder=None if self._asked is None else self._asked.embedder,
+            is_exact=not isinstance(self._chosen, EndpointGeneratorPolicy),
+            embedder=self._measuring,
         )
 
     @cached_property
     def _generator(self) -> Generator:
         chosen, resources = self._chosen, self._resources
+        if isinstance(chosen, NoGenerator):
+            return NoAnswers()
         if isinstance(chosen, GeneratorPolicy):
             return open_generator(chosen, resources, self._role)
         is_known = self._is_generator_known()

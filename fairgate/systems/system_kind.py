@@ -107,6 +107,14 @@ class SystemKind(SystemModel, ABC):
         """Return the model that embeds documents for RRS, and collections."""
         return long_embedder(getattr(self, "embedder", None))
 
+    def measuring_embedder(self) -> EmbedderPolicy:
+        """Return the model whose vectors give distances between documents."""
+        return self.chosen_embedder()
+
+    def measures_apart(self) -> bool:
+        """Return whether the policy names a model for distances that does not retrieve."""
+        return getattr(self, "embedder", None) is not None
+
     def embedder_role(self) -> Role:
         """Return whether that model only measures, or is under test as a part of the retriever."""
         return Role.EMBEDDER

@@ -191,6 +191,8 @@ class LocalSides:
             return False
         match factor:
             case Factor.EMBEDDER:
+                if base.searched.index != head.searched.index:
+                    return True
                 return _fingerprints(base.encoder) != _fingerprints(head.encoder)
             case Factor.CORPUS:
                 return not _same_documents(base.corpus, head.corpus)
@@ -236,6 +238,10 @@ class LocalSides:
         return self._retrievers[name]
 
     def _index(self, corpus: CorpusFile | UnionCorpus, side: Parts) -> Retriever:
+        if side.searched.index == "bm25":
+            from fairgate.retrieval.bm25_index import Bm25Index
+
+            return Bm25Index(corpus)
         from fairgate.retrieval.flat_index import FlatIndex
 
         encoder, shared = side.encoder, self._head.resources

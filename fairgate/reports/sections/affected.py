@@ -201,10 +201,14 @@ def is_harm(metric: str, amount: float) -> bool:
     Of its answers more change, or get worse, or cannot be read; of its documents fewer are found.
     """
     known = BY_ID.get(metric)
-    is_found = metric == RETRIEVAL.id or (
-        known is not None and known.better is Better.TOWARD_ZERO and known.column == NET
+    more_is_better = metric == RETRIEVAL.id or (
+        known is not None
+        and (
+            known.better is Better.HIGHER
+            or (known.better is Better.TOWARD_ZERO and known.column == NET)
+        )
     )
-    return amount < 0 if is_found else amount > 0
+    return amount < 0 if more_is_better else amount > 0
 
 
 def singled_out(finding: IdentityFinding) -> TermFinding:

@@ -435,7 +435,8 @@ def _ids(head: str, documents: Sequence[Document]) -> blocks.Words:
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     named = material.named_pairs
     asked = [row for row in named if row.claim is not Reason.NOT_ASKED]
-    others = [row for row in named if row.claim is Reason.NOT_ASKED and row.score(NET)]
+    retrieved = [row for row in named if row.claim is Reason.NOT_ASKED]
+    others = [row for row in retrieved if NET in row.assessed.claims and row.score(NET)]
     answers = [
         *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(NET) or 0.0)),
         *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),

@@ -285,6 +285,9 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         relations_of,
     )
 
+    if not setup.answers:
+        depth = policy.retrieve_only or setup.top_k
+        policy = policy.model_copy(update={"retrieve_only": depth})
     relations = relations_of(policy)
     makes = any(not relation.takes_pairs for relation in relations)
     task = materials.task(policy.task) if policy.task != NO_TASK else None

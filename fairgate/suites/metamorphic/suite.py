@@ -20,7 +20,7 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
-from fairgate.metrics.retriever_robustness import PAPER_BANDS
+from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
@@ -37,7 +37,7 @@ _NOT_EVALUATED = {
     "system `labels: {file: …}`; metrics without labels are evaluated",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
-    Reason.NOT_ASKED: "the suite asks for no answers (`retrieve_only`)",
+    Reason.NOT_ASKED: "the suite asks for no answers, only for documents",
     Reason.NOT_TAKEN: "the system returns changed documents as they were: it searched its own",
 }
 _NOTE = "another neutral phrase, for burn-in"
@@ -57,14 +57,15 @@ def misfits(
     """Yield the field and the sentence of what in a suite does not go together."""
     reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
     others = [relation.id for relation in relations if not changes_documents(relation)]
-    if others and (len(others) < len(relations) or policy.retrieve_only):
-        needs = "compares answers to changed questions: give it a suite without `retrieve_only`"
-        yield "relations", f"{listed(others, last='and')} {needs}, and without `documents/subject`"
+    if others and len(others) < len(relations):
+        needs = "changes questions, and `documents/subject` documents: give each a suite of its own"
+        yield "relations", f"{listed(others, last='and')} {needs}"
     if policy.repeats > 1 and policy.retrieve_only:
         yield "repeats", "nothing varies that is only retrieved; leave it out"
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
-    judged = [relation.id for relation in relations if judge_instruction(relation, task)]
+    answered = () if policy.retrieve_only else relations
+    judged = [relation.id for relation in answered if judge_instruction(relation, task)]
     if several := [name for name in (COMBINES, TALKS) if name in judged]:
         sentence = (
             f"{listed(several, last='and')} compares three answers, which no judge does: name a "
@@ -207,8 +208,10 @@ class MetamorphicSuite(Suite):
         excluded = self.setup.quarantined
         places = self.task.places if self.task is not None else {}
         found = assess_pairs(units, self.relations, readings, excluded, documents, places)
-        only = self.policy.retrieve_only
-        return [replace(each, decisive=NET) for each in found] if only else list(found)
+        if not self.policy.retrieve_only:
+            return list(found)
+        decisive = NET if EXPOSURE[0] in self.columns else OVERLAP.column
+        return [replace(each, decisive=decisive) for each in found]
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""

@@ -218,6 +218,9 @@ def load(policy: BbqSuitePolicy, setup: Setup, materials: Materials) -> Question
     """Return the suite; None where the materials reported a problem."""
     from fairgate.suites.question_items.suite import QuestionItemSuite, choose_examples
 
+    if not setup.answers:
+        materials.report("kind", "asks questions, which need a `generator`; name one")
+        return None
     found = materials.items(policy.items, policy.categories)
     settings = [setting for setting in policy.settings if setting != NO_RETRIEVAL]
     if settings and setup.takes_documents:
