@@ -283,9 +283,10 @@ class LocalPolicy(SystemKind):
         if isinstance(self.generator, EndpointGeneratorPolicy):
             name = quoted(self.generator.endpoint.model)
             return f"hardly any answer can be read: {name} may be a base model; {remedy}"
-        if not lacks_template(self.generator, resources.runtime.under_test):
+        chosen = self.generator
+        if chosen is None or not lacks_template(chosen, resources.runtime.under_test):
             return ""
-        name = quoted(self.generator.model)
+        name = quoted(chosen.model)
         return (
             f"hardly any answer can be read: {name} has no chat template, so it may be a base "
             f"model; {remedy}"

@@ -15,7 +15,6 @@ from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.metrics.exposure import NET
 from fairgate.metrics.identity import UNREADABLE
-from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
