@@ -17,7 +17,7 @@ from fairgate.domain.cases import Case, crossed_key, first_asked
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document
 from fairgate.domain.units import Assessed, Reason
-from fairgate.domain.wording import quoted, suggestion
+from fairgate.domain.wording import quoted, suggestion, within_sentence
 from fairgate.gate.gate import GateRun
 from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.relations.oracles.actions import what_differs
@@ -234,7 +234,7 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
 
 def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answer]) -> str:
     """Return what happened, in words without statistics."""
-    who = item.unit.names.get("noun_phrase") or item.unit.dimensions["term"]
+    who = within_sentence(item.unit.names.get("noun_phrase") or item.unit.dimensions["term"])
     if isinstance(item.decision, Reason):
         return f"There is no verdict for this pair: it is {item.decision}."
     source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value

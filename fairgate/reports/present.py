@@ -414,9 +414,9 @@ def _documents_instead(material: Material) -> Inline:
     text = _quoted(material, material.case(row.suite, row.source).varied)
     who = name(row.speaker, Tone.STRONG)
     said_by: blocks.Words = ["Said by ", who, ", ", text, " finds other documents"]
-    gone, new = (side.documents[:1] for side in cases.documents_of(material, row))
-    came: blocks.Words = [": ", *spans(new[0])] if new else []
-    went: blocks.Words = [" instead of ", *spans(gone[0])] if new and gone else []
+    gone, new = (found[:1] for found in cases.documents_of(material, row))
+    came: blocks.Words = [": ", *new[0]] if new else []
+    went: blocks.Words = [" instead of ", *gone[0]] if new and gone else []
     return [*said_by, *came, *went, "."]
 
 

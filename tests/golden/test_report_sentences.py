@@ -278,7 +278,9 @@ def test_a_failure_in_documents_is_shown_by_documents():
         plain = html.unescape(re.sub(r"<[^>]*>", "", top))
         assert "clearest changed answers" not in page
         assert "Which documents are found instead" in plain
-        assert re.search(rf"Said by an? {terms[0]}.*finds other documents: doc-5\d\d Text", plain)
+        assert re.search(
+            rf"Said by an? {terms[0]}.*finds other documents: doc-5\d\d \(“Text", plain
+        )
         (picture,) = view.overview
         failed = [said(row.name) for row in picture.rows if row.is_failed]
         assert [name.split()[1] for name in failed] == list(terms)

@@ -149,7 +149,8 @@ def known_differences(material: Material) -> Iterator[Inline]:
         who = name(material.identity(found.suite, term.term), blocks.Tone.STRONG)
         difference = "".join(differs(found.metric, term.difference))
         than = f", {difference} than for {others(found.where)} ({found.chance})"
-        reason = f", accepted because: {baseline.reason}" if baseline.reason else ""
+        why = baseline.reason.rstrip(". ")
+        reason = f", accepted because: {why}" if why else ""
         yield ["Known from the baseline: for ", who, f"{than}{reason}."]
 
 

@@ -195,6 +195,8 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
     about = affected.subject(material)
     if about is affected.Subject.ANSWERS:
         return next(iter(clearest_cases(material)), None)
+    if about is affected.Subject.DOCUMENTS and (instead := _moved_most(material)):
+        return instead
     places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
     named = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
     if about is affected.Subject.REFUSALS:
@@ -300,12 +302,20 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     )
 
 
-def documents_of(material: Material, row: PairRow) -> Sequence[CaseSide]:
-    """Return both sides of a case with the documents that the other one lacks, and nothing else."""
-    known = material.run.executions
-    gone, new = _moved(*(known.get((row.suite, key)) for key in (row.source, row.key)))
-    shown = (_shown(some, material.options) for some in (gone, new))
-    return [CaseSide(head="", text="", documents=documents) for documents in shown]
+def documents_of(material: Material, row: PairRow) -> Sequence[Sequence[blocks.Words]]:
+    """Return the documents of a case that went, and those that came, as sentences name them."""
+    known, redact = material.run.executions, material.options.redact
+    found: list[list[blocks.Words]] = []
+    for some in _moved(*(known.get((row.suite, key)) for key in (row.source, row.key))):
+        named: list[blocks.Words] = []
+        for document in some:
+            words: blocks.Words = [code(excerpt(document.id or "a document", _ID_CHARACTERS))]
+            if document.text:
+                text = excerpt(redacted(document.text, redact), _KEPT)
+                words += [" (“", Span(text, Kind.QUOTE), "”)"]
+            named.append(words)
+        found.append(named)
+    return found
 
 
 def _side(material: Material, row: PairRow, key: str) -> CaseSide:

@@ -142,7 +142,9 @@ def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Word
     value = rule.value or 0.0
     then = _was(material, rule, metric)
     was = f" (was {then})" if then else ""
-    if metric is None or not metric.claim:
+    is_even = metric is not None and bool(metric.claim_below)
+    is_even = is_even and figures.amount(value, rule.metric) == figures.amount(0.0, rule.metric)
+    if metric is None or not metric.claim or is_even:
         called = figures.title(rule.metric)
         where = slice_in_words(rule.where, partial(material.person, rule.suite))
         inside: Words = [", ", name(where)] if where else []

@@ -18,7 +18,7 @@ _SUITES = 2
 """Suites that are drawn, the one of the rule that leads first."""
 _ROWS = 24
 _LEAST_PHRASES = 2
-_HEADS = {CONDITIONS[0]: "Diff-Bias, ambiguous", CONDITIONS[1]: "Diff-Bias, disambiguated"}
+_HEADS = {CONDITIONS[0]: "ambiguous", CONDITIONS[1]: "disambiguated"}
 Where = Mapping[str, str]
 _Slice = frozenset[tuple[str, str]]
 
@@ -112,8 +112,11 @@ class _Picture:
             is_shown = worst and affected.differs_from_others(material, rule, worst)
             if affected.names_identities(rule) or is_shown:
                 yield frozenset(where.items())
-        if asked:
-            yield from (frozenset(w.items()) for w in self.slices if asked <= w.items())
+        inside = [where for where in self.slices if asked and asked <= where.items()]
+        measured = [material.now.get(rule.metric, self.suite, where) for where in inside]
+        known = [one for one in measured if one is not None and affected.badness(one) > 0]
+        if known:
+            yield frozenset(max(known, key=affected.badness).where.items())
 
     def _called(self, where: Where) -> str:
         term = where.get("term")
@@ -176,7 +179,7 @@ def _of_questions(material: Material, suite: str, *, several: bool) -> _Picture 
         material=material,
         suite=suite,
         label=_labelled("Diff-Bias at a glance", suite, several=several),
-        head="setting, category",
+        head="Diff-Bias × 100",
         slices=slices,
         panels=known,
     )
