@@ -67,6 +67,20 @@ SHIPPED = (
         extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
     ),
     Feature(id="accept", extends={"github": ".accept:by_comment"}),
+    Feature(
+        id="changes",
+        commands={
+            "rehearse": Command(
+                ".changes.rehearse:rehearse",
+                "Run a pull request of two local commits as the action would.",
+                answers=True, takes_relations=False, group=CI,
+            ),
+            "comment": Command(
+                ".changes.comment:comment", "Print what a pull request is told of a run.", group=CI
+            ),
+        },
+        extends={"run": ".changes:run_of_a_change"},
+    ),
     Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
     Feature(
         id="hooks",

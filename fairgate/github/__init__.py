@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from fairgate.github.introduction import IntroductionReport
     from fairgate.github.report import ChangeReport, Report, SeveralReports
     from fairgate.github.sides import Side
+    from fairgate.reports.blocks import View
     from fairgate.reports.formats import Format
 
 E = TypeVar("E")
+_RUNNER = "GITHUB_ACTIONS"
+"""Set by a runner, which reads annotations in what is printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,12 +215,10 @@ def gate_change(
         if several or not inputs.report_dir:
             folder /= name
         written_folder(folder, inputs)
-        about = {
-            "place": place,
-            "report_only": inputs.report_only,
-            "branches": None if several else branches,
-        }
-        reports.append(reported(judged, folder, remarks, list(formats()), **about))
+        judged = replace(judged, remarks=[*judged.remarks, *remarks])
+        about: dict[str, Any] = {"place": place, "report_only": inputs.report_only}
+        about["branches"] = None if several else branches
+        reports.append(reported(judged, folder, list(formats()), about))
         if explained is not None:
             explained.write(folder)
     report = SeveralReports(reports, branches) if several else reports[0]
@@ -231,22 +232,25 @@ def gate_change(
 def reported(
     judged: GatedChange[Evaluation],
     folder: Path,
-    remarks: Sequence[str],
     written: Sequence[Format],
-    **about: Any,
+    about: Mapping[str, Any],
+    draw: Callable[[View], str] | None = None,
 ) -> ChangeReport:
-    """Write a judged change's run folder, and print it."""
+    """Write a judged change's run folder, and print it as `draw` returns it.
+
+    `about` is what else `report_change` is told.
+    """
     from fairgate.github.report import report_change, with_notes
     from fairgate.reports.console import render_console
     from fairgate.reports.present import local_view
 
-    report = report_change(judged, folder, remarks, written, **about)
+    report = report_change(judged, folder, written, **about)
     decides = judged.decides
     for notice in decides.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
     shown = {"report_only": about.get("report_only", False)}
     view = local_view(decides.run, decides.side.loaded, folder, written, **shown)
-    click.echo(render_console(with_notes(view, report.notes)))
+    click.echo((draw or render_console)(with_notes(view, report.notes)))
     return report
 
 
@@ -323,7 +327,7 @@ def _publish(report: Report | SeveralReports, inputs: Inputs, posting: Posting) 
     if inputs.report_only and report.exit_code != 0:
         text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"
         annotations.append(Annotation(level="warning", title="FairGate: report-only", message=text))
-    for line in annotation_lines(annotations):
+    for line in annotation_lines(annotations) if posting.environment.get(_RUNNER) else ():
         click.echo(line)
     environment = posting.environment
     write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
@@ -372,7 +376,7 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
 
     known = isinstance(error, FairGateError | click.ClickException)
     text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
-    problems = error.problems if isinstance(error, PolicyError) else [Problem("", 0, 0, text)]
+    problems = _problems(error)
     # The runner itself shortens an absolute path; a relative one is taken from the repository.
     annotations = [
         Annotation(
@@ -393,11 +397,34 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
     append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
     scratch = environment.get("RUNNER_TEMP")
     if account.is_gate and code is not ExitCode.INTERRUPTED and scratch:
-        # No earlier verdict may stand on the pull request as if it were this run's.
-        from fairgate.github.comments import write_comment
-        from fairgate.github.report import no_verdict_comment
-
-        first, folder = problems[0], Path(scratch) / "fairgate" / "no-verdict"
-        problem = str(first) if first.path else first.message
-        write_comment(folder, no_verdict_comment(problem, int(code)), create=True)
+        folder = leave_no_verdict(error, code, Path(scratch) / "fairgate")
         write_outputs(environment.get("GITHUB_OUTPUT", ""), {"run-folder": str(folder)})
+
+
+def _problems(error: BaseException) -> Sequence[Problem]:
+    """Return what went wrong, each with its place if it has one."""
+    if isinstance(error, PolicyError) and error.problems:
+        return error.problems
+    is_ours = isinstance(error, FairGateError | click.ClickException)
+    text = str(error) if is_ours else f"{type(error).__name__}: {str(error)[:500]}"
+    return [Problem("", 0, 0, text)]
+
+
+def no_verdict(error: BaseException, code: ExitCode) -> str:
+    """Return the comment of a run that ended without a verdict.
+
+    No earlier verdict may stand on the pull request as if it were this run's.
+    """
+    from fairgate.github.report import no_verdict_comment
+
+    first = _problems(error)[0]
+    return no_verdict_comment(str(first) if first.path else first.message, int(code))
+
+
+def leave_no_verdict(error: BaseException, code: ExitCode, scratch: Path) -> Path:
+    """Leave that comment for the job that posts it; return its folder."""
+    from fairgate.github.comments import write_comment
+
+    folder = scratch / "no-verdict"
+    write_comment(folder, no_verdict(error, code), create=True)
+    return folder

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import ApiError, DataError, ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome
+from fairgate.gate.run_folder import COMMENT
 from fairgate.github.api import GitHubApi, artifact_files, natural, value_at
 from fairgate.github.event import (
     PULL_REQUEST_EVENTS,
@@ -39,18 +40,17 @@ GONE = frozenset({404, 410})
 _SERVER_ERROR = 500
 _ROUNDS = 4
 _BOT = "github-actions[bot]"
-_MARKER = re.compile(
+MARKER = re.compile(
     r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
     r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
 )
 _SAME_PULL_REQUEST = ("workflow_id",), ("head_branch",), ("head_repository", "id")
 """Fields of GitHub's runs that two runs of one workflow for one pull request have in common."""
 _MEMBER = "run.json"
-COMMENT_FILE = "comment.json"
-"""Member of the gate's artifact: what the job with a writing token is to say."""
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments above 65,536 characters; the rest is for the marker."""
 _ROWS = 40
+_MOST_BYTES = 1 << 20
 _TITLES = {
     Outcome.PASS: "the gate passed",
     Outcome.FAIL: "the gate failed",
@@ -211,7 +211,7 @@ class StickyComment:
         for comment in self._api.pages(self._issue):
             body, author = value_at(comment, "body"), value_at(comment, "user", "login")
             if isinstance(body, str) and body.startswith(prefix) and author in ours:
-                stored = _MARKER.match(body)
+                stored = MARKER.match(body)
                 head, run = (
                     (stored[2], (int(stored[3]), int(stored[4]))) if stored else ("", (0, 0))
                 )
@@ -255,7 +255,16 @@ def _id_of(comment: object) -> int:
 def write_comment(folder: Path, text: str, *, create: bool) -> None:
     """Write the comment, without its marker, for the job that posts it."""
     report = GateComment(version=1, create=create, text=text)
-    write_text(folder / COMMENT_FILE, report.model_dump_json(), option="report-dir")
+    write_text(folder / COMMENT, report.model_dump_json(), option="report-dir")
+
+
+def read_comment(folder: Path) -> GateComment:
+    """Return what a gate has left in its run's folder. Raises DataError where it is no comment."""
+    try:
+        with (folder / COMMENT).open("rb") as file:
+            return GateComment.model_validate_json(file.read(_MOST_BYTES))
+    except (OSError, ValidationError) as error:
+        raise DataError(f"{folder / COMMENT}: holds no comment; run the gate again") from error
 
 
 def comment_own_report(
@@ -271,10 +280,10 @@ def comment_own_report(
         return "", reason
     url = run_url(event, roots)
     try:
-        members = artifact_files(api, event.repository, event.run_id, artifact, COMMENT_FILE)
-        report = GateComment.model_validate_json(members[COMMENT_FILE])
+        members = artifact_files(api, event.repository, event.run_id, artifact, COMMENT)
+        report = GateComment.model_validate_json(members[COMMENT])
     except (DataError, ValidationError) as error:
-        why = str(error) if isinstance(error, DataError) else f"{COMMENT_FILE} is no comment"
+        why = str(error) if isinstance(error, DataError) else f"{COMMENT} is no comment"
         problem = f"the gate's job has left no comment that can be read: {why}"
         report = GateComment(version=1, create=True, text=no_verdict_comment(problem, 4))
     text = disarmed_markdown(report.text, url)

@@ -18,7 +18,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.wording import quoted
 from fairgate.gate.gate import GateResult
-from fairgate.gate.run_folder import COMMENT, write_run
+from fairgate.gate.run_folder import write_run
 from fairgate.github.change import Evaluation, GatedChange
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.github.sides import worst_first
@@ -161,10 +161,9 @@ class ChangeReport:
         return job_summary(self.view, self.notes, limit=most or SUMMARY_BYTES)
 
 
-def report_change(  # noqa: PLR0913 (what is reported, and of what; all by name)
+def report_change(
     judged: GatedChange[Evaluation],
     folder: Path,
-    remarks: Sequence[str],
     written: Sequence[Format],
     *,
     place: str = "",
@@ -180,15 +179,13 @@ def report_change(  # noqa: PLR0913 (what is reported, and of what; all by name)
     decides, result = judged.decides, judged.decides.run.result
     path = f"{place}{decides.run.given.provenance.policy_path}"
     view = _view(decides, place, report_only=report_only)
-    edits = _edits(judged, place)
-    notes = Notes(remarks=[*judged.remarks, *remarks], edits=edits, branches=branches)
+    notes = Notes(remarks=judged.remarks, edits=_edits(judged, place), branches=branches)
     texts = texts_of(view, written)
     report = texts["report.md"]
     if notes.edits is not None or branches:
         texts["report.md"] = lambda: _joined(
             render_above(notes), "".join(report()), render_notes(notes)
         )
-    texts[COMMENT] = partial(pull_request_comment, view, notes, report_url="")
     write_run(folder, decides.side.loaded, decides.run, texts, known_files())
     failed = [rule for rule in result.rules if rule.fails_gate]
     leads = leading(result)

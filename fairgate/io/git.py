@@ -96,6 +96,18 @@ class Repository:
         alone = ("--no-recurse-submodules", "--upload-pack=git-upload-pack", "--depth=1")
         self._run(("fetch", *quiet, *alone, "origin", commit), _PROTOCOLS)
 
+    def branch_of_origin(self, name: str) -> str:
+        """Return the newest commit of a branch where the clone came from; empty: none is known."""
+        ref = f"refs/heads/{name}"
+        listing = self._run(
+            ("ls-remote", "--quiet", "--upload-pack=git-upload-pack", "origin", ref), _PROTOCOLS
+        )
+        for line in (listing or b"").decode("utf-8", "replace").splitlines():
+            commit, _, listed = line.partition("\t")
+            if listed == ref:
+                return commit
+        return ""
+
     def _run(self, arguments: tuple[str, ...], protocols: str, given: bytes = b"") -> bytes | None:
         settings = (part for item in _SETTINGS.items() for part in ("-c", "=".join(item)))
         path = self._path()

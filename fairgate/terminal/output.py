@@ -134,12 +134,12 @@ def report_run(
     shown = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
     click.echo(shown, nl=False)
     if options["open_page"]:
-        _open(folder / "report.html")
+        open_report(folder / "report.html")
     code = run.result.exit_code
     return ExitCode.PASS if report_only and code in VERDICTS else code
 
 
-def _open(page: Path) -> None:
+def open_report(page: Path) -> None:
     """Open the page in the user's browser; where there is none, say where it is."""
     import webbrowser
 

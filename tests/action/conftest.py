@@ -18,8 +18,8 @@ from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
 from fakes.serving import served
 
 from fairgate.cli import main
+from fairgate.gate.run_folder import COMMENT as COMMENT_FILE
 from fairgate.github import api
-from fairgate.github.comments import COMMENT_FILE
 
 ARTIFACT = {"FAIRGATE_ARTIFACT": "fairgate-small"}
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,141 @@
+"""The gate of a change without GitHub: `fairgate run --base`, `fairgate rehearse` and `comment`.
+
+What decides is what decides on a pull request: `github.change` with the base commit's files. Only
+where the base comes from, and where the report goes, is another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.ports import Runtime
+from fairgate.domain.wording import quoted
+from fairgate.terminal import options as shared
+from fairgate.terminal.output import VERDICTS, has_colour, open_report, progress_for
+
+if TYPE_CHECKING:
+    from fairgate.features.changes.base import Base
+    from fairgate.github.introduction import IntroductionReport
+    from fairgate.github.report import ChangeReport
+
+_OF_THE_BASE = {
+    "baseline": "--baseline names a baseline, and with --base the base's decides",
+    "limit": "--limit is a first look at a part of the suite, and --base is the gate",
+    "shard": "--shard asks a part of a run, and --base judges a whole one",
+    "after": "--after is for a part of a run, and --base judges a whole one",
+    "profile": "--profile times one run, and --base may make two",
+}
+"""Options of `run` that mean nothing beside `--base`, with the reason."""
+
+
+def run_of_a_change(run: click.Command) -> click.Command:
+    """Return `fairgate run` with `--base`."""
+    alone: Any = run.callback
+
+    @click.option(
+        "--base", metavar="REF",
+        help="Judge the checkout as a change of this branch or commit, as on a pull request: its "
+        "policy, its baseline and all that they name decide.",
+    )  # fmt: skip
+    def run_(policy: Path, base: str | None, **options: Any) -> int:
+        if base is None:
+            context = click.get_current_context()
+            shared.EXISTING_FILE.convert(str(policy), context.command.params[0], context)
+            return int(alone(policy=policy, **options))
+        return _run_against(policy, base, options)
+
+    says = (
+        "\nWith --base what decides is read from that commit and what is under test from the "
+        "checkout. A plain name is a branch here, else one of `origin`, which is fetched."
+    )
+    found = shared.extended(run, run_, before="report_only", says=says)
+    # The policy that decides need not be in the checkout: a change may remove it.
+    argument = copy.copy(found.params[0])
+    argument.type = click.Path(dir_okay=False, path_type=Path)
+    found.params[0] = argument
+    return found
+
+
+def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
+    from fairgate.features.changes.base import base_of
+    from fairgate.features.changes.gitlab import merge_request_note
+
+    for name, reason in _OF_THE_BASE.items():
+        if options.get(name):
+            raise UsageError(f"{reason}; leave one of them out")
+    root, named = placed(policy, options["root"] or Path())
+    # The token is for the note alone: no program that the run starts is given it.
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITLAB_TOKEN", None)
+    with merge_request_note(environment, named) as note:
+        base = base_of(root, ref)
+        runtime = replace(shared.runtime_of(options, confined=True), root=root)
+        runtime = replace(runtime, cache=runtime.cache.absolute())
+        report = _judged(named, base, runtime, options)
+        note.put(report, report.needs_attention)
+    code = report.exit_code
+    return ExitCode.PASS if options["report_only"] and code in VERDICTS else code
+
+
+def placed(policy: Path, root: Path) -> tuple[Path, str]:
+    """Return the root without links on the way, and the policy's path from there.
+
+    The policy's path is taken by its letters: the base commit is asked for that name.
+    """
+    here = Path.cwd()
+    folder, file = (Path(os.path.normpath(here / path)) for path in (root, policy))
+    if not file.is_relative_to(folder):
+        raise UsageError(
+            f"the policy {quoted(str(policy))} lies outside of {quoted(str(root))}, where paths "
+            "start; name the root of both with --root"
+        )
+    return folder.resolve(), file.relative_to(folder).as_posix()
+
+
+def _judged(
+    policy: str, base: Base, runtime: Runtime, options: Mapping[str, Any]
+) -> ChangeReport | IntroductionReport:
+    """Judge the checkout by what the base decides; write the run's folder and print the report."""
+    from fairgate.gate.run_folder import output_folder
+    from fairgate.github import introduced, reported
+    from fairgate.github.change import ChangeGate, Introduction, evaluated
+    from fairgate.github.comments import write_comment
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import chosen
+
+    formats = chosen(options["formats"])
+    evaluate = partial(evaluated, progress=progress_for(quiet=options["quiet"]))
+    place = base.commit.prefix
+    with tempfile.TemporaryDirectory(prefix="fairgate-") as scratch:
+        gate = ChangeGate(policy, runtime, evaluate, Path(scratch))
+        with contextlib.chdir(runtime.root):
+            judged = gate.change(base.commit, base.commit.commit, allow=False)
+        if isinstance(judged, Introduction):
+            return introduced(judged, place, base.remarks)
+        folder = output_folder(options["out"], runtime, judged.decides.side.loaded)
+        folder = shown_path(folder)
+        judged = replace(judged, remarks=[*judged.remarks, *base.remarks])
+        about = {"place": place, "report_only": options["report_only"]}
+        draw = partial(render_console, colour=has_colour(), whole=options["verbose"])
+        report = reported(judged, folder, formats, about, draw)
+    write_comment(folder, report.comment(""), create=report.needs_attention)
+    if options["open_page"]:
+        open_report(folder / "report.html")
+    return report
+
+
+def shown_path(path: Path) -> Path:
+    """Return the path from the current folder, if it is in it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,345 @@
+"""`run --base` decides as the action does, whatever names the base; `rehearse` and `comment`."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from action.repositories import LOOSE, POLICY, WORKFLOW_PATH, broken, fair, worse
+
+from fairgate.cli import main
+from fairgate.github.comments import read_comment
+
+GATE = "policies/small.yaml"
+BASELINE = "baselines/small.json"
+
+
+@pytest.fixture
+def call(capsys, tmp_path):
+    """Return what runs a command: its exit code; `out` and `err` are kept."""
+
+    def run(*arguments):
+        run.code = int(main([str(one) for one in arguments]))
+        run.out, run.err = capsys.readouterr()
+        return run.code
+
+    return run
+
+
+def against(call, base, *options):
+    return call("run", GATE, "--base", base, "--out", "out", "--quiet", *options)
+
+
+CHANGES = {
+    "nothing": lambda history: None,
+    "worse answers": lambda history: history.answers(worse),
+    "broken answers": lambda history: history.answers(broken),
+    "a looser policy": lambda history: history.write(GATE, LOOSE),
+    "a looser policy for broken answers": lambda history: (
+        history.answers(broken), history.write(GATE, LOOSE),
+    ),
+    "worse answers as their own baseline": lambda history: (history.answers(worse), history.accept()),
+    "no baseline for worse answers": lambda history: (
+        history.answers(worse), (history.root / BASELINE).unlink(),
+    ),
+    "no policy": lambda history: (history.root / GATE).unlink(),
+    "another sentence for broken answers": lambda history: (
+        history.answers(broken),
+        history.write("sources.jsonl", history.read("sources.jsonl").replace("fine", "good")),
+    ),
+}  # fmt: skip
+
+
+def without_place(comment):
+    """Return a comment without what tells one run from another, and whether it is due."""
+    text = re.sub(r"\[full report\]\([^)]*\)|`fairgate run [^`]*`", "RUN", comment.text)
+    return re.sub(r"[0-9a-f]{12}", "COMMIT", text).strip(), comment.create
+
+
+def test_every_change_ends_as_on_a_pull_request_with_the_same_comment(history, job, call):
+    wrong = []
+    for number, (name, change) in enumerate(CHANGES.items()):
+        history.git("checkout", "--quiet", "main")
+        history.git("checkout", "--quiet", "-B", f"change-{number}")
+        change(history)
+        shutil.rmtree(history.root / "out", ignore_errors=True)
+        history.commit(name)
+        code = against(call, "main")
+        told = without_place(read_comment(history.root / "out"))
+        as_pull = job.pull(history)
+        same = told == without_place(read_comment(Path(job.outputs["run-folder"])))
+        if code != as_pull or not same:
+            wrong.append((name, code, as_pull, same))
+    assert not wrong
+
+
+def test_what_is_not_committed_is_judged_and_decides_nothing(history, call):
+    history.branch()
+    history.answers(broken)
+    history.write(GATE, LOOSE)
+    assert against(call, "main") == 1
+    assert "This change edits policy policies/small.yaml" in call.out
+    assert "max raised from 0.2 to 0.9" in call.out
+    assert "the base commit         FAIL" in call.out
+    assert call("comment", "out") == 0
+    assert "Less strict than before" in call.out
+    assert against(call, "main", "--report-only") == 0
+    assert "FAIL" in call.out
+
+
+def test_every_name_of_a_commit_that_git_has(history, call):
+    start = history.git("rev-parse", "main")
+    history.git("tag", "v1", "main")
+    history.git("tag", "-a", "v2", "-m", "x", "main")
+    history.git("update-ref", "refs/remotes/origin/main", "main")
+    history.proposes(broken)
+    names = (
+        "main", "origin/main", "refs/heads/main", "refs/remotes/origin/main", "refs/tags/v1",
+        "refs/tags/v2", start, start[:10], "HEAD~1", "HEAD^", "@~1", "topic~1", "main~0",
+    )  # fmt: skip
+    wrong = [name for name in names if against(call, name) != 1 or start[:12] not in call.out]
+    assert not wrong
+
+
+def test_no_tag_takes_the_place_of_a_branch(history, call):
+    """Who may push a tag must not choose the rules."""
+    loose = history.proposes(broken, {GATE: LOOSE})
+    for tag in ("main", "origin/main", "gone"):
+        history.git("tag", tag, loose)
+    for name in ("main", "origin/main", "gone"):
+        code = against(call, name)
+        assert code == 2, (name, call.out)
+        assert "refs/tags/" in call.err
+    history.git("update-ref", "refs/remotes/origin/main", "refs/heads/main")
+    assert against(call, "origin/main") == 2
+    assert "several commits" in call.err
+    assert against(call, "refs/heads/main") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nowhere",
+        "--upload-pack=touch pwned",
+        "-x",
+        "main..topic",
+        "",
+        "a b",
+        "main:policies",
+        "HEAD~99",
+        "0" * 40,
+        "main^{/x}",
+    ],
+)
+def test_what_names_no_commit_is_told(history, call, name):
+    assert call("run", GATE, f"--base={name}", "--quiet") == 2
+    assert "--base" in call.err
+    assert not (history.root / "pwned").exists()
+    assert "Traceback" not in call.err
+
+
+@pytest.mark.parametrize("name", ["main", "origin/main"])
+def test_a_shallow_clone_fetches_the_branch_that_decides(
+    history, call, tmp_path, monkeypatch, name
+):
+    """As a merge request's job: a detached head of depth 1, no other branch."""
+    history.proposes(broken, {GATE: LOOSE})
+    clone = tmp_path / "clone"
+    address = f"file://{history.root}"
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", "--branch=topic", address, clone], check=True
+    )
+    subprocess.run(["git", "-C", clone, "checkout", "-q", "--detach"], check=True)
+    subprocess.run(["git", "-C", clone, "branch", "-q", "-D", "topic"], check=True)
+    monkeypatch.chdir(clone)
+    assert against(call, name) == 1, call.err
+    assert "the base commit         FAIL" in call.out
+    # A branch that moved decides by its newest commit.
+    tip = history.git("commit-tree", "main^{tree}", "-p", "main", "-m", "moved")
+    history.git("update-ref", "refs/heads/main", tip)
+    assert against(call, name) == 1, call.err
+    assert (tip[:12] in call.out) == (name == "main" or "origin/main" not in branches(clone))
+
+
+def branches(clone):
+    command = ["git", "-C", str(clone), "branch", "-r"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_base_that_the_change_does_not_build_on_is_told(history, call):
+    history.proposes(worse)
+    history.git("checkout", "--quiet", "main")
+    history.write("README.md", "moved on")
+    history.commit("moved on")
+    history.git("checkout", "--quiet", "topic")
+    assert against(call, "main") == 1
+    assert "does not build on the base commit" in " ".join(call.out.split())
+
+
+@pytest.mark.parametrize("option", ["--baseline=none", "--limit=2", "--shard=1/2", "--profile"])
+def test_options_that_mean_nothing_beside_a_base_are_refused(history, call, option):
+    assert against(call, "main", option) == 2
+    assert option.partition("=")[0] in call.err
+
+
+def test_outside_of_a_checkout_it_is_told(history, call, tmp_path, monkeypatch):
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(history.root, folder, ignore=shutil.ignore_patterns(".git"))
+    monkeypatch.chdir(folder)
+    assert against(call, "main") == 2
+    assert "no git checkout" in call.err
+
+
+def test_in_a_folder_of_the_repository_paths_start_there(history, call, monkeypatch):
+    history.git("checkout", "--quiet", "main")
+    history.move("services/shop")
+    history.git("branch", "--force", "main", "HEAD")
+    history.git("checkout", "--quiet", "-B", "topic")
+    (history.root / "services/shop/policies/small.yaml").write_text(LOOSE)
+    monkeypatch.chdir(history.root / "services" / "shop")
+    assert against(call, "main") == 0
+    assert "services/shop/policies/small.yaml" in call.out
+    monkeypatch.chdir(history.root)
+    inside = (
+        "run",
+        "services/shop/policies/small.yaml",
+        "--base",
+        "main",
+        "--quiet",
+        "--out",
+        "out",
+    )
+    assert call(*inside, "--root", "services/shop") == 0, call.err
+    assert (
+        call("run", "services/shop/policies/small.yaml", "--base", "main", "--root", "policies")
+        == 2
+    )
+
+
+def test_a_policy_that_the_base_lacks_is_an_introduction(history, call):
+    history.branch()
+    system = "{command: [python, app.py]}"
+    text = re.sub("system: .*", f"system: {system}", POLICY).replace("name: small", "name: new")
+    history.write("policies/new.yaml", text)
+    assert call("run", "policies/new.yaml", "--base", "main") == 0
+    assert "The next pull request is the first with a verdict" in " ".join(call.out.split())
+    history.write("policies/other.yaml", POLICY.replace("name: small", "name: other"))
+    assert call("run", "policies/other.yaml", "--base", "main", "--quiet") == 0
+    assert "introduces the gate" in call.out
+
+
+def state_of(history):
+    kept = (
+        history.git("for-each-ref"),
+        history.git("status", "--porcelain"),
+        history.git("worktree", "list"),
+    )
+    return (*kept, history.git("rev-parse", "HEAD"))
+
+
+def rehearse(call, *options):
+    return call("rehearse", GATE, "--base", "main", *options)
+
+
+def test_a_rehearsal_ends_as_the_check_and_leaves_the_repository_alone(history, job, call):
+    wrong = []
+    for number, (name, change) in enumerate(CHANGES.items()):
+        history.git("checkout", "--quiet", "main")
+        history.git("checkout", "--quiet", "-B", f"change-{number}")
+        change(history)
+        history.commit(name)
+        before = state_of(history)
+        code = rehearse(call)
+        told = call.out
+        after = state_of(history)
+        as_pull = job.pull(history, FAIRGATE_BASELINE_CHANGE="allow")  # as the workflow has it
+        (ours,) = (Path(os.environ["FAIRGATE_CACHE"]) / "rehearsal").rglob("comment.json")
+        ours, theirs = (
+            read_comment(path) for path in (ours.parent, Path(job.outputs["run-folder"]))
+        )
+        same = without_place(ours) == without_place(theirs)
+        same &= ours.create == ("Its comment: fairgate comment " in told)
+        colour = "green" if code == 0 else "red"
+        if code != as_pull or not same or before != after or f"would be {colour}" not in told:
+            wrong.append((name, code, as_pull, same, before == after))
+    assert not wrong
+
+
+def test_the_inputs_are_those_of_the_workflow_that_names_the_policy(history, call):
+    workflow = history.read(WORKFLOW_PATH).replace(", baseline-change: allow", "")
+    history.proposes(broken)
+    assert rehearse(call) == 1
+    for text, code, words in (
+        ('report-only: "true"', 0, "would be green"),
+        ("report-only: '${{ vars.X }}'", 1, "is an expression"),
+        ("shard: 1/2", 1, "shard is left out"),
+        ("report-only: perhaps", 2, "report-only is 'perhaps'"),
+    ):
+        given = workflow.replace("small.yaml}", f"small.yaml, {text}}}")
+        assert given != workflow
+        history.write(WORKFLOW_PATH, given)
+        history.commit(text)
+        assert rehearse(call) == code, (text, call.out, call.err)
+        assert words in call.out + call.err
+    history.git("rm", "-q", WORKFLOW_PATH)
+    history.commit("no workflow")
+    assert rehearse(call) == 1
+    assert "no workflow names the policy" in call.err
+
+
+def test_allow_counts_only_as_the_base_has_it(history, call):
+    allowing = history.read(WORKFLOW_PATH)
+    refusing = allowing.replace(", baseline-change: allow", "")
+    history.proposes(broken, {GATE: LOOSE})
+    assert rehearse(call) == 0, call.out
+    history.git("checkout", "--quiet", "main")
+    history.write(WORKFLOW_PATH, refusing)
+    history.commit("refused")
+    history.proposes(broken, {GATE: LOOSE})
+    assert rehearse(call) == 1
+    history.write(WORKFLOW_PATH, allowing)
+    history.commit("allowed by the change")
+    assert rehearse(call) == 1
+    assert "does not count" in call.out
+
+
+def test_a_merge_with_a_conflict_is_told(history, call):
+    history.proposes(fair, {"README.md": "one"})
+    history.git("checkout", "--quiet", "main")
+    history.write("README.md", "two")
+    history.commit("two")
+    history.git("checkout", "--quiet", "topic")
+    assert rehearse(call) == 2
+    assert "conflict" in call.err
+
+
+def test_a_merge_takes_both_sides_and_nothing_uncommitted(history, call):
+    history.proposes(fair, {"README.md": "one"})
+    history.git("checkout", "--quiet", "main")
+    history.write(GATE, POLICY.replace("max: 0.2", "max: 0.19"))
+    history.commit("stricter")
+    history.git("checkout", "--quiet", "topic")
+    history.answers(broken)
+    assert rehearse(call) == 0, call.out
+    assert "uncommitted changes" in call.err
+    assert "Less strict" not in call.out, "the merge has the base's policy"
+
+
+def test_the_comment_of_a_plain_run_is_judged_again(history, call):
+    history.branch()
+    history.answers(worse)
+    assert call("run", GATE, "--out", "out", "--quiet") == 1
+    assert call("comment", "out") == 0
+    assert call.out.startswith("### ❌ FairGate: fairness regressed")
+    assert call("comment", "policies") == 4
+    assert call("comment", "nowhere") == 2
+
+
+def test_a_later_run_leaves_no_comment_of_an_earlier_change(history, call):
+    history.proposes(broken, {GATE: LOOSE})
+    assert against(call, "main") == 1
+    assert call("run", GATE, "--out", "out", "--quiet") == 0
+    assert call("comment", "out") == 0
+    assert "This change edits" not in call.out
