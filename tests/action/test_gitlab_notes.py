@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from action.repositories import LOOSE, POLICY, broken, fair
+from action.repositories import POLICY, broken, fair
 from fakes import gitlab
 from fakes.serving import served
 from golden import hostile_texts
@@ -14,7 +14,7 @@ from fairgate.cli import main
 from fairgate.features.changes.gitlab import as_note
 
 GATE = "policies/small.yaml"
-HOSTILE = [text for name, texts in vars(hostile_texts).items() if name.isupper() for text in texts]
+HOSTILE = sorted({text[:2000] for text in (*hostile_texts.HOSTILE, *hostile_texts.HUGE)})
 
 
 @pytest.fixture
@@ -160,13 +160,15 @@ def test_a_note_of_hostile_names_does_nothing(history, lab, pipeline):
         "[x](http://e.org)",
     )
     history.git("checkout", "--quiet", "main")
-    history.branch()
     rows = "".join(
-        f'{{"id": "s{n}", "text": "{name} Text number {n} is fine.\\n{name} x"}}\n'
+        f'{{"id": "s{n}", "text": "{name} Text number {n} is fine. {name} x"}}\n'
         for n, name in enumerate(names)
     )
     history.write("sources.jsonl", rows)
-    history.write(GATE, LOOSE)
+    history.answers(fair)
+    history.accept()
+    history.commit("hostile sources")
+    history.branch()
     history.answers(broken)
     pipeline()
     assert lab.commands == []
@@ -178,11 +180,9 @@ def is_inert(body):
     """Return whether nothing outside of code could be acted on; the marker is ours."""
     _, _, text = body.partition("\n")
     plain = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text, flags=re.DOTALL)
-    live = re.search(
-        r'(?<![\w&])[@!~$#](?=[\w"])|%(?=[\w"])|^[\s>]*/\w|<(?!/?(details|summary|sub|br|code|wbr|b)\b)',
-        plain,
-        re.MULTILINE,
-    )
+    reference = r'(?<![\w&\[])[@!~$#](?=[\w"])|%(?=[\w"])'
+    element = r"<(?!/?(?:details|summary|sub|br|code|wbr|b)\b)"
+    live = re.search(rf"{reference}|^[ >]*/\w|{element}", plain, re.MULTILINE)
     return live is None
 
 
@@ -203,7 +203,7 @@ def test_hostile_texts_are_inert_in_a_note():
     wrong = [
         text
         for text in HOSTILE
-        if re.search(r"^[\s>]*/[a-z]", as_note(text, "https://g.org/j"), re.MULTILINE)
+        if re.search(r"^[ >]*/[a-z]", as_note(text, "https://g.org/j"), re.MULTILINE)
     ]
     assert not wrong
     assert os.environ.get("FAIRGATE_GITLAB_TOKEN") is None

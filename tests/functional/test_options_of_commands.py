@@ -18,8 +18,8 @@ WITH_MODELS = {
     "judge evaluate", "mutate", "plan", "power", "relations measure", "rescore",
 }  # fmt: skip
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
-WITH_FILES = {"corpus prepare", "hook check"}
-WITH_CACHE = {"export"}
+WITH_FILES = {"comment", "corpus prepare", "hook check"}
+WITH_CACHE = {"export", "rehearse"}
 TWO_FOLDERS = {"blame"}
 """They read two folders, so that no root could be named for both."""
 WITHOUT = {
@@ -108,5 +108,5 @@ def test_help_has_a_line_for_each_command_in_sections():
             "relations",
             "metrics",
         ],
-        "In CI": ["plan", "github", "merge", "hook"],
+        "In CI": ["plan", "github", "merge", "rehearse", "comment", "hook"],
     }

@@ -16,7 +16,7 @@ GROUPS = {
     "Asking why": ("blame", "rescore", "doctor"),
     "Trusting the gate": ("power", "burn-in", "mutate"),
     "Data and models": ("corpus", "generate", "lint", "judge", "export", "relations", "metrics"),
-    "In CI": ("github", "hook", "merge", "plan"),
+    "In CI": ("github", "rehearse", "comment", "hook", "merge", "plan"),
 }
 HEAD = """\
 # Command line

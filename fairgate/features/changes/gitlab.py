@@ -30,7 +30,7 @@ NOTE_BYTES = 900_000
 """GitLab takes a million characters."""
 _PER_PAGE, _PAGES = 100, 50
 _FINE = range(200, 300)
-_COMMAND = re.compile(r"^([\s>]*)/", re.MULTILINE)
+_COMMAND = re.compile(r"^([^\S\n]*(?:>[^\S\n]*)*)/", re.MULTILINE)
 _MILESTONE = re.compile(r'%(?=[\w"])')
 _APART = "\u200b"
 
