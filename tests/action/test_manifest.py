@@ -24,6 +24,7 @@ from fairgate.github.change import ChangeGate, evaluated
 from fairgate.policy.assembled import policy_model
 from fairgate.systems.catalogue import policy_parts
 from fairgate.systems.corpora import token_counter
+from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.models import local_folder
 from fairgate.systems.resources import Resources
 
@@ -490,7 +491,7 @@ def test_models_are_read_where_their_role_says(tmp_path):
     resources = Resources(runtime, SILENT)
     for role in Role:
         place = runtime.tested if role.is_under_test else runtime.root
-        assert resources.model_folder("m", None, role) == place / "m"
+        assert resources.model_path(GeneratorPolicy(model="m"), role) == place / "m"
 
 
 PROGRAM = """

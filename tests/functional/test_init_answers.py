@@ -115,7 +115,7 @@ def test_what_is_missing_is_said_and_nothing_is_written(workspace, given, said):
 
 
 def test_on_a_terminal_it_asks_and_labels_only_where_there_are_some(workspace, monkeypatch):
-    terminal = io.StringIO("mine\nlabels\n\nyes, no\n\nrace\ncommand\n")
+    terminal = io.StringIO("mine\nlabels\n\nyes, no\n\nrace\ncommand\nacme\n")
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stdin", terminal)
     assert workspace.run("init") == 0, workspace.err
