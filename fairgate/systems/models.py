@@ -210,8 +210,11 @@ def unproved(name: str, path: Path) -> str:
     from fairgate.io.tables import file_sha256
     from fairgate.onnx.model_folder import ModelFolder, content_files
 
-    found = ModelFolder.find(path)
-    record = found.mapping("provenance.json")
+    try:
+        found = ModelFolder.find(path)
+        record = found.mapping("provenance.json")
+    except ModelError:
+        return ""  # whoever opens the model says what is wrong with it
     parity, files = record.get("parity"), record.get("files")
     if not isinstance(parity, dict) or not parity.get("checked"):
         why = "no record of a comparison with its original stands beside it"
