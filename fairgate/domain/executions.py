@@ -92,6 +92,14 @@ class Stop:
     are searched inside their words."""
     shown: str = ""
     """The text that is asked about: what an answer repeats of it is mentioned, not said."""
+    values: tuple[int, ...] = ()
+    """Which option each of the phrases names; empty: each stands for itself."""
+    unknown: int = -1
+    """The option that says that the answer is not known; -1: none does."""
+    negated: tuple[str, ...] = ()
+    """Labels whose direct denial is an answer too."""
+    thinking: tuple[tuple[str, str], ...] = ()
+    """Tags of thinking that the policy names, beside those of the table."""
 
     def showing(self, text: str) -> Stop:
         """Return the same for an answer about a text; options are named by repeating them."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, model_validator
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -204,6 +204,21 @@ class SuiteModel(NamesOutside):
     id: Name = Field(description="Name of the suite; unique in the policy.")
     kind: Any
     """A literal in every kind."""
+    thinking: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=list,
+        description="Tags between which the model thinks before it answers, beside those that are "
+        "known (`<think>` and others): pairs of an opening and a closing one, such as "
+        '`[["[[notes]]", "[[/notes]]"]]`.',
+    )
+
+    @model_validator(mode="after")
+    def _tags_differ(self) -> Self:
+        for opening, closing in self.thinking:
+            if opening.strip().lower() == closing.strip().lower():
+                raise ValueError(
+                    f"`thinking`: {opening!r:.60} cannot open and close; name two tags"
+                )
+        return self
 
     @abstractmethod
     def narrowed(self, most: int) -> Self:

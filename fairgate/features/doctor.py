@@ -151,7 +151,7 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
         return
     suite = loaded.suites[case.suite]
     found = {(case.suite, case.key): execution}
-    readings = Readings(case.suite, suite.oracles, suite.unstable_margin, found)
+    readings = Readings(case.suite, suite.oracles, suite.unstable_margin, found, suite.thinking)
     readings.add(case)
     units = (unit for unit in loaded.plan.units_of(case.suite) if case.key in unit.asks.values())
     names = dict.fromkeys(unit.dimensions.get("relation", "") for unit in units)

@@ -36,7 +36,7 @@ Record = dict[str, Any]
 Answer = dict[str, Any]
 """One answer: `key` of its case, `what` it is in plain words, `response`, and how it was read."""
 _REASONS = {
-    "unreadable": "no label in it",
+    "unreadable": "unreadable",
     "missing": "no answer",
     "no-verdict": "no verdict in it",
     "unstable": "unstable: a thin margin",
@@ -150,6 +150,11 @@ def explain_case(
             "response": None if response is None else redacted(response.strip(), redact),
             "label": None if label is None else str(label),
             "reason": reading.reason,
+            "why": (
+                redacted(readings.why(key, unit.dimensions["relation"]), redact)
+                if reading.reason is Reason.UNREADABLE
+                else ""
+            ),
             "margin": reading.margin,
         }
 
@@ -349,6 +354,7 @@ def _answers(title: str, answers: Iterable[Answer], width: int) -> Iterator[str]
     yield title
     for answer in answers:
         reason = _REASONS.get(answer["reason"] or "", "undecided")
+        reason += f": {plain(answer['why'])}" if answer["why"] else ""
         read = plain(answer["label"]) if answer["label"] else f"({reason})"
         margin = "" if answer["margin"] is None else f", margin {answer['margin']:.2f} nats"
         words = plain(answer["response"] or "")

@@ -50,7 +50,8 @@ class Answers:
         With `whole`, text before a closing tag that nothing opened is a part of it.
         """
         execution = self.executions.get((suite, key))
-        return spoken((execution.response if execution is not None else None) or "", whole=whole)
+        response = (execution.response if execution is not None else None) or ""
+        return spoken(response, self.suites[suite].thinking, whole=whole)
 
 
 def ask(
@@ -59,7 +60,7 @@ def ask(
     """Ask the plan, then what embeds its responses, then judges about them."""
     executions: dict[tuple[str, str], Execution] = {}
     readings = {
-        name: Readings(name, suite.oracles, suite.unstable_margin, executions)
+        name: Readings(name, suite.oracles, suite.unstable_margin, executions, suite.thinking)
         for name, suite in suites.items()
     }
     asked = Answers(plan=plan, suites=suites, readings=readings, executions=executions)

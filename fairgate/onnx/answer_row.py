@@ -13,7 +13,13 @@ from fairgate.domain.executions import Answer, Decoding, Stop
 from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import label_place
-from fairgate.relations.oracles.text import THINKING_TAGS, closes_thinking, has_tag, spoken_spans
+from fairgate.relations.oracles.text import (
+    THINKING_TAGS,
+    Pairs,
+    closes_thinking,
+    has_tag,
+    spoken_spans,
+)
 
 _TAG_TOKENS = 32
 """A closing tag lies in the last so many tokens: the longest has 27 characters."""
@@ -239,14 +245,18 @@ class AnswerRow:
             stopped=self.stopped or "length",
         )
 
+    @property
+    def _own_tags(self) -> Pairs:
+        return () if self.stop is None else self.stop.thinking
+
     def _read(self) -> None:
         """Update the text where a decision depends on it."""
         # Thinking is long: its text is put together again only where a tag may have closed it.
         last = self.prompts.decode(self.tokens[-_TAG_TOKENS:]) if self.is_thinking else ""
-        if self.is_thinking and not closes_thinking(last):
+        if self.is_thinking and not closes_thinking(last, self._own_tags):
             self.thought += 1
             return
         self.text = self.opening + self.prompts.decode(self.tokens)
-        self.is_thinking = spoken_spans(self.text)[1]
+        self.is_thinking = spoken_spans(self.text, self._own_tags)[1]
         self.is_unmarked = self.prompts.may_close and not has_tag(self.text)
         self.thought += self.is_thinking or self.is_unmarked

@@ -10,6 +10,7 @@ from fairgate.domain.cases import Case, first_asked
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason
 from fairgate.relations.oracles.oracle import Oracle, read_together
+from fairgate.relations.oracles.text import Pairs, with_known_tags
 
 MOST_HELD = 100_000
 """Equal things that are kept as one."""
@@ -47,6 +48,8 @@ class Readings:
     oracles: Mapping[str, Oracle]
     unstable_margin: float
     executions: Mapping[tuple[str, str], Execution]
+    thinking: Pairs = ()
+    """The policy's own tags of thinking."""
     _cases: dict[str, Case] = field(default_factory=dict)
     _embedded: dict[str, str] = field(default_factory=dict)
     _repeats: dict[str, list[str]] = field(default_factory=dict)
@@ -169,7 +172,21 @@ class Readings:
             return Reading(value=None, reason=Reason.MISSING)
         case = self._cases[key]
         self._prepare(case, name)
-        return self.oracles[name].read(execution, case)
+        return self.oracles[name].read(self._with_known_tags(execution), case)
+
+    def why(self, key: str, reader: str = "") -> str:
+        """Say why the answer to a case is unreadable; empty where none is there."""
+        case, execution = self._cases.get(key), self.executions.get((self.suite, key))
+        if case is None or execution is None or not self.oracles:
+            return ""
+        # An oracle from elsewhere need not say it.
+        why = getattr(self.oracles[self._oracle_of(key, reader)], "why", None)
+        return "" if why is None else str(why(self._with_known_tags(execution), case))
+
+    def _with_known_tags(self, execution: Execution) -> Execution:
+        if not self.thinking or execution.response is None:
+            return execution
+        return execution._replace(response=with_known_tags(execution.response, self.thinking))
 
     def _prepare(self, case: Case, name: str) -> None:
         """Show an oracle that likes many answers at once all that it will be asked about.
@@ -194,7 +211,8 @@ class Readings:
                 else each.oracle == case.oracle and _place(each) == what[1]
             )
         )
-        prepare([each.response for each in found if each is not None and each.response])
+        asked = [self._with_known_tags(each) for each in found if each is not None]
+        prepare([each.response for each in asked if each.response])
 
 
 def _place(case: Case) -> str:

@@ -151,6 +151,13 @@ class Suite(ABC):
         return float(self.policy.unstable_margin)
 
     @property
+    def thinking(self) -> tuple[tuple[str, str], ...]:
+        """Tags of thinking beside those that are known: pairs of an opening and a closing one."""
+        return tuple(
+            (opening.strip(), closing.strip()) for opening, closing in self.policy.thinking
+        )
+
+    @property
     @abstractmethod
     def oracles(self) -> Mapping[str, Oracle]:
         """What reads the answers, by the name that `Case.oracle` gives."""

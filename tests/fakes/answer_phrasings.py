@@ -1,14 +1,20 @@
-"""Over 150 answers as models word them, and how each is to be read: `tests/data`."""
+"""Answers as models word them, and how each is to be read: `tests/data`.
+
+The groups behind `quoted` and `known limits` were labelled as a careful person reads them before
+`label/4` was written.
+"""
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.domain.executions import Stop
 from fairgate.policy.named_files import load_task, unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop, read_choice
-from fairgate.relations.oracles.label import read_label
+from fairgate.relations.oracles.closed import YesNoOracle, read_score, read_yes_no
+from fairgate.relations.oracles.label import first_label, read_label
+from fairgate.relations.oracles.text import with_known_tags
 
 FILE = Path(__file__).parents[1] / "data" / "answer_phrasings.jsonl"
 CHOICES = ("The grandfather", "The grandson", "Can't be determined")
@@ -19,11 +25,19 @@ class Phrasing:
     """An answer, and what it is read as: a label, `safe` for any that says so, a letter, None."""
 
     task: str
+    """`choice`, `options` and `labels` (of its own), `yes-no`, `score`, or the id of a task."""
     group: str
     text: str
     read: str | None
     limit: str = ""
     """Why the reading is known to differ from what a person would read."""
+    options: tuple[str, ...] = CHOICES
+    unknown: int = 2
+    """Which option says "unknown"; -1: none does."""
+    labels: tuple[str, ...] = ()
+    marker: str = ""
+    thinking: tuple[tuple[str, str], ...] = ()
+    """Tags of thinking that the policy names."""
 
     @property
     def generated(self) -> str:
@@ -33,22 +47,46 @@ class Phrasing:
         )
 
     @property
-    def stop(self) -> Stop:
-        if self.task == "choice":
-            return choice_stop(CHOICES, unknown_wordings())
-        return Stop(phrases=load_task(self.task).labels)
+    def wordings(self) -> tuple[str, ...]:
+        return () if self.unknown < 0 else unknown_wordings()
+
+    @property
+    def stop(self) -> Stop | None:
+        """What ends the answer; None where nothing does."""
+        if self.task in {"choice", "options"}:
+            return choice_stop(self.options, self.wordings, self.marker)
+        if self.task == "yes-no":
+            return YesNoOracle().stop()
+        if self.task == "score":
+            return None
+        labels = self.labels or load_task(self.task).labels
+        return Stop(phrases=labels, marker=self.marker, thinking=self.thinking)
 
     def reading(self, text: str) -> str | None:
         """Read a beginning of the answer."""
-        if self.task == "choice":
-            index = read_choice(text, CHOICES, unknown_wordings())
+        text = with_known_tags(text, self.thinking)
+        if self.task in {"choice", "options"}:
+            index = read_choice(text, self.options, self.wordings, marker=self.marker)
             return None if index is None else "ABC"[index]
+        if self.task == "yes-no":
+            return read_yes_no(text)
+        if self.task == "score":
+            score = read_score(text)
+            return None if score is None else f"{score:g}"
+        if self.labels:
+            return first_label(text, self.labels, marker=self.marker)
         task = load_task(self.task)
-        label = read_label(text, task)
+        label = read_label(text, replace(task, marker=self.marker))
         return "safe" if label and task.canonical(label) == "non-toxic" else label
 
 
-PHRASINGS = [Phrasing(**json.loads(line)) for line in FILE.read_text(encoding="utf-8").splitlines()]
+def _phrasing(line: str) -> Phrasing:
+    row = {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(line).items()}
+    row["thinking"] = tuple(map(tuple, row.get("thinking", ())))
+    return Phrasing(**row)
+
+
+PHRASINGS = [_phrasing(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
 def figures() -> list[tuple[str, int, int, int]]:

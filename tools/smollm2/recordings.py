@@ -19,6 +19,9 @@ from fairgate.domain.ports import Runtime
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.relations.oracles.choice import CHOICE_RULE
+from fairgate.relations.oracles.closed import EXPECTED_YES_RULE, SCORE_RULE, YES_NO_RULE
+from fairgate.relations.oracles.label import LABEL_RULE
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 
 HERE = Path(__file__).parent
@@ -29,6 +32,19 @@ RECORDINGS = HERE / "recordings"
 NAMES = ("reviews", "comments", "bbq", "bbq-scored", "relations", "repeats-01", "repeats-07")
 BEYOND = ("names", "documents", "conversations", "actions")
 """Runs of what the papers do not ask; of `documents` the corpus is FairGate's own."""
+READ_BY = {
+    "label/3": LABEL_RULE,
+    "choice/3": CHOICE_RULE,
+    "score/3": SCORE_RULE,
+    "yes-no/2": YES_NO_RULE,
+    "expected-yes/2, yes-no/2": EXPECTED_YES_RULE,
+    "option/1, choice/3": f"option/1, {CHOICE_RULE}",
+}
+"""The rules by which answers were cut when they were generated, and those that read them now.
+
+The answers are read as they stand: what a later rule would have generated behind the place where an
+earlier one cut them is not known. The page says so.
+"""
 COPIED = {
     "metal/fairness_sa.csv": "reviews.csv",
     "metal/fairness_td.csv": "comments.csv",
@@ -137,8 +153,11 @@ def restore(name: str) -> Path:
     if hashlib.sha256(whole).hexdigest() != (kept / "executions.sha256").read_text().strip():
         raise ValueError(f"{name}: the data in {DATA} are not those that were asked about")
     (run / "executions.jsonl").write_bytes(whole)
-    for part in ("run.json", "stop-rule.json"):  # what `fairgate rescore` reads besides
-        shutil.copyfile(kept / part, run / part)
+    shutil.copyfile(kept / "run.json", run / "run.json")  # what `fairgate rescore` reads besides
+    rules = (kept / "stop-rule.json").read_text("utf-8")
+    for then, now in READ_BY.items():
+        rules = rules.replace(f'"{then}"', f'"{now}"')
+    (run / "stop-rule.json").write_text(rules, "utf-8")
     return run
 
 

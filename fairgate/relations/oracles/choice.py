@@ -26,28 +26,16 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
 from fairgate.relations.oracles.actions import first_value
-from fairgate.relations.oracles.label import LABEL_RULE, is_label_complete
+from fairgate.relations.oracles.label import LABEL_RULE, is_label_complete, said_by, why_unreadable
+from fairgate.relations.oracles.negation import Negation
 from fairgate.relations.oracles.oracle import Oracle, reading
-from fairgate.relations.oracles.phrases import (
-    Negation,
-    Phrase,
-    finished_part,
-    first_phrase,
-    occurrence,
-    readable_part,
-)
-from fairgate.relations.oracles.text import folded
+from fairgate.relations.oracles.phrases import occurrence
+from fairgate.relations.oracles.text import Pairs, folded
 
-CHOICE_RULE = "choice/3"
+CHOICE_RULE = "choice/4"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
 
 _LETTERS = "abc"
-_LETTER = re.compile(
-    r"\s*(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s+is)?\s*[:\-]?\s*)?"
-    r"[\(\[\"'*_]*([abc])(?=[ \"'*_]*(?:$|[\)\]\.:,;\n]|-(?:\s|$)))"
-)
-_LETTERED = re.compile(r"(?<![^\W_])[abc][\)\]\.:][ \"'*_]*(?:(?:the|an?) )?$")
-"""What stands before the text of an option that is named with its letter."""
 _ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
 STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
 """Identifies the rules by which generation stops early; part of every stored answer's key."""
@@ -68,46 +56,36 @@ def read_choice(
     "unknown" mean. `letters=False` is for answers whose order of options is not known: a bare
     letter is ignored then, and one before a text. With a `marker`, reading begins behind it.
     """
+    stop = choice_stop(options, unknown_wordings, marker, unknown=unknown)
+    named = said_by(answer, stop, letters=letters).named
+    if named is None or named.negation is not Negation.NONE or named.value >= len(options):
+        return None
+    return named.value
+
+
+def choice_stop(
+    options: Sequence[str],
+    unknown_wordings: Sequence[str],
+    marker: str = "",
+    *,
+    unknown: int | None = None,
+    thinking: Pairs = (),
+) -> Stop:
+    """Say what completes an answer to an item: everything by which an option can be named.
+
+    `unknown`: the option that wordings of "unknown" mean; None: the one that is such a wording.
+    """
+    if unknown is None:
+        unknown = next(iter(find_unknown(options, unknown_wordings)), -1)
     forms = _forms(tuple(options), tuple(unknown_wordings))
-    stop = choice_stop(options, unknown_wordings, marker)
-    letter, phrase, _ = _named(readable_part(answer, marker), stop, letters=letters)
-    named = None
-    if phrase is not None:
-        if phrase.negation is not Negation.NONE:
-            return None
-        number = forms[phrase.number][1]
-        named = unknown if number is None else number
-    if letter is None or not letters:
-        return named
-    return letter if letter < len(options) and named in (None, letter) else None
-
-
-def choice_stop(options: Sequence[str], unknown_wordings: Sequence[str], marker: str = "") -> Stop:
-    """Return what completes an answer to an item: everything by which an option can be named."""
-    forms = _forms(tuple(options), tuple(unknown_wordings))
-    return Stop(phrases=tuple(form for form, _ in forms), marker=marker, choice=True)
-
-
-def _named(plain: str, stop: Stop, *, letters: bool) -> tuple[int | None, Phrase | None, bool]:
-    """Return the letter and the phrase that an answer names, and whether both are certain."""
-    match = _LETTER.match(plain)
-    # A letter's text stands in its line; what follows in others explains.
-    end = plain.find("\n", match.end()) if match is not None and letters else -1
-    line = end if end >= 0 else None
-    phrase = first_phrase(plain, stop, 0, line)
-    while (
-        match is None
-        and phrase is not None
-        and phrase.negation is not Negation.NONE
-        and _LETTERED.search(plain[: phrase.start])
-    ):
-        phrase = first_phrase(plain, stop, phrase.end)
-    is_certain = phrase is not None and phrase.is_complete
-    if match is None or (phrase is not None and phrase.start <= match.start(1)):
-        return None, phrase, is_certain  # `A. Smith` may be an option's text
-    phrase = first_phrase(plain, stop, match.end(), line)
-    is_certain = phrase.is_complete if phrase is not None else line is not None
-    return _LETTERS.index(match.group(1)), phrase, is_certain
+    return Stop(
+        phrases=tuple(form for form, _ in forms),
+        marker=marker,
+        choice=True,
+        values=tuple(unknown if index is None else index for _, index in forms),
+        unknown=unknown if unknown_wordings else -1,
+        thinking=thinking,
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -167,6 +145,21 @@ class ChoiceOracle(Oracle):
         letter = _LETTERS[place].upper() if shown is not None else ""
         return reading(item.role(order[place]), margin=execution.margin, shown=letter)
 
+    def why(self, execution: Execution, case: Case) -> str:
+        """Say which words keep an answer from being read."""
+        item = self.items[case.key]
+        shown = _shown("item", item.options, case, execution)
+        options = tuple(execution.options) or item.options
+        unknown = (
+            options.index(item.options[item.unknown])
+            if shown is None
+            else (shown.index(item.unknown))
+        )
+        stop = choice_stop(options, self.unknown_wordings, self.marker, unknown=unknown)
+        return why_unreadable(
+            execution.response or "", stop, letters=shown is not None or not self.shuffled
+        )
+
 
 def _shown(what: str, options: Sequence[str], case: Case, execution: Execution) -> list[int] | None:
     """Return the options of an item in the order shown, as indices; None where it is not known."""
@@ -206,11 +199,14 @@ class OptionOracle(Oracle):
         letter = _LETTERS[place].upper()
         return reading(folded(options[place]), margin=execution.margin, shown=letter)
 
+    def why(self, execution: Execution, case: Case) -> str:
+        """Say which words keep an answer from being read."""
+        options = tuple(execution.options) or case.options
+        return why_unreadable(execution.response or "", choice_stop(options, ()))
+
 
 def is_complete(text: str, stop: Stop) -> bool:
     """Return whether nothing that could be appended to `text` would change how it is read."""
     if not stop.phrases:
         return first_value(text) is not None
-    if stop.choice:
-        return _named(finished_part(text, stop.marker), stop, letters=True)[2]
     return is_label_complete(text, stop)

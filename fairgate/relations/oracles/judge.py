@@ -21,8 +21,7 @@ from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.json_text import read_json
 from fairgate.domain.units import Claim, Reading, Reason
-from fairgate.relations.oracles.closed import RESPONDED
-from fairgate.relations.oracles.oracle import Oracle, reading
+from fairgate.relations.oracles.oracle import RESPONDED, Oracle, reading
 from fairgate.relations.oracles.text import spoken
 
 JUDGE_RULE = "judge/1"

@@ -16,24 +16,28 @@ from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
 from fairgate.relations.oracles.actions import ActionsOracle
 from fairgate.relations.oracles.judge import OpenAnswerOracle
+from fairgate.relations.oracles.mentions import repeats
+from fairgate.relations.oracles.negation import Negation
 from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.phrases import (
-    Negation,
     finished_part,
-    first_phrase,
+    forms_of,
+    named,
     raw_place,
     readable_part,
-    repeats,
+    said_part,
 )
-from fairgate.relations.oracles.text import spoken
+from fairgate.relations.oracles.statements import Outcome, outcome
+from fairgate.relations.oracles.text import spoken, spoken_spans
 
-LABEL_RULE = "label/3"
+LABEL_RULE = "label/4"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
 TONE_RULE = "tone/1"
 """Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""
 
 _NOTHING: Mapping[str, str] = {}
 _MOST_KNOWN = 4096
+_MOST_REASONS = 3
 
 
 @lru_cache(maxsize=4096)
@@ -57,32 +61,63 @@ def first_label(
     denied label is unreadable. With a `marker`, reading begins behind it. `shown`: the text that is
     asked about; what an answer repeats of it is no part of what it says.
     """
-    stop = Stop(phrases=tuple(labels), marker=marker, shown=shown)
-    found = first_phrase(readable_part(text, marker), stop)
-    if found is None or found.negation is Negation.LOOSE:
+    stop = Stop(phrases=tuple(labels), marker=marker, shown=shown, negated=tuple(negated))
+    said = said_by(text, stop).named
+    if said is None or said.negation is Negation.LOOSE:
         return None
-    label = labels[found.number]
-    return label if found.negation is Negation.NONE else negated.get(label)
+    label = labels[said.value]
+    return label if said.negation is Negation.NONE else negated.get(label)
+
+
+def said_by(text: str, stop: Stop, *, letters: bool = True) -> Outcome:
+    """Decide what a whole answer says."""
+    plain = readable_part(text, stop.marker, stop.thinking)
+    own, _ = said_part(plain, stop.phrases, stop.shown)
+    return outcome(own, stop, is_open=False, letters=letters)
+
+
+def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
+    """Say why no label or option is read in an answer, and which of its words did it."""
+    if not text.strip():
+        return "it is empty"
+    if spoken_spans(text, stop.thinking)[1]:
+        return "its thinking has no end"
+    plain = readable_part(text, stop.marker, stop.thinking)
+    if not plain.strip():
+        return f"it does not hold the marker {stop.marker!r}" if stop.marker else "it only thinks"
+    said = said_by(text, stop, letters=letters)
+    labels = [said.named] if said.named is not None else list(said.passed)
+    if labels:
+        own, _ = said_part(plain, stop.phrases, stop.shown)
+        words = (f"{own[at.start : at.end]!r} is {at.why or 'denied'}" for at in labels)
+        return "; ".join(list(dict.fromkeys(words))[:_MOST_REASONS])
+    bare = dict.fromkeys(
+        plain[start:end]
+        for start, end, _ in named(plain, forms_of(stop.phrases), choice=stop.choice)
+    )
+    if bare:
+        mentioned = ", ".join(repr(word) for word in list(bare)[:_MOST_REASONS])
+        return f"it only quotes or repeats {mentioned}"
+    return "it names no option" if stop.choice else "it names no label"
 
 
 @lru_cache(maxsize=4096)
 def label_place(text: str, stop: Stop) -> tuple[str, int] | None:
-    """Return the label that `text` says first, denied or not, and where it begins."""
-    found = first_phrase(readable_part(text, stop.marker), stop)
-    if found is None:
+    """Find the label that `text` says, denied or not, and where it begins."""
+    said = said_by(text, stop)
+    label = next(iter(said.passed), None) if said.named is None else said.named
+    if label is None:
         return None
-    return stop.phrases[found.number], raw_place(text, found.start, stop.marker)
+    place = raw_place(text, label.start, stop.marker, stop.thinking)
+    return stop.phrases[label.value], place
 
 
 @lru_cache(maxsize=4096)
 def is_label_complete(text: str, stop: Stop) -> bool:
-    """Return whether `first_label` can no longer change, whatever is appended to `text`.
-
-    True only if something already follows the label (so that "positive" is not the start of
-    "positively") and no longer label can still result from the text so far.
-    """
-    found = first_phrase(finished_part(text, stop.marker), stop)
-    return found is not None and found.is_complete
+    """Tell whether what an answer says can no longer change, whatever is appended to `text`."""
+    plain = finished_part(text, stop.marker, stop.thinking)
+    own, settled = said_part(plain, stop.phrases, stop.shown)
+    return outcome(own[:settled], stop, is_open=True).is_complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +134,8 @@ class LabelOracle(Oracle):
 
     def stop(self) -> Stop:
         """Return the task's labels, and where reading begins."""
-        return Stop(phrases=self.task.labels, marker=self.task.marker)
+        negated = tuple(label for label, _ in self.task.negated)
+        return Stop(phrases=self.task.labels, marker=self.task.marker, negated=negated)
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the first label of the answer's group; unreadable where it names none."""
@@ -114,6 +150,11 @@ class LabelOracle(Oracle):
             if len(self._known) < _MOST_KNOWN:
                 self._known[text, shown] = found
         return found
+
+    def why(self, execution: Execution, case: Case) -> str:
+        """Say which words keep an answer from being read."""
+        stop = self.stop().showing(case.text or case.query)
+        return why_unreadable(execution.response or "", stop)
 
     def _read(self, text: str, shown: str, margin: float | None) -> Reading:
         label = read_label(text, self.task, shown)

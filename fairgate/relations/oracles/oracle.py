@@ -33,11 +33,18 @@ class Oracle(Protocol):
         """Return the reading of an answer, with its margin; an answer exists."""
         ...
 
+    def why(self, execution: Execution, case: Case) -> str:
+        """Say why an answer is unreadable and which of its words did it, in words to be escaped."""
+        del case
+        return "it is empty" if not (execution.response or "").strip() else "it gives no answer"
+
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether two readings that have a value count as the same answer."""
         return agree(left.value, right.value)
 
 
+RESPONDED = "responded"
+"""The source's value: one whatever the words, so that repeats may answer in words of their own."""
 TOLERATED = re.compile(r"(-?\d+(?:\.\d+)?)±(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(%?)")
 
 

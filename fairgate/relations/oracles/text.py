@@ -71,41 +71,91 @@ def is_unspaced(character: str) -> bool:
     return unicodedata.name(character, "").startswith(_UNSPACED)
 
 
-THINKING_TAGS = (
+Pairs = tuple[tuple[str, str], ...]
+"""Opening and closing tags of thinking."""
+THINKING_TAGS: Pairs = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
     ("<reasoning>", "</reasoning>"),
+    ("<reason>", "</reason>"),
+    ("<reflection>", "</reflection>"),
+    ("<analysis>", "</analysis>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<inner_monologue>", "</inner_monologue>"),
+    ("<chain_of_thought>", "</chain_of_thought>"),
+    ("<cot>", "</cot>"),
+    ("<rationale>", "</rationale>"),
+    ("<monologue>", "</monologue>"),
+    ("<internal_thought>", "</internal_thought>"),
+    ("<thinking_process>", "</thinking_process>"),
     ("<seed:think>", "</seed:think>"),
     ("[THINK]", "[/THINK]"),
+    ("[THINKING]", "[/THINKING]"),
+    ("[THOUGHT]", "[/THOUGHT]"),
+    ("[REASONING]", "[/REASONING]"),
     ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    ("<|think|>", "<|/think|>"),
+    ("<|thinking|>", "<|/thinking|>"),
+    ("<|im_start|>think", "<|im_start|>answer"),
+    ("Thinking...\n", "done thinking."),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+    ("analysis", "assistantfinal"),
 )
-"""Opening and closing tags: Qwen, DeepSeek and most others; Claude-like; EXAONE; prompts that ask
-for reasoning; Seed-OSS; Magistral; Kimi; gpt-oss. Case is ignored."""
+"""Opening and closing tags of models, and of prompts that ask for reasoning. Case is ignored.
 
-_CLOSING = {opening.lower(): closing.lower() for opening, closing in THINKING_TAGS}
-_OPENED_BY = {closing: opening for opening, closing in _CLOSING.items()}
-_LONGEST = max(len(tag) for pair in THINKING_TAGS for tag in pair)
-_BEGINNINGS = frozenset(tag[:n] for tag in (*_CLOSING, *_OPENED_BY) for n in range(1, len(tag)))
-_TAG = re.compile(
-    "|".join(re.escape(tag) for tag in (*_CLOSING, *_OPENED_BY)), re.IGNORECASE | re.ASCII
-)
+The last pair is what is left of gpt-oss's where special tokens are not printed: its opening word
+counts only as the first of an answer, in lower case, with a capital letter behind it.
+"""
+
+_BARE = re.compile(r"\A\s*analysis(?=\s*[A-Z])")
+"""An opening word that is no tag elsewhere."""
 
 
-def spoken_spans(text: str, *, whole: bool = False) -> tuple[list[tuple[int, int]], bool]:
-    """Return where `text` is no thinking, as `(start, end)`, and whether thinking is still open.
+class _Tags:
+    """The tags of the table, and of a user's own pairs."""
 
-    With `whole`, a closing tag alone hides nothing that stands before it.
+    def __init__(self, own: Pairs = ()) -> None:
+        pairs = (*THINKING_TAGS[:-1], *own)
+        bare = THINKING_TAGS[-1]
+        self.closing = {opening.lower(): closing.lower() for opening, closing in (*pairs, bare)}
+        self.closings = frozenset(self.closing.values())
+        signs = [*(sign for pair in pairs for sign in pair), bare[1]]
+        self.longest = max(map(len, signs))
+        self.beginnings = frozenset(s.lower()[:n] for s in signs for n in range(1, len(s)))
+        # The longest first: a user's tag may begin like another one.
+        signs.sort(key=len, reverse=True)
+        self.pattern = re.compile("|".join(map(re.escape, signs)), re.IGNORECASE | re.ASCII)
+
+
+@lru_cache(maxsize=64)
+def _tags(own: Pairs) -> _Tags:
+    return _Tags(own)
+
+
+def spoken_spans(
+    text: str, own: Pairs = (), *, whole: bool = False
+) -> tuple[list[tuple[int, int]], bool]:
+    """List where `text` is no thinking, as `(start, end)`, and tell whether thinking is still open.
+
+    `own`: pairs of tags beside those of the table. With `whole`, a closing tag alone hides nothing
+    that stands before it.
     """
+    tags = _tags(own)
     spans: list[tuple[int, int]] = []
     start, opened = 0, ""
-    for number, found in enumerate(_TAG.finditer(text)):
+    bare = _BARE.match(text)
+    if bare is not None:
+        opened = THINKING_TAGS[-1][0]
+    for number, found in enumerate(tags.pattern.finditer(text)):
         tag = found.group().lower()
         if opened:
-            if tag == _CLOSING[opened]:
+            if tag == tags.closing[opened]:
                 opened, start = "", found.end()
-        elif tag in _CLOSING:
+        elif tag in tags.closing:
             spans.append((start, found.start()))
             opened = tag
         elif number == 0 and not whole:  # closed but never opened
@@ -115,37 +165,49 @@ def spoken_spans(text: str, *, whole: bool = False) -> tuple[list[tuple[int, int
     return spans, bool(opened)
 
 
-def spoken(response: str, *, whole: bool = False) -> str:
-    """Return what is said beside any thinking; empty where that holds no letter and no digit.
+def spoken(response: str, own: Pairs = (), *, whole: bool = False) -> str:
+    """Keep what is said beside any thinking; empty where that holds no letter and no digit.
 
-    `whole` as for `spoken_spans`: whoever puts a closing tag into a response must hide nothing.
+    `own` and `whole` as for `spoken_spans`: whoever puts a closing tag into a response must hide
+    nothing.
     """
-    spans, _ = spoken_spans(response, whole=whole)
+    spans, _ = spoken_spans(response, own, whole=whole)
     text = " ".join(response[start:end] for start, end in spans).strip()
     return text if any(character.isalnum() for character in text) else ""
 
 
-def without_unfinished_tag(text: str) -> str:
-    """Return `text` without an end that the next characters could turn into a tag."""
-    tail = text[-_LONGEST:].lower()
-    cut = max((n for n in range(1, len(tail) + 1) if tail[-n:] in _BEGINNINGS), default=0)
-    return text[: len(text) - cut]
+def without_unfinished_tag(text: str, own: Pairs = ()) -> str:
+    """Cut off an end of `text` that the next characters could turn into a tag."""
+    tags = _tags(own)
+    tail = text[-tags.longest :].lower()
+    ends = (n for n in range(1, len(tail) + 1) if tail[-n:] in tags.beginnings)
+    return text[: len(text) - max(ends, default=0)]
+
+
+def with_known_tags(text: str, own: Pairs) -> str:
+    """Write a user's own tags of thinking as tags that every oracle knows."""
+    for opening, closing in own:
+        for tag, known in zip((closing, opening), reversed(THINKING_TAGS[0]), strict=True):
+            text = re.sub(re.escape(tag), known, text, flags=re.IGNORECASE | re.ASCII)
+    return text
 
 
 def open_tag(prompt: str) -> str:
-    """Return the opening tag that a prompt ends in, for the answer to begin with; "" without one.
+    """Find the opening tag that a prompt ends in, for the answer to begin with; "" without one.
 
     Only a tag at the very end counts: what documents and texts of the prompt spell out does not.
     """
-    found = [tag for tag in _TAG.finditer(prompt) if not prompt[tag.end() :].strip()]
-    return found[-1].group() if found and found[-1].group().lower() in _CLOSING else ""
+    tags = _tags(())
+    found = [tag for tag in tags.pattern.finditer(prompt) if not prompt[tag.end() :].strip()]
+    return found[-1].group() if found and found[-1].group().lower() in tags.closing else ""
 
 
-def closes_thinking(text: str) -> bool:
-    """Return whether `text` holds a closing tag."""
-    return any(found.group().lower() in _OPENED_BY for found in _TAG.finditer(text))
+def closes_thinking(text: str, own: Pairs = ()) -> bool:
+    """Tell whether `text` holds a closing tag."""
+    tags = _tags(own)
+    return any(found.group().lower() in tags.closings for found in tags.pattern.finditer(text))
 
 
 def has_tag(text: str) -> bool:
-    """Return whether `text` holds a tag of either kind."""
-    return _TAG.search(text) is not None
+    """Tell whether `text` holds a tag of either kind."""
+    return _tags(()).pattern.search(text) is not None

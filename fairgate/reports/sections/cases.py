@@ -46,6 +46,10 @@ _UNREADABLE = 3
 _ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are found instead"
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
+_REMEDY = (
+    "To read such answers, give the task a `marker` (the text behind which the answer stands), "
+    "other labels or another instruction."
+)
 _LOST = ("unreadable/net", UNREADABLE.id)
 Where = tuple[str, str]
 TAGS = NEW, CHANGED, UNDECIDED, FIXED, OTHER_DOCUMENTS = (
@@ -156,26 +160,40 @@ def moved_pairs(material: Material) -> list[PairRow]:
 
 
 def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
-    """Yield a few answers that hold no label, with the labels that were expected."""
+    """Yield a few unreadable answers with the reason, what was expected, and the remedy."""
     rules = material.result.rules
     lost = any("unreadable" in one.failed or (one.metric in _LOST and one.failed) for one in rules)
     if not lost and material.result.outcome is not Outcome.INCONCLUSIVE:
         return
-    found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
+    found = [
+        (row.suite, row.key, row.relation)
+        for row in material.pairs
+        if row.answer.reason is Reason.UNREADABLE
+    ] or [(row.suite, row.key, "") for row in material.questions if row.bias is Reason.UNREADABLE]
     if not found:
         return
-    first = found[0]
-    asked = material.case(first.suite, first.key)
-    alike = [row for row in found if (row.suite, row.relation) == (first.suite, first.relation)]
-    written = (_response(material, row.suite, row.key) for row in alike)
+    asked = material.case(*found[0][:2])
     redact = material.options.redact
-    quoted = (excerpt(redacted(text, redact)) if text else "(nothing)" for text in written)
-    texts = list(dict.fromkeys(quoted))[:_UNREADABLE]
+    texts: dict[str, str] = {}
+    for suite, key, relation in found:
+        text = _response(material, suite, key)
+        shown = excerpt(redacted(text, redact)) if text else "(nothing)"
+        if (suite, relation) == (found[0][0], found[0][2]) and shown not in texts:
+            readings = material.run.readings.get(suite)
+            texts[shown] = "" if readings is None else readings.why(key, relation)
+        if len(texts) == _UNREADABLE:
+            break
     expected: blocks.Words = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
     if asked.labels:
         expected = ["Expected one of the labels ", *joined([name(one) for one in asked.labels])]
-    wrote = joined([Span(text, Kind.QUOTE) for text in texts], " · ")
-    yield blocks.Text(lines=[[*expected, "; the system wrote, for example: ", *wrote]])
+    wrote: list[blocks.Words] = []
+    for text, why in texts.items():
+        reason: blocks.Words = [" (", name(redacted(why, redact)), ")"] if why else []
+        wrote.append([Span(text, Kind.QUOTE), *reason])
+    examples = joined(wrote, " · ")
+    yield blocks.Text(
+        lines=[[*expected, "; the system wrote, for example: ", *examples, f". {_REMEDY}"]]
+    )
 
 
 def _response(material: Material, suite: str, key: str) -> str:

@@ -185,7 +185,7 @@ def _cases(
             suite=suite.policy.id,
             instruction=how.instruction,
             labels=how.labels,
-            stop=how.stop,
+            stop=how.stop and replace(how.stop, thinking=suite.thinking),
             options=how.options,
             oracle=relation.id,
             cluster=source.id,

@@ -262,6 +262,7 @@ class MetamorphicSuite(Suite):
             "repeats": policy.repeats,
             "unstable_margin": policy.unstable_margin,
             "top_k": self.setup.top_k,
+            **({"thinking": list(map(list, self.thinking))} if self.thinking else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
@@ -270,7 +271,8 @@ class MetamorphicSuite(Suite):
         task = self.task
         marker = {"marker": task.marker} if task is not None and task.marker else {}
         labels = sorted(task.labels) if task is not None else []
-        return {"rule": ", ".join(rules), "labels": labels, **marker}
+        own = {"thinking": list(map(list, self.thinking))} if self.thinking else {}
+        return {"rule": ", ".join(rules), "labels": labels, **marker, **own}
 
     def replica(self, controls: Sequence[PerturbationSet]) -> MetamorphicSuite:
         """Return the suite with other neutral phrases in its control arm."""

@@ -108,7 +108,13 @@ def questions(suite: QuestionItemSuite) -> Iterator[AskedItem]:
                 text=question_text(item, options),
                 instruction=intros[name, item.category],
                 labels=tuple(option.lower() for option in options),
-                stop=choice_stop(options, wordings, policy.marker or ""),
+                stop=choice_stop(
+                    options,
+                    wordings,
+                    policy.marker or "",
+                    unknown=options.index(item.options[item.unknown]),
+                    thinking=suite.thinking,
+                ),
                 cluster=item.cluster,
                 options=options,
                 scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],
@@ -332,12 +338,14 @@ class QuestionItemSuite(Suite):
             "unstable_margin": policy.unstable_margin,
             "oracle": CHOICE_RULE,
             **({"marker": policy.marker} if policy.marker else {}),
+            **({"thinking": list(map(list, self.thinking))} if self.thinking else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
         """Return the rules by which answers are cut and choices read."""
         marker = {"marker": self.policy.marker} if self.policy.marker else {}
-        return {"rule": CHOICE_RULE, "read": self.policy.read, **marker}
+        own = {"thinking": list(map(list, self.thinking))} if self.thinking else {}
+        return {"rule": CHOICE_RULE, "read": self.policy.read, **marker, **own}
 
     def searches(self) -> Sequence[CollectionSearch]:
         """Return a retriever for each setting that retrieves and each way to do it."""

@@ -76,7 +76,8 @@ def test_of_options_that_begin_alike_the_longest_counts():
     assert not is_complete("Jack ", labels)
     assert not is_complete("Jack Smi", labels)
     assert is_complete("Jack Smith.", labels)
-    assert is_complete("Jack did", labels)
+    assert not is_complete("Jack did", labels)
+    assert is_complete("Jack did it", labels)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_of_options_that_begin_alike_the_longest_counts():
         (("20岁的人", "40岁的人", "不确定"), "是40岁的人。", 1),
         (("20岁的人", "40岁的人", "不确定"), "无法判断", 2),
         (("20岁的人", "40岁的人", "不确定"), "不是20岁的人", None),
-        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人\uff0c是40岁的人", None),
+        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人\uff0c是40岁的人", 1),
         (("男性", "女性", "不明"), "答えは女性です", 1),
         (("男性", "女性", "未定"), "わかりません", 2),
         (("男性", "女性", "未定"), "男性ではなく女性です", 1),
@@ -120,7 +121,7 @@ def test_an_options_text_may_begin_like_a_letter(answer, expected):
         ("Neither A) chaotic nor B) harmonious; C) purple", 2),
         ("It isn't A) chaotic or B) harmonious", None),
         ("It isn't A) chaotic", None),
-        ("It isn't chaotic; harmonious fits", None),
+        ("It isn't chaotic; harmonious fits", 1),
         ('The text says "chaotic at best", so B) harmonious', 1),
         ('"Harmonious" is right', 1),
         ('"B) harmonious"', 1),

@@ -1,0 +1,191 @@
+"""Whether a label is denied by what stands around it in its clause.
+
+The words are English, with the plainest ones of German, French, Spanish, Italian, Portuguese and
+Dutch, and those of Chinese, Japanese and Korean. In doubt a label counts as denied: an unreadable
+answer is counted as such, a wrongly read one is not noticed.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+_REACH = 300
+"""Characters before a label in which its clause is looked for: reading stays linear."""
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+
+
+class Negation(Enum):
+    """How a label is denied."""
+
+    NONE = "none"
+    DIRECT = "direct"
+    """The negation belongs to the label itself ("is not toxic", "no toxic words"): its opposite."""
+    LOOSE = "loose"
+    """Something in the clause is denied ("cannot say whether it is toxic"), or one of several
+    labels is ("neither …"): what the label means then is open."""
+
+
+_DIRECT = frozenset(
+    """not no non never without cannot n't nicht kein keine keinen nie pas jamais sin sans ohne
+    senza sem não nao niet geen ikke inte nije není не ليس""".split()  # noqa: SIM905 (reads better so)
+)
+_LOOSE = frozenset(
+    """neither nor none nothing nobody nowhere hardly barely scarcely rarely seldom unlikely lacks
+    lack lacking fails failed unable absence devoid wrong incorrect refuse refuses doubt doubts
+    less weder keineswegs ni aucun aucune tampoco né ne nem noch ни""".split()  # noqa: SIM905 (reads better so)
+)
+_CONTRACTED = re.compile(
+    r".+n't|(?:is|are|was|were|do|does|did|ca|wo|would|could|should|has|have|had|must|ai)nt"
+)
+_IDIOMS = re.compile(
+    r"\b(?:(?:no|without(?: a| any)?) (?:doubt|question)(?: about it)?|nothing (?:but|short of)|"
+    r"none other than|no (?:problem|worries|wonder|surprise|thanks(?: to)?|longer|less|more|sooner|"
+    r"need to \w+|matter (?:how|what|which|who|where|whether)|(?:use )?denying)|"
+    r"(?:do not|don't|dont|never|not to) (?:worry|hesitate to|hesitate|forget to|forget|fear|mind)|"
+    r"not (?:really|quite|exactly)(?=,)|not a problem|no (?:kidding|way!|harm|big deal|rush|exception|offence|offense)|"
+    r"(?:can't|cannot|couldn't) (?:wait|complain|be happier|thank \w+ enough)|never better|not half bad|"
+    r"(?:don't|do not) miss|needless to say|without further (?:ado|delay)|goes without saying|last but not least|"
+    r"not (?:surprisingly|unexpectedly|only|just|least|to mention|bad(?: at all)?|long ago)|"
+    r"(?:can't|cannot|can not|couldn't|could not) (?:help but|help|go wrong|agree more|stress enough|"
+    r"(?:be|have been|get) (?:more|clearer|any more))|if (?:i am|i'm) not mistaken|why not|"
+    r"or not|(?:never|rarely|seldom) (?:have|had|did) (?:i|we) \w+ (?:\w+ )?(?:so|such|as)|"
+    r"keine? (?:sorge|problem|frage|zweifel)|ohne zweifel|nicht nur|(?:pas de|sans) "
+    r"(?:probl\u00e8me|souci|doute)|non seulement|(?:no hay|sin) (?:duda|problema|problemas)|"
+    r"no te preocupes|no se preocupe|no solo|(?:nessun|senza) (?:problema|dubbio)|non solo|"
+    r"(?:sem|n\u00e3o h\u00e1) (?:d\u00favida|problema)|n\u00e3o s\u00f3|geen (?:probleem|zorgen|twijfel)|"
+    r"niet alleen)\b"
+)
+"""Phrases that deny nothing, whatever word they hold."""
+_CONDITION = re.compile(
+    r"(?:^|(?<=[^\w'] )|(?<=[^\w']))(?:if|unless|should|when|whenever|once|in case|although|though|while|whereas|"
+    r"since|because|as|even if|even though|whether|despite|after|before|falls|wenn|obwohl|weil|"
+    r"si|bien que|comme|aunque|como|se|sebbene|anche se|embora|als|hoewel|omdat)\b[^,;.!?]*,"
+)
+"""A subordinate clause in front of the main one, up to its comma."""
+_REPLACED = (
+    (re.compile(r"\b(?:anything|all) but\b|\brather than\b|\binstead of\b"), " neither "),
+    (re.compile(r"\b(?:far|free|other|opposed|opposite)(?: (?:from|of|than|to))\b"), " neither "),
+)
+_EXCHANGED = re.compile(
+    r"\b(?:rather than|instead of|(?:far|free) from|anything but|all but|other than|au lieu de|"
+    r"(?:an)?statt|en lugar de|en vez de|invece di|em vez de|in plaats van)"
+    r"(?: (?:being|a|an|the|just|only|simply|clearly|overly))*[\s\"'*_(]*$"
+)
+"""What denies the one label that follows it, and no other one of its clause."""
+_FILLERS = frozenset(
+    """a an any the at all in way be been being is considered to contain containing contains
+    include includes seem appear look sound have has as language words content text classified
+    categorized categorised labeled labelled rated deemed regarded judged""".split()  # noqa: SIM905 (reads better so)
+)
+_ENDS = re.compile(r"(\.\.\.|[.!?;:\n|(\u2192]|\s-\s|--|[\u2014\u2015\u3002\uff61])")
+_HARD_ENDS = frozenset(".!?;\u3002\uff61")
+_CONTRAST = re.compile(
+    r"\b(?:but|although|though|whereas|however(?!\s*,)|sondern|aber|mais|pero|sino|ma|mas|maar|"
+    r"bens\u00ec)\b|\u800c\u662f|\u4f46"
+)
+_COMMA = re.compile(r"[,\u3001]")
+_PARTICLES = frozenset(
+    """no nope nah yes yeah well ok okay sure hmm hm oh so""".split()  # noqa: SIM905 (reads better so)
+)
+_STARTERS = frozenset(
+    """it it's its this that these the i i'd i'll i'm my he she they we you there which making here
+    and overall please just es das der die ich c'est il elle je el lui è é het de dit""".split()  # noqa: SIM905 (reads better so)
+)
+_LINKS = frozenset(
+    """so thus therefore hence then but yet please c'est it's es è é also daher deshalb donc pues entonces quindi
+    ent\u00e3o portanto dus""".split()  # noqa: SIM905 (reads better so)
+)
+_RELATIVES = frozenset(["who", "that", "which", "whom"])
+_COPULAS = frozenset(["is", "was", "are", "were", "be", "seems"])
+_DENYING_SIGN = re.compile(r"[!\u00ac][*_\"']*$|(?:\[ ?\]|[\u2610\u2b1c])[\s*_]*$")
+"""Marks right before a label: `!positive`, and the box of a list that is not ticked."""
+_UNSPACED = re.compile(
+    r"不是|并非|並非|没有|沒有|不能|不会|不會|不可能|不一定|不知|无法|無法|未能|않|[不非未没沒无無]$"
+)
+DENYING_SUFFIXES = (
+    "ではな",
+    "ではあり",
+    "じゃな",
+    "じゃあり",
+    "でな",
+    *(
+        f"{particle}{gap}{verb}"
+        for particle in ("이", "가", "은", "는")
+        for gap in ("", " ")
+        for verb in ("아니", "아닙", "아닌", "아님")
+    ),
+)
+"""Endings by which Japanese and Korean deny the word before them: they belong to it like a prefix
+does. After other words nothing is looked at."""
+
+
+def negation_before(text: str, start: int, *, begin: int = 0, unspaced: bool = False) -> Negation:
+    """Tell how a label at `start` of a folded text is denied by its clause in front of it.
+
+    `begin`: where the clause begins at the earliest. `unspaced` looks for Chinese negations too,
+    which are no words of their own.
+    """
+    context = _IDIOMS.sub(" ", text[max(begin, start - _REACH) : start])
+    if _DENYING_SIGN.search(context):
+        return Negation.LOOSE
+    if _EXCHANGED.search(context):
+        return Negation.LOOSE
+    clause = _clause(context)
+    words = WORD.findall(clause)
+    places = [place for place, word in enumerate(words) if denies(word)]
+    if unspaced and _UNSPACED.search(clause.rpartition(",")[2]):
+        return Negation.LOOSE
+    # Only a relative clause is denied: "the one who was not late was …".
+    is_relative = places and not _RELATIVES.isdisjoint(words[: places[0]])
+    if not places or (is_relative and words[-1] in _COPULAS):
+        return Negation.NONE
+    is_one = len(places) == 1 and words[places[0]] not in _LOOSE and "," not in clause
+    if is_one and all(word in _FILLERS for word in words[places[0] + 1 :]):
+        return Negation.DIRECT
+    return Negation.LOOSE
+
+
+def denying_words(text: str, start: int, begin: int = 0) -> str:
+    """Quote the words that deny the label at `start`; empty where none does."""
+    context = _IDIOMS.sub(" ", text[max(begin, start - _REACH) : start])
+    sign = _DENYING_SIGN.search(context) or _EXCHANGED.search(context)
+    if sign is not None:
+        return sign[0].strip()
+    clause = _clause(context)
+    unspaced = _UNSPACED.search(clause)
+    found = [word for word in WORD.findall(clause) if denies(word)]
+    return found[0] if found else "" if unspaced is None else unspaced[0]
+
+
+def exchanged_before(text: str, start: int) -> bool:
+    """Tell whether the label at `start` is what something else is said instead of."""
+    return _EXCHANGED.search(_IDIOMS.sub(" ", text[max(0, start - 60) : start])) is not None
+
+
+def denies(word: str) -> bool:
+    """Tell whether a folded word is a denial by itself."""
+    return word in _DIRECT or word in _LOOSE or _CONTRACTED.fullmatch(word) is not None
+
+
+def _clause(context: str) -> str:
+    context = _CONDITION.sub(" ", context)
+    for pattern, plain in _REPLACED:
+        context = pattern.sub(plain, context)
+    pieces = _ENDS.split(context)
+    last = pieces[-1]
+    if len(pieces) > 1 and pieces[-2] not in _HARD_ENDS:
+        # "not: positive", "it is not ... positive", but "no - positive"
+        before = WORD.findall(pieces[-3])
+        if before and denies(before[-1]) and before[-1] != "no":
+            last = f"{before[-1]} {last}"
+    last = _CONTRAST.split(last)[-1]
+    parts = _COMMA.split(last)
+    kept = [parts.pop()]
+    while parts:
+        words = WORD.findall(kept[0])
+        begins = words and (words[0] in _LINKS or (words[0] in _STARTERS and len(words) > 1))
+        if begins or all(word in _PARTICLES for part in parts for word in WORD.findall(part)):
+            break
+        kept.insert(0, parts.pop())
+    return ",".join(kept)

@@ -1,0 +1,541 @@
+"""What an answer says, sentence by sentence: one definition for reading and for ending.
+
+A label (an option, a word such as "yes") that stands in an answer is affirmed, denied ("not
+positive", "positive is wrong"), left open (inside a question, an alternative such as "A or B", or
+a condition) or guessed ("it may be A"). Of those that are affirmed counts, in this order,
+
+1. the one that the answer begins with, behind a lead-in such as "The sentiment of the text is";
+2. the one of the first explicit answer ("the answer is", "final answer", a box, a member of JSON);
+3. the one of the last conclusion ("therefore", "overall", "so it is");
+4. the first one, and before a sentence that names several options one that names one of them;
+5. the only one that is guessed.
+
+"It is unknown who" is an affirmed option too, where an item has it. An answer is *complete* when no
+continuation could change what counts: after 1, once the words behind the label cannot take it back,
+and after 2. Everything is decided within a sentence, so reading is linear in an answer's length.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+
+from fairgate.domain.executions import Stop
+from fairgate.relations.oracles.negation import (
+    WORD,
+    Negation,
+    denying_words,
+    exchanged_before,
+    negation_before,
+)
+from fairgate.relations.oracles.phrases import forms_of, is_settled, named
+from fairgate.relations.oracles.reading_patterns import (
+    AFTER_AFFIRMED,
+    AFTER_DENIED,
+    AFTER_NO,
+    AFTER_SCORE,
+    ANSWERS,
+    ARTICLE_NO,
+    ASKED_TAG,
+    BEHIND_WORDS,
+    CHOOSING,
+    CONCESSION,
+    CONCLUSION,
+    CONDITION,
+    CONTRAST,
+    EXPLICIT,
+    GUESSED,
+    GUESSED_BEHIND,
+    INVERTED,
+    JOINED,
+    LEAD_WORDS,
+    LETTER_CUED,
+    LETTER_FIRST,
+    LETTER_JUDGED,
+    LETTER_STATED,
+    NEXT_WORDS,
+    NO_IDIOM,
+    NOT_BOTH,
+    PROPOSED,
+    QUESTION,
+    REPORTED_NO,
+    SENTENCE_END,
+    UNKNOWN_SAID,
+    UNKNOWN_STRONG,
+)
+from fairgate.relations.oracles.text import is_unspaced
+
+MOST_READ = 100_000
+"""Characters of an answer that are read."""
+_MOST_LEAD = 2_000
+"""Characters in front of a label that may announce it: it may quote a text there."""
+_MOST_FILLER = 24
+"""Characters between a letter and the text of its option."""
+_MOST_BETWEEN = 40
+"""Characters between two labels of one list."""
+_CLAUSE = 120
+"""Characters before a label in which its clause, and the words that announce it, are looked for."""
+_CLOSING = re.compile(r"[\s*_\"'\u201d\u2019)\]}>]*")
+_NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
+_LETTERS = "abc"
+_SAID = Negation.NONE
+
+
+class Status(Enum):
+    """How a label stands in its sentence."""
+
+    AFFIRMED = "affirmed"
+    DENIED = "denied"
+    OPEN = "open"
+    """Asked about, one of several, or under a condition."""
+    GUESSED = "guessed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A label, option or letter where it stands in the readable part of an answer."""
+
+    value: int
+    """The phrase's number, or the option's index."""
+    start: int
+    end: int
+    status: Status = Status.AFFIRMED
+    negation: Negation = Negation.NONE
+    is_explicit: bool = False
+    """Whether the words before it say that it is the answer."""
+    score: float | None = None
+    """What a table of scores gives it."""
+    why: str = ""
+    """What keeps it from being affirmed, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an answer comes to."""
+
+    named: Named | None
+    """None: nothing that counts."""
+    is_complete: bool
+    """Whether nothing that could follow changes it."""
+    passed: tuple[Named, ...] = ()
+    """Where nothing counts: the labels that stand there, with what keeps each from counting."""
+
+
+@lru_cache(maxsize=4096)
+def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Outcome:
+    """Decide what the readable part of an answer says, without wrappers and mentions.
+
+    `is_open`: the answer goes on, and its last sentence may too. `letters`: whether letters of
+    options count.
+    """
+    own = own[:MOST_READ]
+    answer = _Answer(own, own.replace("\n", " "), stop, is_open)
+    if stop.choice:
+        labels = sorted(
+            [*answer.texts(), *(answer.letters() if letters else ())], key=lambda one: one.start
+        )
+        return (answer.by_first_letter(labels) if letters else None) or answer.by_sentences(labels)
+    texts = answer.texts()
+    first = next(texts, None)
+    if first is None:
+        return Outcome(named=None, is_complete=False)
+    return answer.by_beginning(first) or answer.by_sentences([first, *texts])
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer as it is read: with line ends, and without."""
+
+    own: str
+    flat: str
+    stop: Stop
+    is_open: bool
+
+    def texts(self) -> Iterator[Named]:
+        """Yield labels and options in their order."""
+        forms = forms_of(self.stop.phrases)
+        values = self.stop.values or range(len(forms))
+        for start, end, number in named(self.flat, forms, choice=self.stop.choice):
+            if forms[number] != "no" or not self._is_quantity(start, end):
+                yield Named(value=values[number], start=start, end=end)
+
+    def letters(self) -> Iterator[Named]:
+        """Yield letters that stand for options behind words which say so."""
+        last = max(self.stop.values, default=-1)
+        taken = bytearray(len(self.own))
+        for text in self.texts():
+            taken[text.start : text.end] = b"\1" * (text.end - text.start)
+        for pattern in (LETTER_CUED, LETTER_JUDGED, LETTER_STATED):
+            for match in pattern.finditer(self.own):
+                start, end = match.span(match.lastindex or 1)
+                value = _LETTERS.index(self.own[start:end])
+                if not taken[start] and value <= last:
+                    taken[start] = 1
+                    yield Named(
+                        value=value,
+                        start=start,
+                        end=end,
+                        is_explicit=pattern is LETTER_CUED and ANSWERS.match(match[0]) is not None,
+                    )
+
+    def _is_quantity(self, start: int, end: int) -> bool:
+        """Tell whether "no" is none: "there is no evidence", "no problem"."""
+        before, after = self.flat[max(0, start - 40) : start], self.flat[end : end + 40]
+        if NO_IDIOM.match(after):
+            return True
+        is_article = ARTICLE_NO.search(before) and not REPORTED_NO.search(before)
+        return bool(is_article and after[:2].strip(" .,!"))
+
+    def _is_settled(self, label: Named) -> bool:
+        return is_settled(self.flat, label.start, label.end, self.stop)
+
+    def by_first_letter(self, labels: Sequence[Named]) -> Outcome | None:
+        """Read an answer that begins with a letter; None for others."""
+        own = self.own
+        match = LETTER_FIRST.match(own)
+        if match is None or _LETTERS.index(match[1]) > max(self.stop.values, default=-1):
+            return None
+        start, end = match.span(1)
+        first = next((label for label in labels if label.end - label.start > 1), None)
+        if first is not None and first.start <= start and "\n" not in own[first.start : first.end]:
+            return None  # `A. Smith` may be an option's text
+        letter = Named(value=_LETTERS.index(match[1]), start=start, end=end)
+        line = own.find("\n", end)
+        line = len(own) if line < 0 else line
+        behind = next((one for one in labels if one.start >= end and one.end - one.start > 1), None)
+        if behind is not None and behind.end <= line and _is_filler(own[end : behind.start]):
+            is_same = behind.value == letter.value
+            if is_same and negation_before(own, behind.start, begin=end, unspaced=True) is _SAID:
+                return Outcome(named=letter, is_complete=self._is_settled(behind))
+            why = "the letter and the text behind it disagree"
+            passed = (replace(letter, status=Status.DENIED, why=why),)
+            return Outcome(named=None, is_complete=self._is_settled(behind), passed=passed)
+        if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
+            # `A:` may only announce the answer.
+            later = self.by_sentences([one for one in labels if one.start > end], end + 1)
+            is_later = later.named is not None and (later.named.is_explicit or later.is_complete)
+            return later if is_later else Outcome(named=letter, is_complete=False)
+        reach = end + _MOST_FILLER + max(map(len, forms_of(self.stop.phrases)), default=0)
+        return Outcome(named=letter, is_complete=line < len(own) or len(own) > reach)
+
+    def by_beginning(self, label: Named) -> Outcome | None:
+        """Read an answer that begins with its label; None for others, and where more is read."""
+        if not self._is_lead(0, label.start):
+            return None
+        if negation_before(self.own, label.start) is not _SAID:
+            return None
+        stays = self._stays(label)
+        if stays is False:
+            return None
+        return Outcome(named=label, is_complete=stays is True and self._is_settled(label))
+
+    def _is_lead(self, begin: int, end: int) -> bool:
+        """Tell whether only words that announce an answer stand in front of it."""
+        if end - begin > _MOST_LEAD:
+            return False
+        words = WORD.findall(self.own[begin:end])
+        is_question = len(words) > 1 and words[0] in INVERTED
+        return not is_question and all(word in LEAD_WORDS for word in words)
+
+    def _stays(self, label: Named) -> bool | None:
+        """Tell whether the words right behind a label leave it as it is; None: too few."""
+        rest = self.own[label.end : label.end + 80]
+        closing = _CLOSING.match(rest)
+        around = "" if closing is None else closing[0]
+        rest = rest[len(around) :]
+        if "\n" in around or (rest and rest[0] in ".!;("):
+            return True
+        if not rest:
+            return None if self.is_open else True
+        word = _NEXT_WORD.match(rest)
+        if word is None:
+            return False
+        if word.end() == len(rest) and self.is_open:
+            return None
+        forms = forms_of(self.stop.phrases)
+        return word[1] not in NEXT_WORDS and not any(form.startswith(word[1]) for form in forms)
+
+    def sentences(self, labels: Sequence[Named], begin: int) -> Iterator[_Sentence]:
+        """Yield the sentences; the last one is closed only by a mark or a line end."""
+        own, start = self.own, begin
+        starts = [label.start for label in labels]
+        for mark in SENTENCE_END.finditer(own, begin):
+            at = bisect_right(starts, mark.start()) - 1
+            if at >= 0 and mark.start() < labels[at].end:
+                continue  # inside a label
+            if mark[0] == "\n" and _goes_on(own[max(start, mark.start() - 80) : mark.start()]):
+                continue
+            if own[start : mark.start()].strip():
+                yield _Sentence(own, start, mark.start(), mark[0], is_closed=True)
+            start = mark.end()
+        if own[start:].strip():
+            yield _Sentence(own, start, len(own), "", is_closed=False)
+
+    def by_sentences(self, labels: Sequence[Named], begin: int = 0) -> Outcome:
+        """Decide by the sentences of an answer, from a place on."""
+        tally = _Tally(self.stop)
+        place = 0
+        is_first = True
+        # Of one label alone it does not matter how it is called.
+        is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
+        for sentence in self.sentences(labels, begin):
+            inside = []
+            while place < len(labels) and labels[place].start < sentence.end:
+                inside.append(labels[place])
+                place += 1
+            tally.reply(sentence)
+            if not inside and self.stop.unknown < 0:
+                is_first = False
+                continue
+            judged = sentence.judged(inside, begin, unspaced=self.stop.choice)
+            said = sentence.said(judged, self.stop)
+            if said is not None and said.status is Status.AFFIRMED:
+                if is_first and self._is_all(sentence, said, judged, begin):
+                    is_complete = sentence.is_closed and self._is_settled(said)
+                    return Outcome(named=said, is_complete=is_complete)
+                cue = None if is_only else sentence.cue(said)
+                if cue is EXPLICIT:
+                    is_complete = sentence.is_closed and self._is_settled(said)
+                    return Outcome(named=replace(said, is_explicit=True), is_complete=is_complete)
+                if cue is CONCLUSION:
+                    tally.concluded = replace(said, is_explicit=True)
+            tally.add(sentence, said, judged)
+            is_first = False
+        return tally.outcome()
+
+    def _is_all(
+        self, sentence: _Sentence, said: Named, judged: Sequence[Named], begin: int
+    ) -> bool:
+        """Tell whether the first sentence says a label and hardly anything else."""
+        if not self._is_lead(begin, said.start):
+            return False
+        if not self.stop.choice:
+            return True
+        several = {label.value for label in judged if label.status is Status.AFFIRMED}
+        behind = WORD.findall(self.own[said.end : min(sentence.end, said.end + _CLAUSE)])
+        return len(several) < 2 and all(word in BEHIND_WORDS for word in behind)
+
+
+def _is_filler(between: str) -> bool:
+    """Tell whether only articles and denials stand between a letter and a text."""
+    return len(between) < _MOST_FILLER and all(
+        word in LEAD_WORDS or word in ("not", "isn't") for word in WORD.findall(between)
+    )
+
+
+def _goes_on(line: str) -> bool:
+    """Tell whether a line announces what the next one says."""
+    bare = line.rpartition("\n")[2].strip(" \"'>#*_-")
+    return bare.endswith((":", "=")) or EXPLICIT.fullmatch(f"{bare}:") is not None
+
+
+class _Tally:
+    """What the sentences of an answer have said so far."""
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        self.concluded: Named | None = None
+        self._passed: list[Named] = []
+        self._affirmed: list[tuple[Named, bool]] = []
+        """With whether it is the only one of its sentence."""
+        self._guessed: list[Named] = []
+        self._asked: Named | None = None
+        """The only label of the question right before."""
+
+    def reply(self, sentence: _Sentence) -> None:
+        """Take a sentence as the answer to the question before it."""
+        if self._asked is None:
+            return
+        reply = AFTER_NO.match(sentence.own, sentence.start)
+        if reply is not None and reply["no"] is None:
+            status, negation = Status.AFFIRMED, Negation.NONE
+            self._affirmed.append((replace(self._asked, status=status, negation=negation), True))
+        elif reply is not None and is_negated(self._asked, self.stop):
+            self._affirmed.append((replace(self._asked, negation=Negation.DIRECT), True))
+        self._asked = None
+
+    def add(self, sentence: _Sentence, said: Named | None, judged: Sequence[Named]) -> None:
+        """Take what a sentence says."""
+        if "?" in sentence.mark and len(judged) == 1:
+            self._asked = judged[0]
+        if said is None or said.status is Status.GUESSED:
+            self._passed += judged
+            self._guessed += [] if said is None else [said]
+            return
+        values = {label.value for label in judged if label.status is Status.AFFIRMED}
+        self._affirmed.append((said, len(values) <= 1))
+
+    def outcome(self) -> Outcome:
+        """Decide between the sentences of an answer that does not say which one counts."""
+        named = self.concluded
+        if named is None and self._affirmed:
+            single = [label for label, is_single in self._affirmed if is_single]
+            named = single[0] if single and self.stop.choice else self._affirmed[0][0]
+        if named is None and len({label.value for label in self._guessed}) == 1:
+            named = self._guessed[0]
+        table = [label for label in self._passed if label.score is not None]
+        if named is None and len({label.value for label in table}) > 1:
+            most = max(label.score or 0.0 for label in table)
+            leaders = [label for label in table if label.score == most]
+            named = leaders[0] if len(leaders) == 1 else None
+        passed = () if named is not None else tuple(self._passed)
+        return Outcome(named=named, is_complete=False, passed=passed)
+
+
+def is_negated(label: Named, stop: Stop) -> bool:
+    """Tell whether the direct denial of a label is an answer."""
+    return not stop.choice and stop.phrases[label.value] in stop.negated
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    own: str
+    start: int
+    end: int
+    mark: str
+    is_closed: bool
+
+    def _is_asked(self) -> bool:
+        is_question = QUESTION.search(self.own, max(self.start, self.end - 6), self.end)
+        if "?" not in self.mark and not is_question:
+            return False
+        is_tag = ASKED_TAG.search(self.own[max(self.start, self.end - 20) : self.end])
+        return not is_tag and not PROPOSED.match(self.own, self.start)
+
+    def judged(self, labels: Sequence[Named], begin: int, *, unspaced: bool) -> list[Named]:
+        """Tell of each label whether it is affirmed here, and what speaks against it."""
+        if not labels:
+            return []
+        is_asked, joined = self._is_asked(), self._joined(labels)
+        result: list[Named] = []
+        reach, is_conditional = begin, False
+        for number, label in enumerate(labels):
+            clause = self._clause_before(label.start)
+            after = self.own[label.end : min(self.end, label.end + 80)]
+            negation = negation_before(self.own, label.start, begin=reach, unspaced=unspaced)
+            denial = AFTER_DENIED.match(after)
+            condition = CONDITION.search(clause)
+            if AFTER_AFFIRMED.match(after):
+                status, negation, why = Status.AFFIRMED, Negation.NONE, ""
+            elif denial is not None or negation is not Negation.NONE:
+                why = f"denied by {denying_words(self.own, label.start, reach)!r} before it"
+                if denial is not None:
+                    negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
+                    why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
+                    reach = label.end + denial.end()
+                status = Status.DENIED
+            else:
+                status, why = self._open(
+                    label, after, clause, joined.get(number), is_asked=is_asked
+                )
+                if status is Status.AFFIRMED and (condition is not None or is_conditional):
+                    status, why = Status.OPEN, "under a condition, or what is asked about"
+            if exchanged_before(self.own, label.start):
+                reach = label.end
+            if condition is not None and condition["if"] and not CHOOSING.search(clause):
+                is_conditional = True
+            row = AFTER_SCORE.match(after) if status is Status.OPEN else None
+            score = None if row is None else float(row["score"] or row["percent"])
+            result.append(replace(label, status=status, negation=negation, why=why, score=score))
+        return result
+
+    def _open(
+        self, label: Named, after: str, clause: str, joint: str | None, *, is_asked: bool
+    ) -> tuple[Status, str]:
+        """Tell how a label stands that is not denied, and why it does not count."""
+        if AFTER_SCORE.match(after):
+            return Status.OPEN, "a member of a table of scores"
+        if is_asked:
+            return Status.OPEN, "inside a question"
+        if joint is not None:
+            return Status.OPEN, f"one of several that {joint!r} joins"
+        if NOT_BOTH.match(after) and NOT_BOTH.search(self.own[label.end : self.end]):
+            return Status.OPEN, "denied by the end of its sentence"
+        if GUESSED.search(clause) or GUESSED_BEHIND.match(after):
+            return Status.GUESSED, "only called possible"
+        return Status.AFFIRMED, ""
+
+    def _clause_before(self, at: int) -> str:
+        """Cut out what stands before a place in its clause."""
+        begin = max(self.start, at - _CLAUSE)
+        return self.own[max(begin, *(self.own.rfind(sign, begin, at) + 1 for sign in ",;:(")) : at]
+
+    def _joined(self, labels: Sequence[Named]) -> dict[int, str]:
+        """Name for labels that stand in an alternative, or side by side, what joins them."""
+        result: dict[int, str] = {}
+        chain, words = [0], ""
+        for number in range(1, len(labels) + 1):
+            link = None
+            if number < len(labels):
+                between = self.own[labels[number - 1].end : labels[number].start]
+                link = JOINED.fullmatch(between) if len(between) <= _MOST_BETWEEN else None
+            if link is not None:
+                chain.append(number)
+                words = link["or"] or link["and"] or words
+                continue
+            several = len({labels[place].value for place in chain})
+            if (words and several > 1) or several > 2:
+                result |= dict.fromkeys(chain, words.strip() or ",")
+            chain, words = [number], ""
+        return result
+
+    def said(self, judged: Sequence[Named], stop: Stop) -> Named | None:
+        """Pick what the sentence says; None where that is nothing."""
+        affirmed = [label for label in judged if label.status is Status.AFFIRMED]
+        if stop.unknown >= 0 and (unknown := self._unknown(judged, stop.unknown)) is not None:
+            options = [label for label in affirmed if label.value != stop.unknown]
+            return self._despite(unknown, options) or unknown
+        if affirmed:
+            cued = (label for label in affirmed if self.cue(label) is not None)
+            return affirmed[0] if len(affirmed) == 1 else next(cued, affirmed[0])
+        guessed = [label for label in judged if label.status is Status.GUESSED]
+        if len({label.value for label in guessed}) == 1:
+            return guessed[0]
+        direct = (
+            label
+            for label in judged
+            if label.negation is Negation.DIRECT and is_negated(label, stop)
+        )
+        return None if guessed else next(direct, None)
+
+    def _unknown(self, judged: Sequence[Named], value: int) -> Named | None:
+        """Find where the sentence says that the answer is not known."""
+        if "?" in self.mark:
+            return None
+        wording = next((label for label in judged if label.value == value), None)
+        match = UNKNOWN_SAID.search(self.own, self.start, self.end)
+        if match is not None and (wording is None or match.start() < wording.start):
+            return Named(value=value, start=match.start(), end=match.end())
+        if wording is None or wording.status is Status.DENIED:
+            return None
+        return replace(wording, status=Status.AFFIRMED)
+
+    def _despite(self, unknown: Named, options: Sequence[Named]) -> Named | None:
+        """Find the option that the sentence affirms although it calls something unknown."""
+        begins = CONCESSION.match(self.own[self.start : unknown.start].lstrip(" \"'*_"))
+        for option in options:
+            if option.start >= unknown.end:
+                between = self.own[unknown.end : option.start]
+                if CONTRAST.search(between) or (begins and "," in between):
+                    return option
+                continue
+            between = self.own[option.end : unknown.start]
+            is_late = any(map(is_unspaced, self.own[unknown.start : unknown.end]))
+            is_strong = UNKNOWN_STRONG.search(self.own, unknown.start, unknown.end) is not None
+            is_new = is_strong or CONTRAST.search(between) or ";" in between
+            if not is_late and (not is_new or CONCESSION.search(between)):
+                return option
+        return None
+
+    def cue(self, label: Named) -> re.Pattern[str] | None:
+        """Tell which words before a label, in the sentence, make it the answer."""
+        if label.is_explicit:
+            return EXPLICIT
+        before = self.own[max(self.start, label.start - _CLAUSE) : label.start]
+        if EXPLICIT.search(before):
+            return EXPLICIT
+        return CONCLUSION if CONCLUSION.search(before) else None

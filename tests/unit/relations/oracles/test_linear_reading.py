@@ -1,0 +1,67 @@
+"""Reading and ending take time in proportion to an answer's length, whatever it is made of."""
+
+import time
+
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import Execution, Stop
+from fairgate.domain.schema import ActionsPolicy
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.relations.oracles.actions import ActionsOracle
+from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
+from fairgate.relations.oracles.closed import read_ranking, read_score, read_yes_no
+from fairgate.relations.oracles.judge import read_judgement
+from fairgate.relations.oracles.label import first_label, why_unreadable
+
+LABELS = ("positive", "negative", "neutral", "mixed")
+CHOICES = ("The grandfather", "The grandson", "Can't be determined")
+ENDS = Stop(phrases=LABELS)
+CHOOSES = choice_stop(CHOICES, unknown_wordings())
+ACTIONS = ActionsOracle(ActionsPolicy())
+CASE = Case(key="k", suite="s", query="q", instruction="i", labels=(), cluster="k")
+READERS = {
+    "label": lambda text: first_label(text, LABELS),
+    "label that repeats": lambda text: first_label(text, LABELS, shown=f"He says: {text[:5000]}"),
+    "marker": lambda text: first_label(text, LABELS, marker="Answer:"),
+    "end of a label": lambda text: is_complete(text, ENDS),
+    "why": lambda text: why_unreadable(text, ENDS),
+    "choice": lambda text: read_choice(text, CHOICES, unknown_wordings()),
+    "end of a choice": lambda text: is_complete(text, CHOOSES),
+    "yes or no": read_yes_no,
+    "score": read_score,
+    "ranking": lambda text: read_ranking(text, ("first aid", "music", "ticket sales")),
+    "judgement": lambda text: read_judgement(text, "abc"),
+    "actions": lambda text: ACTIONS.read(Execution(key="k", suite="s", response=text), CASE),
+}
+SHAPES = (
+    '"a ', "no, positive, ", "not positive ", "no, x, ", "\\boxed{", '{"a":', '[["a",', "<think>",
+    "<a ", "*", "_ a", " ", "\n", "a b c ", "the answer is ", " :", "if ", "the grandfather or ",
+    "the grandfather does not say ", "neither ", "1", "1. a ", "5 ", "손자인지 ", "> a\n", ".", "?",
+    "word ", "therefore ", "so, ", "$", "\\", "'", "positive", "-", "1 (a ", "4 (", "yes no ",
+    "option option ", "lacks the ", "a,", "->", "sentiment:", "the my overall ", "final correct ",
+    '{"answer": "', "«", "»", "«»", "「", '."', "a. ", "answer\n", "<|", "'''", "assistantfinal",
+)  # fmt: skip
+SIZE = 2_000
+
+
+def seconds(reader, text):
+    """The processor's time for one reading."""
+    begin = time.process_time()
+    reader(text)
+    return time.process_time() - begin
+
+
+def nested(size):
+    return "«" * (size // 2) + "positive" + "»" * (size // 2)
+
+
+def test_eight_times_the_length_takes_no_square_of_the_time():
+    shapes = {shape: lambda size, shape=shape: shape * (size // len(shape)) for shape in SHAPES}
+    shapes["nested guillemets"] = nested
+    slow = []
+    for shape, of_size in shapes.items():
+        for name, reader in READERS.items():
+            # A square takes 64 times as long; a little time is none that could be compared.
+            short = max(0.02, seconds(reader, of_size(SIZE)))
+            if seconds(reader, of_size(8 * SIZE) + " ") > 24 * short:
+                slow.append((shape, name))
+    assert not slow

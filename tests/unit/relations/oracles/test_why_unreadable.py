@@ -1,0 +1,66 @@
+"""Why nothing is read in an answer, and which of its words did it."""
+
+from fairgate.domain.cases import Case, Task
+from fairgate.domain.executions import Execution, Stop
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.relations.oracles.choice import choice_stop
+from fairgate.relations.oracles.closed import RankingOracle, ScoreOracle, YesNoOracle
+from fairgate.relations.oracles.label import LabelOracle, why_unreadable
+from fairgate.suites.readings import Readings
+
+LABELS = Stop(phrases=("positive", "negative"))
+MARKED = Stop(phrases=LABELS.phrases, marker="Answer:")
+CHOICE = choice_stop(("The grandfather", "The grandson", "Unknown"), unknown_wordings())
+CASE = Case(
+    key="k", suite="s", query="q", instruction="i", labels=(), cluster="k", options=("tea", "milk", "water")
+)  # fmt: skip
+
+
+def test_the_reason_names_the_words_that_did_it():
+    reasons = [
+        (LABELS, "", "it is empty"),
+        (LABELS, "I cannot judge that.", "it names no label"),
+        (LABELS, "<think>positive", "its thinking has no end"),
+        (LABELS, "It is not positive.", "'positive' is denied by 'not' before it"),
+        (LABELS, "Positive is wrong.", "'positive' is denied by 'is wrong' behind it"),
+        (LABELS, "positive or negative", "'positive' is one of several that 'or' joins"),
+        (LABELS, "Is it positive in your view?", "'positive' is inside a question"),
+        (LABELS, "It matters whether it is positive", "'positive' is under a condition"),
+        (LABELS, 'They say "a positive view"', "it only quotes or repeats 'positive'"),
+        (MARKED, "positive", "it does not hold the marker 'Answer:'"),
+        (CHOICE, "B: the grandfather", "the letter and the text behind it disagree"),
+        (CHOICE, "Hello", "it names no option"),
+        (CHOICE, "不是the grandson", "'the grandson' is denied by '不是' before it"),
+    ]
+    wrong = [
+        (text, expected, said)
+        for stop, text, expected in reasons
+        if expected not in (said := why_unreadable(text, stop))
+    ]
+    assert not wrong
+
+
+def test_every_oracle_says_why():
+    task = Task(id="t", instruction="?", labels=("yes", "no"))
+    said = {
+        oracle.id: oracle.why(Execution(key="k", suite="s", response=text), CASE)
+        for oracle, text in (
+            (LabelOracle(task), "maybe"), (YesNoOracle(), "not yes"), (ScoreOracle(), "3 or 4"),
+            (RankingOracle(), "tea, milk"),
+        )
+    }  # fmt: skip
+    assert list(said.values()) == [
+        "it names no label",
+        "'yes' is denied by 'not' before it",
+        "its numbers give no one score from 1 to 5: 3, 4",
+        "not named exactly once: 'water'",
+    ]
+
+
+def test_a_suites_own_tags_of_thinking_are_read_by_every_oracle():
+    own = (("[[notes]]", "[[/notes]]"),)
+    answer = Execution(key="k", suite="s", response="[[NOTES]]yes, 5[[/notes]] no, a 3")
+    for oracle, value in ((YesNoOracle(), "no"), (ScoreOracle(), 3.0)):
+        readings = Readings("s", {"": oracle}, 0.0, {("s", "k"): answer}, own)
+        readings.add(CASE)
+        assert readings.one("k").value == value
