@@ -19,6 +19,7 @@ _AS_NEAR = 0.12
 """Similarity, of 1, that a further suggestion may lack."""
 MINUS = "\N{MINUS SIGN}"
 CONCEALED = "***"
+_MOST_DIGITS = 12
 _LEAST_IN_ANSWERS = 8
 """Characters; shorter secrets also occur in ordinary answers, which would be changed."""
 _NO_NAMES = re.compile(
@@ -146,6 +147,20 @@ def signed(number: float, *, is_rate: bool) -> str:
     return _minus(f"{100 * number:+.1f}" if is_rate else f"{number:+.3f}")
 
 
+def told_apart(number: float, limit: float, *, is_rate: bool) -> tuple[str, str]:
+    """Return two values as `value` has them, with as many decimals more as tell unequal ones apart.
+
+    Results have six decimals, so that much is enough: 2.04 % is above 2.00 %, never 2.0 % above it.
+    """
+    factor, digits, unit = (100.0, 1, " %") if is_rate else (1.0, 3, "")
+    texts = value(number, is_rate=is_rate), value(limit, is_rate=is_rate)
+    while number != limit and texts[0] == texts[1] and digits < _MOST_DIGITS:
+        digits += 1
+        first, second = (f"{factor * each:.{digits}f}{unit}" for each in (number, limit))
+        texts = _minus(first), _minus(second)
+    return texts
+
+
 def _minus(text: str) -> str:
     """Write a real minus, and no sign before nothing."""
     if text.startswith(("-", "+")) and not text.strip("+-0. %"):
@@ -153,9 +168,14 @@ def _minus(text: str) -> str:
     return text.replace("-", MINUS)
 
 
-def probability(p_value: float) -> str:
-    """Return `p = 0.012` or `p < 0.001`."""
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+def probability(p_value: float, alpha: float = 0.05) -> str:
+    """Return `p = 0.012` or `p < 0.001`; near the level, decimals that say on which side of it."""
+    if p_value < min(0.001, alpha):
+        return "p < 0.001"
+    digits = 3
+    while (round(p_value, digits) <= alpha) != (p_value <= alpha) and digits < _MOST_DIGITS:
+        digits += 1
+    return f"p = {p_value:.{digits}f}"
 
 
 def difference(base: float, now: float, *, is_rate: bool) -> str:

@@ -203,7 +203,9 @@ def _check(
         interval = (span.low, span.high) if isinstance(span, LikelyRange) else everything
     inside, surely, never = _place(kind, bound, value, interval or (value, value))
     within, beyond = kind.value
-    shown, limit = (wording.value(each, is_rate=metric.is_rate) for each in (value, bound))
+    sign = -1 if kind is BoundKind.IN_SIZE_AT_MOST and value < 0 else 1
+    shown, limit = wording.told_apart(value, sign * bound, is_rate=metric.is_rate)
+    limit = limit.removeprefix(wording.MINUS)
     shown = f"{shown} {within if inside else beyond} {limit}"
     whole = f"{shown}, and so is its whole likely range"
     open_end = f"{shown}; the limit lies inside its likely range"
@@ -233,12 +235,26 @@ def _check(
             surely = possible <= bound if is_most else possible >= bound
             no_more = "no more than " if surely and is_most else ""
             outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
-            most = wording.value(possible, is_rate=metric.is_rate)
+            most, _ = wording.told_apart(possible, bound, is_rate=metric.is_rate)
             reason = f"{shown}, and {no_more}{most} is possible by the number of sources ({why})"
     elif inside:
         outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
         reason = whole if surely else f"{shown}, but its likely range reaches past the limit"
     return Check(name="bound", outcome=outcome, reason=reason)
+
+
+def counts_of(finding: IdentityFinding, limit: float) -> str:
+    """Return how much of a difference counts, and is allowed: `28.5 count, 35.0 are allowed`.
+
+    What is left of the printed difference without the printed chance, unless that would stand on
+    the other side of the limit.
+    """
+    counted, allowed = wording.told_apart(finding.excess, limit, is_rate=True)
+    counted, allowed = counted.removesuffix(" %"), allowed.removesuffix(" %")
+    left = round(100 * finding.value, 1) - round(100 * finding.by_chance, 1)
+    if left > 0 and (round(left, 1) <= float(allowed)) == (finding.excess <= limit):
+        counted = f"{left:.1f}"
+    return f"{counted} count, {allowed} are allowed"
 
 
 def check_identity(
@@ -263,7 +279,7 @@ def check_identity(
             f"chance; the most is {100 * finding.value:.1f} ({finding.chance}; {chance})"
         )
         if finding.value > limit:
-            reason = f"{shown}: not over {100 * limit:.1f} points more than by chance ({chance})"
+            reason = f"{shown}: {counts_of(finding, limit)} ({chance})"
     elif not corrected.rejected:
         outcome = Outcome.INCONCLUSIVE
         reason = (

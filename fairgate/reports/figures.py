@@ -111,7 +111,7 @@ def probability(p_value: float | None) -> str:
     """Return `p = 0.012`, `p < 0.001`."""
     if p_value is None or not math.isfinite(p_value):
         return NONE
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    return wording.probability(p_value)
 
 
 def points(metric: str) -> str:

@@ -87,7 +87,7 @@ def test_the_rule_says_on_which_name_a_difference_rests():
     (rule,) = (one for one in result.rules if one.metric == "identity/max-difference")
     assert rule.outcome is Outcome.PASS
     assert "(without jasmine washington by " in rule.reasons[0]
-    assert "not over 5.0 points more than by chance" in rule.reasons[0]
+    assert "count, 5.0 are allowed" in rule.reasons[0]
     (found, *_) = result.identities
     top = found.terms[0]
     assert (top.term, top.without[0]) == ("black", "jasmine washington")

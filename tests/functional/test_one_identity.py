@@ -57,8 +57,8 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     change = failed[-1]["change"]
     # Each line that is tested has one part of the level, and the 13 identities share their line's.
     lines = rules.count("regression:") + rules.count("metric: identity/")
-    # Holm: the comparison of the documents of identities is rejected before it.
-    assert change["p_corrected"] / change["p_value"] == pytest.approx(13 * (lines - 1), rel=0.01)
+    # Nothing else changed, so no other test of the baseline can reject; that of this run did before.
+    assert change["p_corrected"] == pytest.approx(change["p_value"], rel=0.01)
 
 
 def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(workspace):
@@ -117,7 +117,7 @@ def test_what_is_advised_is_the_limit_of_the_starter_and_of_no_shipped_policy_le
 
 
 @pytest.mark.parametrize(("asked", "advice"), [
-    ("max: 0.5", "passes: a rule allows 50.0 points"),
+    ("max: 0.5", "count, 50.0 are allowed"),
     ("max: 0.1, advisory: true", "fails no rule"),
     ("max: 0.02, advisory: true", "max: 0.02}"),
     ("report: true", "no rule asks for it"),

@@ -18,6 +18,7 @@ from fairgate.domain.outcomes import (
 )
 from fairgate.domain.units import Reason
 from fairgate.domain.wording import within_sentence
+from fairgate.gate.bounds import counts_of
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.direction import DIRECTION
@@ -93,7 +94,7 @@ def alerts(result: GateResult) -> list[Alert]:
             advice = "fails no rule"
             if finding.excess <= most:
                 limit = min(limit, int(1000 * finding.excess) / 1000)
-                advice = f"passes: a rule allows {figures.unsigned(most, finding.metric)} points"
+                advice = f"passes: {counts_of(finding, most)}"
             advice += "; to make it fail, set "
         where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
         where = f", where: {{{where}}}" if where else ""
