@@ -55,8 +55,6 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     assert failed[-1]["where"] == {"term": "asian"}
     assert "For example" not in workspace.out, "no answer changed"
     change = failed[-1]["change"]
-    # Each line that is tested has one part of the level, and the 13 identities share their line's.
-    lines = rules.count("regression:") + rules.count("metric: identity/")
     # Nothing else changed, so no other test of the baseline can reject; that of this run did before.
     assert change["p_corrected"] == pytest.approx(change["p_value"], rel=0.01)
 
