@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -315,6 +316,15 @@ def test_a_merge_with_a_conflict_is_told(history, call):
     assert "conflict" in call.err
 
 
+@pytest.mark.parametrize("head", ["main", "main~0", "older"])
+def test_what_is_merged_already_is_no_pull_request(history, call, head):
+    history.git("branch", "older", "main")
+    history.write("README.md", "more")
+    history.commit()
+    assert rehearse(call, "--head", head) == 2
+    assert "no pull request of it" in call.err
+
+
 def test_a_merge_takes_both_sides_and_nothing_uncommitted(history, call):
     history.proposes(fair, {"README.md": "one"})
     history.git("checkout", "--quiet", "main")
@@ -343,3 +353,52 @@ def test_a_later_run_leaves_no_comment_of_an_earlier_change(history, call):
     assert call("run", GATE, "--out", "out", "--quiet") == 0
     assert call("comment", "out") == 0
     assert "This change edits" not in call.out
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "pull-requests.md").read_text("utf-8")
+
+
+def test_the_shown_recipes_are_one_line_that_judges_by_the_base(history, call, monkeypatch):
+    lines = re.findall(r"fairgate (run policies/rag-fairness\.yaml --base [^\n']+)", PAGE)
+    assert len(lines) >= 3
+    history.git("update-ref", "refs/remotes/origin/main", "main")
+    history.proposes(broken, {GATE: LOOSE})
+    for line in lines:
+        words = line.replace("policies/rag-fairness.yaml", GATE).split()
+        words = ["main" if word == '"$CI_DEFAULT_BRANCH"' else word for word in words]
+        assert call(*words, "--quiet") == 1, line
+        assert "the base commit         FAIL" in call.out
+        assert (history.root / "run" / "junit.xml").is_file()
+
+
+def test_the_shown_lines_for_pytest_fail_with_the_title(history):
+    (shown,) = re.findall(r"```python\n(import subprocess.*?)```", PAGE, re.DOTALL)
+    history.write("test_gate.py", shown.replace("policies/rag-fairness.yaml", GATE))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "test_gate.py",
+    ]
+    found = {}
+    for answer in (fair, broken):
+        history.answers(answer)
+        done = subprocess.run(
+            command, cwd=history.root, capture_output=True, text=True, check=False
+        )
+        found[answer] = done.returncode, done.stdout
+    assert found[fair][0] == 0, found[fair][1]
+    assert found[broken][0] == 1
+    assert re.search(
+        r"^E +AssertionError: ❌ FAIL  fairness regressed", found[broken][1], re.MULTILINE
+    )
+    assert re.search(
+        r"^FAILED test_gate.py::test_fairness - AssertionError: ❌ FAIL",
+        found[broken][1],
+        re.MULTILINE,
+    )

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from fairgate.io.git import Repository, repository_of
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 from fairgate.terminal.options import FOLDER, cache_option
 from fairgate.terminal.output import progress_for, say
+
+if TYPE_CHECKING:
+    from fairgate.github.runner import Inputs
 
 _NAME = "rehearsal/repository"
 _OF_THE_RUNNER = {"device", "python", "github-token", "package-cache", "cache-dir", "report-dir"}
@@ -89,20 +92,22 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
                 code = gate_change(inputs, subject_of(inputs, environment), evaluate)
         except FairGateError as error:
             leave_no_verdict(error, error.exit_code, inputs.scratch)
-            _tell(error.exit_code, inputs.scratch)
+            _tell(error.exit_code, inputs)
             raise
-    _tell(code, inputs.scratch)
+    _tell(code, inputs)
     return int(code)
 
 
-def _tell(code: int, scratch: Path) -> None:
+def _tell(code: int, inputs: Inputs) -> None:
     """Say how the check would end, and what the pull request would be told."""
     from fairgate.gate.run_folder import COMMENT
     from fairgate.github.comments import read_comment
 
     colour = "green" if code == ExitCode.PASS else "red"
-    click.echo(f"Rehearsed: the check would be {colour} (exit code {int(code)}).")
-    file = next(scratch.rglob(COMMENT), None)
+    why = ", whatever the verdict: the workflow sets report-only" if inputs.report_only else ""
+    why = why if code == ExitCode.PASS else ""
+    click.echo(f"Rehearsed: the check would be {colour} (exit code {int(code)}{why}).")
+    file = next(inputs.scratch.rglob(COMMENT), None)
     if file is not None and read_comment(file.parent).create:
         click.echo(f"Its comment: fairgate comment {shlex.quote(str(shown_path(file.parent)))}")
     else:
@@ -150,6 +155,11 @@ def _merged(source: Repository, workspace: Path, base: str, head: str) -> str:
     cut = Path(os.fsdecode(shallow).strip())
     if shallow and cut.is_file():
         shutil.copyfile(cut, workspace / ".git" / "shallow")
+    if here.ask("merge-base", "--is-ancestor", head, base) is not None:
+        raise UsageError(
+            f"{head[:12]} has nothing that {base[:12]} lacks, so there is no pull request of it; "
+            "name its last commit with --head"
+        )
     if here.ask("merge-base", "--is-ancestor", base, head) is not None:
         tree = here.ask("rev-parse", f"{head}^{{tree}}")
     else:
