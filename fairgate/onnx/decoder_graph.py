@@ -6,11 +6,14 @@ written.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fairgate.onnx.attention import COMPARISONS, ONNX, GraphIndex, join_attention
 from fairgate.onnx.session import sound_model
@@ -113,7 +116,7 @@ def read_decoder_graph(
         facts = GraphFacts(
             operators=frozenset(node.op_type for node in model.graph.node),
             windows=dict(_windows(model)),
-            mask_windows=mask_windows(index),
+            mask_windows=mask_windows(index) | stored_bands(model, folder or graph_file.parent),
             switch=width_switch(index),
             coarse=any(_coarse_steps(model)),
         )
@@ -160,6 +163,40 @@ def mask_windows(index: GraphIndex) -> frozenset[int]:
         if node.op_type in COMPARISONS or node.op_type in {"Equal", "Trilu"}
         for distance in _distances(index, node)
     )
+
+
+def stored_bands(model: Any, folder: Path) -> frozenset[int]:
+    """Return the windows of masks that stand in the graph as tables: GPT-Neo's local layers.
+
+    Such a table `[…, slots, slots]` of truth values is a band, so that its last row says how wide
+    it is. `folder` holds the tables that the model leaves in files.
+    """
+    constants = (node for node in model.graph.node if node.op_type == "Constant")
+    tables = [attribute.t for node in constants for attribute in node.attribute]
+    bands = (_band(tensor, folder) for tensor in (*model.graph.initializer, *tables))
+    return frozenset(band for band in bands if band is not None)
+
+
+def _band(tensor: Any, folder: Path) -> int | None:
+    from onnx import TensorProto, numpy_helper
+
+    shape = list(tensor.dims)
+    if tensor.data_type != TensorProto.BOOL or len(shape) < 2 or shape[-1] != shape[-2]:
+        return None
+    size = shape[-1]
+    if tensor.data_location == TensorProto.EXTERNAL:
+        at = {entry.key: entry.value for entry in tensor.external_data}
+        end = int(at.get("offset", 0)) + math.prod(shape)
+        try:
+            with (folder / at["location"]).open("rb") as file:
+                file.seek(end - size)
+                row = np.frombuffer(file.read(size), dtype=np.bool_)
+        except (OSError, KeyError, ValueError):
+            return None
+    else:
+        row = numpy_helper.to_array(tensor).reshape(-1, size)[-1]
+    width = int(row.sum())
+    return width if 1 < width < len(row) and bool(row[-width:].all()) else None
 
 
 def _distances(index: GraphIndex, node: Any) -> Iterator[int]:
