@@ -16,7 +16,7 @@ from fairgate.relations.oracles.closed import YesNoOracle, read_score, read_yes_
 from fairgate.relations.oracles.label import first_label, read_label
 from fairgate.relations.oracles.text import with_known_tags
 
-FILE = Path(__file__).parents[1] / "data" / "answer_phrasings.jsonl"
+DATA = Path(__file__).parents[1] / "data"
 CHOICES = ("The grandfather", "The grandson", "Can't be determined")
 
 
@@ -54,7 +54,7 @@ class Phrasing:
     def stop(self) -> Stop | None:
         """What ends the answer; None where nothing does."""
         if self.task in {"choice", "options"}:
-            return choice_stop(self.options, self.wordings, self.marker)
+            return choice_stop(self.options, self.wordings, self.marker, unknown=self.unknown)
         if self.task == "yes-no":
             return YesNoOracle().stop()
         if self.task == "score":
@@ -66,7 +66,9 @@ class Phrasing:
         """Read a beginning of the answer."""
         text = with_known_tags(text, self.thinking)
         if self.task in {"choice", "options"}:
-            index = read_choice(text, self.options, self.wordings, marker=self.marker)
+            index = read_choice(
+                text, self.options, self.wordings, unknown=self.unknown, marker=self.marker
+            )
             return None if index is None else "ABC"[index]
         if self.task == "yes-no":
             return read_yes_no(text)
@@ -86,7 +88,16 @@ def _phrasing(line: str) -> Phrasing:
     return Phrasing(**row)
 
 
-PHRASINGS = [_phrasing(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+def _phrasings(name: str) -> list[Phrasing]:
+    return [_phrasing(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+
+
+PHRASINGS = _phrasings("answer_phrasings.jsonl")
+DECIDING = _phrasings("answer_phrasings_deciding.jsonl")
+"""Labelled by a person who had not seen the rules, before `label/4` read any of them.
+
+`read` is always what that person read; `limit` is what the rule read at first where it differed.
+"""
 
 
 def figures() -> list[tuple[str, int, int, int]]:
