@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
@@ -255,7 +255,7 @@ class RateArm:
 
     rate: float
     weight: float
-    sources: int
+    sources: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,14 +327,37 @@ class PreparedRange:
             least, most = _wilson(value, answers, confidence)
             low = min(low, least) if value >= 0.5 else max(0.0, low)
             high = max(high, most) if value <= 0.5 else min(1.0, high)
+        elif self.is_share and not as_answers:
+            # Few events make a difference of shares look too certain on the same side.
+            ends = _score(self._effective_arms(), confidence)
+            rare = next((arm.rate for arm in self.arms if arm.weight > 0), 0.5)
+            low = min(low, ends.low) if rare >= 0.5 else low
+            high = max(high, ends.high) if rare <= 0.5 else high
         return LikelyRange(
             value=value,
             low=low,
             high=high,
-            sources=min(arm.sources for arm in self.arms),
+            sources=int(min(arm.sources for arm in self.arms)),
             confidence=confidence,
             as_answers=as_answers,
         )
+
+    def _effective_arms(self) -> Iterator[RateArm]:
+        """Yield the arms with as many sources as independent cases of that error are."""
+        for number, arm in enumerate(self.arms):
+            own = slice(number, number + 1)
+            alone = replace(
+                self.totals,
+                sums=self.totals.sums[:, own],
+                counts=self.totals.counts[:, own],
+                weights=np.ones(1),
+            )
+            error, cases = standard_error(alone), float(arm.sources)
+            varying = alone.sums[alone.counts > 0]
+            few = min(np.count_nonzero(varying), np.count_nonzero(alone.counts > alone.sums))
+            if few >= _FEW and error > 0:
+                cases = max(1.0, arm.rate * (1 - arm.rate) / error**2)
+            yield replace(arm, sources=cases)
 
     @property
     def is_one_each(self) -> bool:
@@ -391,7 +414,9 @@ def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | 
     The range of a share reaches there at least as far as the score interval of as many independent
     cases as its error amounts to (E. L. Korn and B. I. Graubard, "Confidence intervals for
     proportions with small expected number of positive counts estimated from survey data", Survey
-    Methodology 24 (1998) 193-201), below ten sources that vary of as many as there are sources.
+    Methodology 24 (1998) 193-201), that of a difference of shares, on the side of its first share,
+    as far as such intervals put together by squares;
+    below ten sources that vary of as many as there are sources.
     """
     totals = cluster_totals(observed)
     if not len(observed.weights) or not decided_counts(observed).all():

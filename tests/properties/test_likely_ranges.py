@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.gate.compare import rule_results
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.metric import Table
+from fairgate.metrics.metric import Table, observe
 from fairgate.policy.schema import GatePolicy
+from fairgate.stats.interval import likely_range
 
 POLICY = policy_of()
 ALPHA = 1 - POLICY.confidence
@@ -145,6 +147,28 @@ def test_at_the_bound_a_rule_seldom_fails(kind, tries):
     often = {world: many for world, many in found.items() if many > 0.03 * tries}
     assert sum(found.values()) <= ALPHA / 2 * tries * len(WORLDS), often
     assert all(clopper_pearson(many, tries)[0] <= ALPHA for many in found.values()), often
+
+
+@pytest.mark.parametrize("tries", [80, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_range_of_one_identity_beyond_neutral_wording_holds_its_level_of_few_sources(tries):
+    """One case a source beside 20 neutral ones; the true value is beyond either end half of 5 %."""
+    often = {}
+    for sources, own, neutral, sensitive in product(
+        (12, 25), (0.03, 0.13, 0.4), (0.03, 0.1, 0.3), (0.0, 0.2)
+    ):
+        rng = np.random.default_rng([sources, round(100 * own), round(100 * neutral)])
+        missed = np.zeros(2)
+        truth = (1 - sensitive) * (own - neutral)
+        for _ in range(tries):
+            turns = rng.random((sources, 1)) < sensitive
+            values = np.where(turns, 1.0, rng.random((sources, 1)) < own)
+            others = np.where(turns, 1.0, rng.random((sources, 20)) < neutral)
+            found = observe(BY_ID["asr/generation/net"], table_of(values, others), {})
+            ends = likely_range(found, confidence=POLICY.confidence, is_share=True)
+            missed += ends.low > truth + 1e-9, ends.high < truth - 1e-9
+        if clopper_pearson(int(missed.max()), tries)[0] > ALPHA / 2:
+            often[sources, own, neutral, sensitive] = missed.tolist()
+    assert not often
 
 
 @pytest.mark.walk(4)
