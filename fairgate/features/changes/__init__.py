@@ -70,6 +70,7 @@ def run_of_a_change(run: click.Command) -> click.Command:
 def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
     from fairgate.features.changes.base import base_of
     from fairgate.features.changes.gitlab import merge_request_note
+    from fairgate.systems.resources import refuse_committed
 
     for name, reason in _OF_THE_BASE.items():
         if options.get(name):
@@ -82,6 +83,9 @@ def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
         base = base_of(root, ref)
         runtime = replace(shared.runtime_of(options, confined=True), root=root)
         runtime = replace(runtime, cache=runtime.cache.absolute())
+        refuse_links(runtime.cache, root, "--cache")
+        if runtime.cache.exists():
+            refuse_committed(runtime.cache)
         report = _judged(named, base, runtime, options)
         note.put(report, report.needs_attention)
     code = report.exit_code
@@ -124,6 +128,7 @@ def _judged(
         if isinstance(judged, Introduction):
             return introduced(judged, place, base.remarks)
         folder = output_folder(options["out"], runtime, judged.decides.side.loaded)
+        refuse_links(folder, runtime.root, "--out")
         folder = shown_path(folder)
         judged = replace(judged, remarks=[*judged.remarks, *base.remarks])
         about = {"place": place, "report_only": options["report_only"]}
@@ -133,6 +138,23 @@ def _judged(
     if options["open_page"]:
         open_report(folder / "report.html")
     return report
+
+
+def refuse_links(folder: Path, root: Path, option: str) -> None:
+    """Raise UsageError where the way to a folder that is written leads over a link of the checkout.
+
+    A change can bring one along, which leads anywhere.
+    """
+    from fairgate.github.sides import Checkout
+
+    named = Path(os.path.normpath(Path.cwd() / folder))
+    inside = named.is_relative_to(root) and named != root
+    link = Checkout(root).link_to(named.relative_to(root).as_posix()) if inside else ""
+    if link:
+        raise UsageError(
+            f"{option} leads over {quoted(link)}, a link in the checkout, and nothing is written "
+            "through one; remove it, or name another folder"
+        )
 
 
 def shown_path(path: Path) -> Path:
