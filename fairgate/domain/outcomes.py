@@ -177,6 +177,27 @@ MEASURING = "measuring embedder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the answers of a system come from that is asked from outside."""
+
+    asked: int
+    """Answers that this run asked for."""
+    stored: int
+    """Answers that an earlier run asked for, under the same revision."""
+
+    @property
+    def sentence(self) -> str:
+        """Return what reports say of it."""
+        every = self.asked + self.stored
+        if not self.stored:
+            return f"All {every:,} answers were asked for in this run; none came from the store."
+        return (
+            f"{self.asked:,} of {every:,} answers were asked for in this run; {self.stored:,} came "
+            "from the store, under the same `revision`: what changed without it is not in them."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where a run comes from. Nothing in it changes between identical runs."""
 

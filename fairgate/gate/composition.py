@@ -12,7 +12,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from fairgate import __version__
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
 from fairgate.domain.executions import Execution
-from fairgate.domain.outcomes import MEASURING, Provenance, SlowerPace, short
+from fairgate.domain.outcomes import MEASURING, Origin, Provenance, SlowerPace, short
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
 from fairgate.domain.wording import quoted
@@ -66,6 +66,10 @@ FEWEST = 20
 TIMES, SECONDS = 1.5, 0.02
 """A median is slower that is greater by both: the factor and the difference."""
 _MOST = 10**9
+_FINISHED = "finished"
+"""Kind of a stored mark: a run of this state had all its answers."""
+_ANSWERING = ("ask", "generate")
+"""Stages that get answers."""
 _HARDLY = 0.1
 """Share of the planned units; so few are decided where a model does not do what it is asked."""
 
@@ -122,8 +126,34 @@ class Composition:
             with self.progress.part("read baseline, identify system"):
                 given = self.gate_input(references)
             with self.progress.part("ask, judge, decide"):
-                done = self._paced(self.explained(run_gate(given, self.system, self.progress)))
+                counted = Counted(self.progress)
+                done = self._paced(self.explained(run_gate(given, self.system, counted)))
+                done = self.with_origin(done, counted.answers, self.reused(counted))
             return on_its_machines(done, self.environment)
+
+    def with_origin(self, run: GateRun, answers: int, stored: int) -> GateRun:
+        """Add how many of the answers were asked for, where the system is asked from outside.
+
+        Answers of a model that runs here are stored by its content: no edit escapes that.
+        """
+        if not self._kind.is_asked or not answers:
+            return run
+        origin = Origin(asked=answers - stored, stored=stored)
+        return replace(run, result=replace(run.result, origin=origin))
+
+    def reused(self, counted: Counted) -> int:
+        """Return how many answers an earlier run asked for, once this one has all of its own.
+
+        What a run that was stopped had asked belongs to the one that goes on from there.
+        """
+        resources = self._resources
+        if not resources.reuses:
+            return 0
+        state = [self.loaded.policy.name, sorted(self.system.under_test().items())]
+        key = hashlib.sha256(json.dumps([state, resources.checkout]).encode()).hexdigest()
+        is_known = key in resources.store.get_many(_FINISHED, [key])
+        resources.store.put_many(_FINISHED, [(key, "true")])
+        return counted.stored if is_known else 0
 
     def explained(self, run: GateRun) -> GateRun:
         """Add what may be the reason where there are answers and hardly one can be read."""
@@ -340,6 +370,52 @@ def on_its_machines(run: GateRun, environment: Mapping[str, str]) -> GateRun:
     )
     provenance = replace(given.provenance, environment=environment)
     return run.started_from(replace(given, provenance=provenance), notice)
+
+
+class Counted(Progress):
+    """Progress of a run that counts where the system's answers come from."""
+
+    def __init__(self, inner: Progress) -> None:
+        """Pass everything on."""
+        self._inner = inner
+        self.answers = self.stored = 0
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Count the answers of a stage, but those of a judge."""
+        *parts, name = stage.split(": ")
+        if name in _ANSWERING and "judge" not in parts:
+            self.answers += total
+            self.stored += cached
+        self._inner.start(stage, total, cached)
+
+    def advance(self, steps: int) -> None:
+        """Pass on."""
+        self._inner.advance(steps)
+
+    def generated(self, tokens: int) -> None:
+        """Pass on."""
+        self._inner.generated(tokens)
+
+    def finish(self) -> None:
+        """Pass on."""
+        self._inner.finish()
+
+    def note(self, text: str) -> None:
+        """Pass on."""
+        self._inner.note(text)
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """Pass on."""
+        return self._inner.part(name)
+
+
+def read_origin(found: object) -> Origin | None:
+    """Return what a run record says of its answers' origin; None where it is none."""
+    read = found if isinstance(found, dict) else {}
+    asked, stored = read.get("asked"), read.get("stored")
+    if not isinstance(asked, int) or not isinstance(stored, int):
+        return None
+    return Origin(asked=asked, stored=stored) if 0 <= min(asked, stored) <= _MOST else None
 
 
 def read_pace(found: Mapping[str, object]) -> SlowerPace | None:

@@ -15,6 +15,7 @@ from fairgate.domain.outcomes import (
     IdentityFinding,
     Instability,
     Measurement,
+    Origin,
     Outcome,
     Overlap,
     Provenance,
@@ -157,6 +158,8 @@ class GateResult:
     instability: Sequence[Instability] = ()
     notices: Sequence[str] = ()
     """What a reader must know of the answers."""
+    origin: Origin | None = None
+    """None where the system is not asked from outside."""
     pace: SlowerPace | None = None
     """None where answers took about as long as for the baseline, or that is not known."""
 
@@ -164,7 +167,8 @@ class GateResult:
     def remarks(self) -> list[str]:
         """Return what a reader should know beside the verdict."""
         pace = [] if self.pace is None else [self.pace.sentence]
-        return [*self.given.notices, *self.notices, *self.given.footnotes, *pace]
+        origin = [] if self.origin is None else [self.origin.sentence]
+        return [*self.given.notices, *self.notices, *self.given.footnotes, *origin, *pace]
 
     @property
     def incompatible(self) -> list[str]:

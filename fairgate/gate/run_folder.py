@@ -13,11 +13,11 @@ from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.json_text import flat
-from fairgate.domain.outcomes import SlowerPace
+from fairgate.domain.outcomes import Origin, SlowerPace
 from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
-from fairgate.gate.composition import Composition, read_pace
+from fairgate.gate.composition import Composition, read_origin, read_pace
 from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.io.durable import check_parts, write_lines, write_parts
@@ -246,10 +246,17 @@ def replay(
     done = composition.explained(run_gate(given, system, SILENT))
     return FinishedRun(
         loaded=loaded,
-        run=replace(done, result=replace(done.result, pace=pace)),
+        run=replace(done, result=replace(done.result, origin=_origin(run), pace=pace)),
         system=system,
         notices=composition.notices,
     )
+
+
+def _origin(run: Path) -> Origin | None:
+    """Return where the run's answers came from; None where that is not known."""
+    with contextlib.suppress(DataError):
+        return read_origin(read_json_object(run / RECORD).get("answers"))
+    return None
 
 
 def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None, str]:

@@ -111,6 +111,7 @@ def run_record(result: GateResult) -> dict[str, object]:
             "under_test": dict(provenance.under_test),
             "environment": dict(provenance.environment),
         },
+        **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({} if result.pace is None else {"pace": _record(result.pace)}),
         **({"day": given.day} if given.day else {}),
         "notices": result.remarks,

@@ -70,6 +70,11 @@ class ApplicationKind(SystemKind):
             side_by_side=self.part.concurrency,
         )
 
+    @property
+    def is_asked(self) -> bool:
+        """Return that it is."""
+        return True
+
     def notices(self) -> Iterable[str]:
         """Yield what the policy leaves open about the application."""
         can = self.capabilities()
@@ -171,6 +176,7 @@ class ApplicationSystem:
     @cached_property
     def _store(self) -> ResultStore:
         is_code = is_code_known(self._policy.part)
+        self._resources.reuses = self._is_known()
         return self._resources.kept(is_known=self._is_known(), is_code_known=is_code)
 
     def _is_known(self) -> bool:

@@ -273,6 +273,11 @@ class LocalPolicy(SystemKind):
                 "instructions that FairGate does not see"
             )
 
+    @property
+    def is_asked(self) -> bool:
+        """Return whether an endpoint answers."""
+        return isinstance(self.generator, EndpointGeneratorPolicy)
+
     def why_unreadable(self, resources: Resources) -> str:
         """Return that the model may be a base model, which continues texts and answers nothing."""
         remedy = (
@@ -447,6 +452,8 @@ class OpenLocal(LocalSystem):
     @cached_property
     def _store(self) -> ResultStore:  # type: ignore[override]  # as an attribute, made late
         chosen = self._chosen
+        if self._role.is_under_test:
+            self._resources.reuses = self._is_generator_known()
         is_named = isinstance(chosen, EndpointGeneratorPolicy) and self._role.is_under_test
         return self._resources.kept(
             is_known=self._is_generator_known(),

@@ -57,6 +57,8 @@ class Resources:
         """Returns the hash of the run's questions; empty where they are not all of a plan's."""
         self.not_code: Collection[Path] = ()
         """Files of the checkout whose changes leave the system as it is, by resolved path."""
+        self.reuses = False
+        """Whether the system's answers of an earlier run are used, since it was first asked."""
         self._made: dict[str, Any] = {}
         self.meters: list[Meter] = []
         """What counts the questions to systems that are asked from outside."""

@@ -93,6 +93,11 @@ class SystemKind(SystemModel, ABC):
         del resources
         return ()
 
+    @property
+    def is_asked(self) -> bool:
+        """Return whether its answers come from outside, where only a revision names its state."""
+        return False
+
     def why_unreadable(self, resources: Resources) -> str:
         """Return what may explain that no answer can be read; empty where nothing is known."""
         del resources

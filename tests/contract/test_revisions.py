@@ -1,5 +1,6 @@
 """What is not asked again: answers of the very state that answers now, and of no other."""
 
+import json
 import shutil
 import subprocess
 
@@ -138,6 +139,35 @@ def test_answers_of_a_name_alone_are_of_one_checkout(checkout, ways):
         counts.append(asked(checkout, way, "r1"))
         if counts != [0, 0, whole, 0, whole, 0, whole] or not whole:
             wrong.append((name, whole, counts))
+    assert not wrong
+
+
+def test_every_report_tells_how_many_answers_came_from_the_store(code, ways):
+    """And the same where a part of them did, and where the run is judged again."""
+    wrong = []
+
+    def told(which="out"):
+        folder = code.root / which
+        record = json.loads((folder / "run.json").read_text())
+        sentence = next(one for one in record["notices"] if "answers were asked for" in one)
+        pages = [(folder / name).read_text() for name in ("report.md", "report.html")]
+        return record["answers"], all(sentence.split(";")[0] in page for page in pages)
+
+    for name, way in ways.items():
+        whole = asked(code, way, FILES)
+        expected = {"asked": whole, "stored": 0}, {"asked": 0, "stored": whole}
+        found = [told()]
+        asked(code, way, FILES)
+        found.append(told())
+        assert code.call("rescore", "out") in (0, 1), code.err
+        found.append(told("out/rescored"))
+        if found != [(expected[0], True), (expected[1], True), (expected[1], True)]:
+            wrong.append((name, whole, found))
+        code.sources(7)
+        more = asked(code, way, FILES)
+        if told() != ({"asked": more, "stored": whole}, True) or not 0 < more < whole:
+            wrong.append((name, more, told()))
+        code.sources(6)
     assert not wrong
 
 

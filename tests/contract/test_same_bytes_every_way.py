@@ -46,10 +46,14 @@ def same(place, start, monkeypatch):
 
 
 NAMED = {
-    "report.md": r"(?m)^(- (system|revision|recorded): |Changed since the baseline: ).*\n",
+    "report.md": (
+        r"(?m)^(- (system|revision|recorded): |Changed since the baseline: ).*\n"
+        r"|^\n> \[!NOTE\]\n> All [0-9,]+ answers were asked for.*\n"  # a recording is not asked
+    ),
     "report.html": (
         r"<dt><bdi>(system|revision|recorded)</bdi></dt><dd>.*?</dd>"
         r"|(?m:^(?:<div[^>]*>)?<p>Changed since the baseline: .*\n)"
+        r'|<div class="note"><p>All [0-9,]+ answers were asked for.*\n\n'
     ),
 }
 """Where a report names the system, or the one of its baseline."""
@@ -60,6 +64,8 @@ def files_of(folder):
     found = {file.name: file.read_text() for file in folder.iterdir()}
     record = json.loads(found["run.json"])
     del record["provenance"]["under_test"]
+    record.pop("answers", None)
+    record["notices"] = [one for one in record["notices"] if "answers were asked for" not in one]
     found["run.json"] = json.dumps(record, indent=1)
     found["parts.json"] = sorted(json.loads(found["parts.json"])["parts"])  # without the digests
     for file, form in NAMED.items():

@@ -45,7 +45,7 @@ from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.attribution import crossed_cases, documents_of_pairs
 from fairgate.gate.baseline import References, of_machines, plan_hash
-from fairgate.gate.composition import Composition, on_its_machines
+from fairgate.gate.composition import Composition, Counted, on_its_machines
 from fairgate.gate.gate import run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
@@ -119,6 +119,10 @@ class Part(BaseModel):
     shard: Annotated[Shard, AfterValidator(_possible)]
     sources: Count
     questions: Count
+    answers: Count = 0
+    """What the system was to answer, equal questions counted once."""
+    stored: Count = 0
+    """Of these, answers of an earlier run."""
     fairgate: str
     policy: str
     policy_path: str
@@ -250,9 +254,9 @@ def run_shard(
         with composition.serving():
             under_test = dict(composition.system.under_test())
             found, error = Answered(), None
-            kept = _Kept(composition.system)
+            kept, counted = _Kept(composition.system), Counted(composition.progress)
             try:
-                done = ask(asks, suites, kept, composition.progress)
+                done = ask(asks, suites, kept, counted)
                 assess(done, kept)  # looks up the vectors that the whole run will compare
                 cases = [*(case for case in asks.cases if not case.waits), *done.added]
                 names = [(case.suite, case.key) for case in cases]
@@ -266,6 +270,8 @@ def run_shard(
             shard=shard,
             sources=len({case.cluster for case in asks.cases}),
             questions=len(found.answers),
+            answers=counted.answers,
+            stored=composition.reused(counted) if error is None else 0,
             policy_path=loaded.parsed.path,
             **expected(loaded, composition.runtime, identity),
             under_test=under_test,
@@ -300,14 +306,17 @@ def run_attribution(
     sources = {case.cluster for case in part_of(loaded.plan, shard).cases}
     crossed = [case for case in crossed if case.cluster in sources]
     error, names = None, [(case.suite, case.key) for case in crossed]
+    counted = Counted(composition.progress)
     with system.stack:
         try:
-            found = system.execute(crossed, composition.progress, asked.executions)
+            found = system.execute(crossed, counted, asked.executions)
             own.answers |= {name: found.get(name) for name in names}
         except BudgetError as spent:
             error = spent
         environment = system.environment(before.environment)
     update = {"folder": folder, "questions": len(own.answers), "environment": environment}
+    update["answers"] = before.answers + counted.answers
+    update["stored"] = before.stored + (composition.reused(counted) if error is None else 0)
     part = before.model_copy(update={**update, "spent": _spent(error)})
     own.unlabelled |= composition.unlabelled
     _write(part, own, error)
@@ -515,7 +524,11 @@ def merge(
     given = composition.gate_input(references, under_test, environment)
     system = UnitedSystem(read, under_test, composition if asks else None)
     with system.stack:
-        done = composition.explained(run_gate(given, system, composition.progress))
+        counted = Counted(composition.progress)
+        done = composition.explained(run_gate(given, system, counted))
+        answers = counted.answers + sum(one.answers for one in parts)
+        stored = composition.reused(counted) + sum(one.stored for one in parts)
+        done = composition.with_origin(done, answers, stored)
         done = on_its_machines(done, system.environment(environment))
     if system.left_out:
         notice = (
