@@ -51,7 +51,10 @@ _SCALE = re.compile(
     r"high|lowest|highest|worst|best|least|most|poor|excellent|never|always)\b[^,;.)\n]*"
 )
 """The scale itself, and what its ends mean. Elsewhere "1/5" is a score, the least one."""
-_OUT_OF = re.compile(r"[\s(\[]*(?:/|\u2044|\bout of\b|\bof\b)\s*(\d+(?:[.,]\d+)*|five|ten)\b")
+_OUT_OF = re.compile(
+    r"[\s(\[]*(?:/|\u2044|\bout of\b(?: a (?:possible|maximum of|total of))?|\bof\b)\s*"
+    r"(\d+(?:[.,]\d+)*|five|ten)\b"
+)
 _HIGHEST = ("5", "5.0", "five")
 _AFTER_OF = re.compile(r"\d(?:st|nd|rd|th) (?:out )?of $")
 _OTHER_UNIT = re.compile(r"\s*(?:%|per ?cent\b|\u2030)")

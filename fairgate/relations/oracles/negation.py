@@ -92,6 +92,8 @@ _STARTERS = frozenset(
     """it it's its this that these the i i'd i'll i'm my he she they we you there which making here
     and overall please just es das der die ich c'est il elle je el lui è é het de dit""".split()  # noqa: SIM905 (reads better so)
 )
+_ALONE = frozenset(["no", "neither", "none", "nothing", "never"])
+"""Denials that stand for themselves in front of a colon or a dash."""
 _LINKS = frozenset(
     """so thus therefore hence then but yet please c'est it's es è é also daher deshalb donc pues entonces quindi
     ent\u00e3o portanto dus""".split()  # noqa: SIM905 (reads better so)
@@ -177,7 +179,7 @@ def _clause(context: str) -> str:
     if len(pieces) > 1 and pieces[-2] not in _HARD_ENDS:
         # "not: positive", "it is not ... positive", but "no - positive"
         before = WORD.findall(pieces[-3])
-        if before and denies(before[-1]) and before[-1] != "no":
+        if before and denies(before[-1]) and before[-1] not in _ALONE:
             last = f"{before[-1]} {last}"
     last = _CONTRAST.split(last)[-1]
     parts = _COMMA.split(last)

@@ -15,7 +15,7 @@ def _any(*words: str) -> str:
 SENTENCE_END = re.compile(r"[!?]+|(?<!\.)\.++(?=[\"'”’»)\]]*\s)|[。｡]|\n")
 """What ends a sentence; a full stop does with white space behind it."""
 ASKED_TAG = re.compile(
-    r",\s*(?:is(?:n't| it)(?: it)?|right|no|oder|nicht wahr|non|n'est-ce pas|verdad|vero|certo|"
+    r",\s*(?:(?:is|was|does|do|did|has|would|wo|are|were)(?:n't| not)? (?:it|they|he|she|you)|right|no|oder|nicht wahr|non|n'est-ce pas|verdad|vero|certo|"
     r"não é|toch)\s*$"
 )
 QUESTION = re.compile(r"(?:か|까|까요|나요|吗|嗎|呢)\s*$")
@@ -162,7 +162,7 @@ _STRONG = (
     rf"(?:really |definitively |conclusively |reliably |possibly |be |to |simply )*"
     rf"(?:{_TELL}|determin\w+|known|said|told|stated|answered|concluded|inferred|identified|decided|"
     rf"established|deduced|sure|certain|{_TELL}ing)(?![^\W_])|"
-    r"(?:not|isn't|n't|never|nowhere) (?:\w+ )?(?:clear|known|stated|specified|mentioned|given|"
+    r"(?:not|\w{1,8}n't|never|nowhere) (?:\w+ )?(?:clear|known|stated|specified|mentioned|given|"
     r"determinable|answerable|indicated|provided|identified|certain|revealed|explicit|disclosed|"
     r"(?:enough|sufficient) (?:\w+ )?(?:info|information|context|evidence|details?|data|to))(?![^\W_])|"
     r"(?:un(?:clear|known|determined|determinable|certain|specified|answerable|decidable|stated|identified)|"
@@ -177,6 +177,8 @@ _STRONG = (
     r"nobody (?:can |could )?(?:know|tell|say)s?|no one (?:can |could )?(?:know|tell|say)s?|"
     r"neither (?:\w+ ){1,8}(?:can|could|is|are|was) (?:be )?(?:identified|determined|named|known|"
     r"stated|confirmed|established|singled)(?![^\W_])|"
+    r"nothing (?:\w+ ){0,5}(?:tells?|says?|indicates?|suggests?|shows?|reveals?|specifies)(?![^\W_])|"
+    r"(?:not|\w{1,8}n't|never) (?:told|informed|mentioned|given that)(?![^\W_])|"
     r"who knows|up in the air|anyone's guess"
 )
 _WEAK = (
