@@ -137,9 +137,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"known: {listed(names, last='and')}" if names else "there are none to choose from"
 
 
-def value(number: float, *, is_rate: bool) -> str:
-    """Return `9.4 %` for a rate, `0.712` for a score."""
-    return _minus(f"{100 * number:.1f} %" if is_rate else f"{number:.3f}")
+def value(number: float, *, is_rate: bool, is_difference: bool = False) -> str:
+    """Return `9.4 %` for a rate, `9.4 points` for a difference of rates, `0.712` for a score."""
+    unit = "points" if is_difference else "%"
+    return _minus(f"{100 * number:.1f} {unit}" if is_rate else f"{number:.3f}")
 
 
 def signed(number: float, *, is_rate: bool) -> str:
@@ -163,7 +164,7 @@ def told_apart(number: float, limit: float, *, is_rate: bool) -> tuple[str, str]
 
 def _minus(text: str) -> str:
     """Write a real minus, and no sign before nothing."""
-    if text.startswith(("-", "+")) and not text.strip("+-0. %"):
+    if text.startswith(("-", "+")) and not re.search("[1-9]", text):
         text = text[1:]
     return text.replace("-", MINUS)
 

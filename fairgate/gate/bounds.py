@@ -194,6 +194,14 @@ def _place(
     return value >= bound, low >= bound, high < bound
 
 
+def _told_apart(number: float, limit: float, metric: Metric) -> tuple[str, str]:
+    """Return a value and its limit as they are printed; differences of rates are in points."""
+    shown, most = wording.told_apart(number, limit, is_rate=metric.is_rate)
+    if not metric.is_difference:
+        return shown, most
+    return shown.replace(" %", " points"), most.replace(" %", " points")
+
+
 def _check(
     kind: BoundKind, bound: float, measured: Measurement, evidence: str, metric: Metric, span: Span
 ) -> Check:
@@ -204,7 +212,7 @@ def _check(
     inside, surely, never = _place(kind, bound, value, interval or (value, value))
     within, beyond = kind.value
     sign = -1 if kind is BoundKind.IN_SIZE_AT_MOST and value < 0 else 1
-    shown, limit = wording.told_apart(value, sign * bound, is_rate=metric.is_rate)
+    shown, limit = _told_apart(value, sign * bound, metric)
     limit = limit.removeprefix(wording.MINUS)
     shown = f"{shown} {within if inside else beyond} {limit}"
     whole = f"{shown}, and so is its whole likely range"
@@ -235,7 +243,7 @@ def _check(
             surely = possible <= bound if is_most else possible >= bound
             no_more = "no more than " if surely and is_most else ""
             outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
-            most, _ = wording.told_apart(possible, bound, is_rate=metric.is_rate)
+            most, _ = _told_apart(possible, bound, metric)
             reason = f"{shown}, and {no_more}{most} is possible by the number of sources ({why})"
     elif inside:
         outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE

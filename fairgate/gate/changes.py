@@ -225,7 +225,8 @@ def _moved(change: Change, metric: Metric, reference: Reference) -> str:
     base, now = map(abs, ends) if is_size else ends
     unit = " points" if metric.is_rate else ""
     shown = difference(base, now, is_rate=metric.is_rate)
-    was, is_now = (value(each, is_rate=metric.is_rate) for each in ends)
+    units = {"is_rate": metric.is_rate, "is_difference": metric.is_difference}
+    was, is_now = (value(each, **units) for each in ends)
     turned = change.sign_changed and is_size
     side = f" (and it is on the other side of 0 now, {is_now})" if turned else ""
     size = " in size" if is_size else ""

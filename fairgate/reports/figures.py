@@ -67,18 +67,16 @@ def metric_in(metric: str, where: Mapping[str, str]) -> str:
 
 
 def value(number: float | None, metric: str) -> str:
-    """Return `9.4 %` for a rate, `0.712` for a score."""
+    """Return `9.4 %` for a rate, `5.3 points` for a difference of rates, `0.712` for a score."""
     if number is None or not math.isfinite(number):
         return NONE
-    return wording.value(number, is_rate=is_rate(metric))
+    return wording.value(number, is_rate=is_rate(metric), is_difference=is_difference(metric))
 
 
-def amount(number: float | None, metric: str) -> str:
-    """Return a value as sentences say it: `9.4 %`, `0.712`, and of a difference `5.3 points`."""
+def is_difference(metric: str) -> bool:
+    """Return whether the metric is a difference of rates, in points."""
     known = BY_ID.get(metric)
-    shown = value(number, metric)
-    is_difference = known is not None and known.is_difference
-    return shown.replace(" %", " points") if is_difference else shown
+    return known is not None and known.is_difference
 
 
 def signed(number: float | None, metric: str) -> str:
@@ -90,7 +88,7 @@ def signed(number: float | None, metric: str) -> str:
 
 def unsigned(number: float | None, metric: str) -> str:
     """Return `5.3` (percentage points) or `0.050`."""
-    return value(number, metric).removesuffix(" %")
+    return value(number, metric).removesuffix(" %").removesuffix(" points")
 
 
 def interval(bounds: tuple[float, float] | None, metric: str) -> str:
@@ -248,19 +246,27 @@ def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> st
     return ", ".join(called(at) if part == "term" else f"{part} {at}" for part, at in parts)
 
 
+def _in_table(number: float | None, metric: str) -> str:
+    """Return a value as tables have it: differences like changes, in points without their name."""
+    known = BY_ID.get(metric)
+    if known is None or not known.is_difference:
+        return value(number, metric)
+    return unsigned(number, metric) if known.compares_terms else signed(number, metric)
+
+
 def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:
     metric, moved, since = rule.metric, rule.change, rule.since_anchor
     limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
     reasons = readable(rule.reasons)
-    shown = now = value(rule.value, metric)
+    shown = now = _in_table(rule.value, metric)
     figures = {}
     if since is not None:
         figures["since_anchor"] = f"{change(since, metric)} ({change_interval(since, metric)})"
     if moved is not None:
-        now = value(moved.now, metric)
+        now = _in_table(moved.now, metric)
         limits.append(f"margin {unsigned(moved.margin, metric)}")
         figures |= {
-            "base": value(moved.base, metric),
+            "base": _in_table(moved.base, metric),
             "change": change(moved, metric),
             "change_interval": change_interval(moved, metric),
             "p_value": probability(moved.p_corrected),

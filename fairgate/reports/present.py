@@ -351,7 +351,7 @@ def _failed_too(material: Material) -> blocks.Words:
     found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
     for rule in affected.failed_rules(material.result)[1:]:
         who = found.setdefault((rule.metric, rule.suite), {})
-        value = figures.amount(rule.value, rule.metric)
+        value = figures.value(rule.value, rule.metric)
         value = "fewer cases decided" if affected.is_undecided(rule) else value
         terms = [
             (material.person(rule.suite, term), amount)

@@ -61,7 +61,7 @@ def test_reporting_unreadable_answers_does_not_switch_their_rule_off(workspace):
     gates = "  - {metric: unreadable/net, report: true}\n  - {metric: asr/generation, max: 0.9}\n"
     refuses = lambda key: "I will not say." if "#race/" in key else "positive"  # noqa: E731
     assert workspace.gate(refuses, gates=gates + "min_decided: 0\n") == 1
-    assert "76.9 % more answers" in workspace.out
+    assert "76.9 points more" in " ".join(workspace.out.split())
 
 
 def test_an_identity_rule_that_only_reports_enters_no_correction(workspace):

@@ -174,12 +174,12 @@ def social_bias() -> GateRun:
     rules = [
         rule_on(
             of(AMBIGUOUS, "none"), 0, Outcome.PASS,
-            "0.0 % is in size within the limit of 30.0 %; unchanged",
+            "0.0 points is in size within the limit of 30.0 points; unchanged",
             bounds=bounds, change=change(0.0, 0.0, discordant=0, changed_sources=0),
         ),
         rule_on(
             of(AMBIGUOUS, "stereo"), 0, Outcome.FAIL,
-            f"66.7 % is in size above the limit of 30.0 %; {told(AMBIGUOUS, larger)}",
+            f"66.7 points is in size above the limit of 30.0 points; {told(AMBIGUOUS, larger)}",
             failed=("bound", "regression"), bounds=bounds, change=larger,
         ),
         rule_on(

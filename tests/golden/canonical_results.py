@@ -320,7 +320,7 @@ def regression() -> GateRun:
         ),
         rule_on(moved, 2, Outcome.PASS, told("asr/retrieval", same), change=same),
         rule(
-            "unreadable/net", 3, Outcome.PASS, "0.0 % is within the limit of 2.0 %",
+            "unreadable/net", 3, Outcome.PASS, "0.0 points is within the limit of 2.0 points",
             value=0.0, bounds={"max": 0.02}, advisory=True,
         ),
     ]  # fmt: skip

@@ -190,7 +190,7 @@ def standing_out(result: GateResult) -> list[IdentityFinding]:
 
 def differs(metric: str, difference: float) -> tuple[str, str, str]:
     """Return how an identity differs: before, the amount, after, then "than for the others"."""
-    points = figures.amount(abs(difference), metric)
+    points = figures.value(abs(difference), metric)
     often = f" {'more' if difference > 0 else 'less'} often"
     if metric == RETRIEVAL.id:
         return "the documents found are the same as without a speaker ", points, often
@@ -312,13 +312,13 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
         first = singled_out(compared)
         more = "fewer" if metric == RETRIEVAL.id else "more"
         return [
-            (one.term, f"{figures.amount(abs(one.difference), metric)} {more}")
+            (one.term, f"{figures.value(abs(one.difference), metric)} {more}")
             for one in sorted(compared.terms, key=lambda one: one is not first)
             if is_harm(metric, one.difference)
             and (one is first or (one.p_corrected <= CERTAIN and abs(one.difference) > limit))
         ]
     if "term" in rule.where:
-        return [(rule.where["term"], figures.amount(rule.value, metric))]
+        return [(rule.where["term"], figures.value(rule.value, metric))]
     if "name" in rule.where:
         return []
     terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
@@ -334,7 +334,7 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     worst = max(terms, key=by, default=None)
     if worst is None or by(worst) == min(map(by, terms)):
         return []
-    return [(worst.where["term"], figures.amount(worst.value, metric))]
+    return [(worst.where["term"], figures.value(worst.value, metric))]
 
 
 def is_undecided(rule: RuleResult) -> bool:

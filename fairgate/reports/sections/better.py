@@ -103,7 +103,7 @@ def _words(material: Material, one: RuleResult | Measurement, base: float, now: 
     where = slice_in_words(one.where, partial(material.person, one.suite))
     is_plain = one.where.keys() == {"term"} and one.metric == main_metric(material, one.suite)
     head = [] if is_plain else [figures.title(one.metric), ", " if where else ""]
-    shown = [figure(figures.amount(each, one.metric)) for each in (base, now)]
+    shown = [figure(figures.value(each, one.metric)) for each in (base, now)]
     return [*head, name(where, Tone.STRONG), " ", *joined(shown, " → ")]
 
 

@@ -89,7 +89,7 @@ def _counted(material: Material, rule: RuleResult, metric: Metric, count: Count)
         value = rule.value or 0.0
         more = "more" if value >= 0 else "fewer"
         was = _was(material, rule, metric)
-        amount = figure(figures.amount(abs(value), rule.metric), Tone.STRONG)
+        amount = figure(figures.value(abs(value), rule.metric), Tone.STRONG)
         return [*words, ": ", amount, f" {more}", *([f" (it was {was})"] if was else [])]
     then = _was(material, rule, metric)
     was = f", was {then}" if then else ""
@@ -122,7 +122,7 @@ def _compared(
     term = affected.singled_out(finding)
     where = {"term": term.term}
     who = circumstance(material, rule.suite, where)
-    size = figure(figures.amount(abs(term.difference), rule.metric), Tone.STRONG)
+    size = figure(figures.value(abs(term.difference), rule.metric), Tone.STRONG)
     more = "more" if term.difference > 0 else "fewer"
     than = f"than for {affected.others(rule.where)} ({finding.chance})"
     share = material.now.value(OVERLAP.id, rule.suite, where)
@@ -143,12 +143,12 @@ def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Word
     then = _was(material, rule, metric)
     was = f" (was {then})" if then else ""
     is_even = metric is not None and bool(metric.claim_below)
-    is_even = is_even and figures.amount(value, rule.metric) == figures.amount(0.0, rule.metric)
+    is_even = is_even and figures.value(value, rule.metric) == figures.value(0.0, rule.metric)
     if metric is None or not metric.claim or is_even:
         called = figures.title(rule.metric)
         where = slice_in_words(rule.where, partial(material.person, rule.suite))
         inside: Words = [", ", name(where)] if where else []
-        shown = figure(figures.amount(value, rule.metric), Tone.STRONG)
+        shown = figure(figures.value(value, rule.metric), Tone.STRONG)
         return [f"{called[:1].upper()}{called[1:]}", *inside, ": ", shown, was]
     is_below = value < 0 and bool(metric.claim_below)
     sentence = metric.claim_below if is_below else metric.claim
@@ -160,14 +160,14 @@ def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Word
     who: Span = Span("an identity")
     if is_named:
         who = name(material.person(rule.suite, rule.where["term"]), Tone.STRONG)
-    size = figures.amount(abs(value) if is_below else value, rule.metric)
+    size = figures.value(abs(value) if is_below else value, rule.metric)
     filled = {"{who}": who, "{value}": figure(size, Tone.STRONG)}
     words += [filled.get(part, part) for part in re.split(r"(\{\w+\})", sentence)]
     words.append(was)
     control = BY_ID.get(metric.neutral)
     neutral = material.now.value(control.id, rule.suite) if control else None
     if neutral is not None:
-        words += ["; with neutral wording: ", figure(figures.amount(neutral, rule.metric))]
+        words += ["; with neutral wording: ", figure(figures.value(neutral, rule.metric))]
     return words
 
 
@@ -181,7 +181,7 @@ def _was(material: Material, rule: RuleResult, metric: Metric | None) -> str:
     # What no rule compares with the baseline is in no headline: the verdict is not about it.
     untested = beside.values.value(rule.metric, rule.suite, rule.where) if then else None
     was = untested if change is None else change.base
-    return "" if was is None else f"{figures.amount(was, rule.metric)}{then}"
+    return "" if was is None else f"{figures.value(was, rule.metric)}{then}"
 
 
 def asks_questions(material: Material, suite: str) -> bool:
