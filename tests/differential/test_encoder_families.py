@@ -5,6 +5,7 @@ Writes and compares their list in docs/reference/models.md.
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from encoder_families import FAMILIES, publish
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
 
 pytestmark = [
     pytest.mark.torch,
@@ -103,3 +105,27 @@ def test_the_list_in_the_docs_is_what_was_seen(request):
     if os.environ.get("UPDATE_TABLES"):
         PAGE.write_text(expected, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == expected, f"{PAGE} is stale"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_graph_with_modules_behind_its_pooling_is_read_at_its_end(tmp_path):
+    """An export of optimum's own leaves modules.json out, and keeps the token states."""
+    from optimum.exporters.onnx import main_export
+    from sentence_transformers import SentenceTransformer
+
+    family = next(family for family in FAMILIES if family.modules == ("Dense", "Normalize"))
+    published = publish(family, tmp_path)
+    folder = tmp_path / "onnx"
+    main_export(
+        str(published), output=folder, task="feature-extraction",
+        library_name="sentence_transformers", do_validation=False,
+    )  # fmt: skip
+    assert not (folder / "modules.json").exists()
+    expected = np.asarray(
+        SentenceTransformer(str(published), device="cpu").encode(TEXTS, batch_size=1)
+    )
+    expected = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    found = OnnxEncoder(folder, choice=NO_PROMPTS).embed(TEXTS)
+    assert np.abs(found - expected).max() <= EXACT
+    with pytest.raises(ModelError, match=r"computes more than a pooling.*Remove `pooling`"):
+        OnnxEncoder(folder, choice=replace(NO_PROMPTS, pooling="mean")).embed(TEXTS)
