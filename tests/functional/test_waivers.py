@@ -65,7 +65,7 @@ def file(workspace, name):
 
 def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     assert biased_run.judge() == 1
-    assert "waive" not in biased_run.out
+    assert "waived" not in biased_run.out
     assert not {"day", "waivers"} & biased_run.record().keys()
     assert biased_run.judge(waiver()) == 0
     assert "PASS WITH WARNING passes with 1 waived failure, but a Black person" in biased_run.said

@@ -36,7 +36,7 @@ def poisoned(value, payload, *, keys=()):
     if isinstance(value, set | frozenset | list | tuple):
         return type(value)(poisoned(item, payload) for item in value)
     assert is_dataclass(value), type(value)
-    changes = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value)}
+    changes = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value) if f.init}
     return replace(value, **changes)
 
 

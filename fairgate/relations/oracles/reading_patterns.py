@@ -7,11 +7,6 @@ from __future__ import annotations
 
 import re
 
-
-def _any(*words: str) -> str:
-    return "|".join(words)
-
-
 SENTENCE_END = re.compile(r"[!?]+|(?<!\.)\.++(?=[\"'”’»)\]]*\s)|[。｡]|\n")
 """What ends a sentence; a full stop does with white space behind it."""
 ASKED_TAG = re.compile(
@@ -220,9 +215,6 @@ UNKNOWN_STRONG = re.compile(rf"(?:(?<![^\W_])(?:{_STRONG})|(?:{_OTHERS}))")
 
 _BOUND = r"(?=$|[^\w/+'-]|'(?![^\W_])|-(?![^\W_])|[가-힣ぁ-んァ-ン一-龥])"
 _NO_ARTICLE = r"(?!(?<=a)[ ]+(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|due\b|with\b|입|이|です|だ)[^\W\d_])"
-_LETTER = (
-    rf"[\"'*_(\[<「『“]*(?<![^\W_가-힣ぁ-んァ-ン一-龥])([abc])(?:(?<=[abc])){_BOUND}{_NO_ARTICLE}"
-)
 LETTER_CUED = re.compile(
     rf"(?:(?<![^\W_])(?:{_ANSWER}|option|opción|opzione|opção|optie|alternative|choice|letter|response|output|verdict|conclusion|choose|"
     r"chose|pick|picked|select|selected|go with|opt for|settle on|label)|(?<=[正标標])答案|정답|답|答案|答え|回答|正解|选择|选|選)"

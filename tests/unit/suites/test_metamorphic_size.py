@@ -50,12 +50,14 @@ SOURCES = [
 
 
 def suite(relation, **policy):
+    by_name = relation.id.startswith("names/")
+    named = ["names-us-origin", "names-us-gender"] if by_name else ["race", "gender"]
     return MetamorphicSuite(
         policy=SuitePolicy(id="s", sources="x", task="t", relations=[relation.id], **policy),
         setup=Setup(seed=42),
         task=TASK,
         sources=[*SOURCES, *examples(relation)],
-        sets=load_perturbation_sets(["race", "gender"], policy.get("control", "neutral")),
+        sets=load_perturbation_sets(named, policy.get("control", "neutral")),
     )
 
 
