@@ -33,6 +33,10 @@ from fairgate.io.http_messages import (
 
 PER_PAGE = 100
 MAX_PAGES = 100
+_HISTORY_PAGES = 10
+"""Pages of commits that are looked at behind the newest."""
+_IN_HISTORY = {"ahead", "identical"}
+"""What GitHub says of a tip compared with a commit of its history."""
 LIMITS = Limits(seconds=300.0, idle_seconds=15.0, most_bytes=300 << 20, longest_pause=60.0)
 """GitHub asks for up to an hour when a quota is spent; a build does not wait for that."""
 
@@ -289,3 +293,33 @@ def artifacts_of(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]
         for item in (listed if isinstance(listed, list) else [])
         if isinstance(item, dict) and item.get("name") == artifact
     ]
+
+
+def rows_of(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a list, none for all else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def is_on_first_parent_line(api: GitHubApi, repository: str, commit: str, tip: str) -> bool:
+    """Return whether first parents lead from a tip to a commit, within some pages.
+
+    What a merge brought into the history beside that line no review of the branch has seen alone.
+    Raises ApiError.
+    """
+    first_parents: dict[str, str] = {}
+    for page in range(1, _HISTORY_PAGES + 1):
+        path = f"/repos/{repository}/compare/{commit}...{tip}"
+        history = api.get(path, per_page=PER_PAGE, page=page)
+        if value_at(history, "status") not in _IN_HISTORY:
+            return False
+        commits = rows_of(value_at(history, "commits"))
+        first_parents |= {
+            str(one.get("sha")): commit_of(value_at(parents[0], "sha"))
+            for one in commits
+            if (parents := rows_of(one.get("parents")))
+        }
+        if len(commits) < PER_PAGE:
+            break
+    while tip and tip != commit:
+        tip = first_parents.pop(tip, "")
+    return tip == commit

@@ -17,7 +17,15 @@ from typing import Any
 
 from fairgate.domain.errors import ApiError, UsageError
 from fairgate.domain.wording import listed, quoted
-from fairgate.github.api import GitHubApi, branch_of, commit_of, natural, repository_of, value_at
+from fairgate.github.api import (
+    GitHubApi,
+    branch_of,
+    commit_of,
+    is_on_first_parent_line,
+    natural,
+    repository_of,
+    value_at,
+)
 from fairgate.github.base_commit import BaseCommit, Clone
 
 READ_ONLY_EVENTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
@@ -70,7 +78,7 @@ class Event:
     base_branch: str = ""
     default_branch: str = ""
     is_merged: bool = False
-    """GitHub has said that the default branch has the commit in its history."""
+    """GitHub has said that the default branch has the commit on its first-parent line."""
     merge_sha: str = ""
     """GitHub's own merge of the pull request's two ends; nobody else can have made it."""
     run_id: int = 0
@@ -292,9 +300,9 @@ def github_api(roots: Roots, token: str) -> GitHubApi | None:
 def resolved(event: Event, api: GitHubApi | None) -> Event:
     """Return the event with the data of its pull request that only the API has, if it answers.
 
-    Of a commit that no open pull request has, the default branch decides, unless it is in the
-    history of that. Raises UsageError where the commit is that of several pull requests, surely of
-    none, or where the verdict on one pull request would stand at the head of another.
+    Of a commit that no open pull request has, the default branch decides, unless it is on the
+    first-parent line of that. Raises UsageError where the commit is that of several pull requests,
+    surely of none, or where the verdict on one pull request would stand at the head of another.
     """
     is_complete = event.name in _OWN_REF or event.name == "pull_request_target"
     if api is None or is_complete or event.decides_itself:
@@ -334,8 +342,7 @@ def _of_default_branch(event: Event, api: GitHubApi) -> Event:
     tip = commit_of(value_at(api.get(f"{repository}/git/ref/heads/{branch}"), "object", "sha"))
     if not branch or not tip:
         raise ApiError("GitHub does not say what the default branch is")
-    history = api.get(f"{repository}/compare/{commit}...{tip}", per_page=1)
-    if value_at(history, "status") in ("ahead", "identical"):
+    if is_on_first_parent_line(api, event.repository, commit, tip):
         return replace(event, default_branch=branch, is_merged=True)
     known = replace(event, default_branch=branch, base_branch=branch)
     return replace(known, head_sha=commit, base_sha=tip)

@@ -19,7 +19,6 @@ import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fairgate.domain.errors import ApiError, DataError, FairGateError
 from fairgate.domain.wording import quoted
@@ -28,7 +27,9 @@ from fairgate.github.api import (
     artifacts_of,
     commit_of,
     files_in,
+    is_on_first_parent_line,
     natural,
+    rows_of,
     value_at,
 )
 from fairgate.github.base_commit import BaseCommit, Clone
@@ -41,10 +42,8 @@ STORE = "store.sqlite"
 _MOST_STORED = 256 << 20
 _LOOKED_AT = 10
 """Runs that are looked at, the newest first."""
-_PER_PAGE, _PAGES = 100, 10
-"""Commits, and moves of the branch, that are looked at behind the newest."""
-_IN_HISTORY = {"ahead", "identical"}
-"""What GitHub says of a base compared with a commit of its history."""
+_PER_PAGE = 100
+"""Moves of the branch that are looked at behind the newest."""
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
@@ -100,31 +99,10 @@ class BaseRuns:
             and str(value_at(run, "head_repository", "full_name")).lower()
             == self._repository.lower()
             and str(value_at(run, "path")).partition("@")[0] == self._workflow
-            and self._is_on_first_parent_line(head)
+            and is_on_first_parent_line(self._api, self._repository, head, self._base.commit)
             and self._was_pushed(head, str(value_at(run, "created_at")))
             and self._has_same_workflow(head)
         )
-
-    def _is_on_first_parent_line(self, head: str) -> bool:
-        """Return whether first parents lead from the base to a commit, within some pages."""
-        first_parents: dict[str, str] = {}
-        for page in range(1, _PAGES + 1):
-            path = f"{self._home}/compare/{head}...{self._base.commit}"
-            history = self._api.get(path, per_page=_PER_PAGE, page=page)
-            if value_at(history, "status") not in _IN_HISTORY:
-                return False
-            commits = _rows(value_at(history, "commits"))
-            first_parents |= {
-                str(commit.get("sha")): commit_of(value_at(parents[0], "sha"))
-                for commit in commits
-                if (parents := _rows(commit.get("parents")))
-            }
-            if len(commits) < _PER_PAGE:
-                break
-        commit = self._base.commit
-        while commit and commit != head:
-            commit = first_parents.pop(commit, "")
-        return commit == head
 
     def _was_pushed(self, head: str, started: str) -> bool:
         """Return whether the branch, and no tag of its name, was moved to a commit before a run."""
@@ -132,7 +110,7 @@ class BaseRuns:
         moves = self._api.get(f"{self._home}/activity", ref=ref, per_page=_PER_PAGE)
         times = (
             str(move.get("timestamp"))
-            for move in _rows(moves)
+            for move in rows_of(moves)
             if move.get("ref") == ref and move.get("after") == head
         )
         return bool(_TIME.fullmatch(started)) and any(
@@ -143,10 +121,6 @@ class BaseRuns:
         """Return whether a commit's workflow file has the content of the base's."""
         then = self._base.of(head).read_from_top(self._workflow)
         return then is not None and then == self._base.read_from_top(self._workflow)
-
-
-def _rows(value: object) -> list[dict[str, Any]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 class StoredAnswers:

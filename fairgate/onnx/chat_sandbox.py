@@ -28,12 +28,11 @@ _MOST_PRODUCT = 1 << 25
 """Of the lengths of arguments of `_MULTIPLYING`."""
 _KEY = "the budget"
 """No name that a template can say."""
-_COUNTED, _JOINED = "the counted", "the joined"
+_COUNTED, _JOINED, _WEIGHED, _SEARCHED = "the counted", "the joined", "the weighed", "the searched"
 _WIDTH = re.compile(r"%[^%a-zA-Z]*(?:\*|\d{6,})|\{[^{}]*\d{6,}[^{}]*\}")
-_RANDOM = ("random",)
-_MULTIPLYING = frozenset(
-    {"format", "format_map", "indent", "join", "replace", "urlize", "wordwrap"}
-)
+_LEFT_OUT = ("random", "striptags", "urlize", "wordwrap")
+"""Filters that are no template's: one is random, the others take the square of a text's length."""
+_MULTIPLYING = frozenset({"format", "format_map", "indent", "join", "replace"})
 """What may make a text as long as the product of two that it is given."""
 _OF_ITERATORS = frozenset(
     {
@@ -70,6 +69,7 @@ class _Budget:
             self.take(1)
             if isinstance(one, str):
                 size += len(one)
+                self.take(len(one) >> 10)  # what goes through a long text takes time by its length
             elif isinstance(one, bool | float | jinja2.Undefined) or one is None:
                 size += 1
             elif isinstance(one, int):
@@ -183,6 +183,19 @@ def _shown(context: Context, value: Any) -> Any:
     return value
 
 
+@pass_context
+def _weighed(context: Context, value: Any) -> Any:
+    _budget(context).measured(value, may_be_called=True)
+    return value
+
+
+@pass_context
+def _searched(context: Context, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        _budget(context).measured(value, may_be_called=True)
+    return value
+
+
 class ChatSandbox(ImmutableSandboxedEnvironment):
     """jinja2's sandbox with limits; templates are rendered by `rendered` alone."""
 
@@ -194,7 +207,7 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
         self.globals = {
             name: self.globals[name] for name in ("range", "cycler", "joiner", "namespace")
         }
-        for name in _RANDOM:
+        for name in _LEFT_OUT:
             del self.filters[name]
 
     def limit(self) -> None:
@@ -205,7 +218,9 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
         self.tests = {
             name: _limited(name, one, of_any=name in _TESTS_OF_ANY) for name, one in tests.items()
         }
-        self.filters |= {_COUNTED: _loop_over, _JOINED: _joined}
+        self.filters |= {
+            _COUNTED: _loop_over, _JOINED: _joined, _WEIGHED: _weighed, _SEARCHED: _searched,
+        }  # fmt: skip
 
     def rendered(self, template: jinja2.Template, given: Mapping[str, Any]) -> str:
         """Render a template of this environment. Raises whatever it raises."""
@@ -221,6 +236,7 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
         for loop in tree.find_all(nodes.For):
             loop.iter = _filtered(loop.iter, _COUNTED)
         _without_concat(tree)
+        _with_weights(tree)
         return tree
 
     def call(self, context: Context, function: Any, /, *values: Any, **named: Any) -> Any:
@@ -282,3 +298,19 @@ def _replaced(node: Any) -> Any:
         listed = nodes.List(node.nodes, lineno=node.lineno, environment=node.environment)
         return _filtered(listed, _JOINED)
     return node
+
+
+def _with_weights(tree: nodes.Template) -> None:
+    """Count what is compared, searched, cut and hashed: Python goes through all of it at once."""
+    for compare in list(tree.find_all(nodes.Compare)):
+        compare.expr = _filtered(compare.expr, _WEIGHED)
+        for operand in compare.ops:
+            is_search = operand.op in ("in", "notin")
+            operand.expr = _filtered(operand.expr, _SEARCHED if is_search else _WEIGHED)
+    for item in list(tree.find_all(nodes.Getitem)):
+        if isinstance(item.arg, nodes.Slice):
+            item.node = _filtered(item.node, _WEIGHED)
+        elif not isinstance(item.arg, nodes.Const):
+            item.arg = _filtered(item.arg, _WEIGHED)
+    for pair in list(tree.find_all(nodes.Pair)):
+        pair.key = _filtered(pair.key, _WEIGHED)

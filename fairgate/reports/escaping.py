@@ -38,7 +38,7 @@ _OURS = re.compile(r"</?(?:details|summary|sub|code)>|<w?br>|&nbsp;|```+text")
 """Elements, references and fences of our reports."""
 _ACTED_ON = re.compile(
     rf"{_OURS.pattern}|&#?\w+;|```+(?=[ \t]*[^\s`])|~~~+(?=[ \t]*[^\s~])"
-    r"|[<@]|#(?=\d)|\](?=[(\[:])|!(?=\[)|:(?=/)|(?i:www\.|mailto:|xmpp:|GH-(?=\d))"
+    r"|[<@$]|#(?=\d)|\](?=[(\[:])|!(?=\[)|:(?=/)|(?i:www\.|mailto:|xmpp:|GH-(?=\d))"
 )
 """What GitHub acts on in Markdown, or shows with programs of its own."""
 

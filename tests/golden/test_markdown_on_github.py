@@ -94,6 +94,7 @@ ACTS = (
     "<!-- fairgate:report:v1 -->", "<details open>", "```mermaid\nclick a\n```", "~~~geojson\n{}\n~~~",
     f"[![a](//evil)]({RUN})", f"[a]({RUN}/../evil)", f"[a]({RUN} 'x')", "\\[a](//evil)", "`[a](//evil)",
     "https&colon;//evil.invalid", "http:\u200b//x", "[a]\u200b(//evil)", "<\u200bimg src=x>",
+    "$\\raise{9em}{x}$", "$$x$$", "$`x`$",
 )  # fmt: skip
 ELEMENTS = {
     "details", "summary", "sub", "code", "br", "wbr", "p", "pre", "h1", "ul", "li", "blockquote",
@@ -118,6 +119,7 @@ def test_a_text_that_came_by_an_untrusted_way_does_nothing():
                 or mentions
                 or "<!--" in page
                 or re.search(r"language-(?!text)[!-~]", page)
+                or re.search(r"\$(?!\u200b)", text)  # mathematics, which can be moved over a line
             ):
                 live.append((place, payload, links, elements, mentions))
     assert live == [], live[:12]

@@ -63,7 +63,7 @@ _IN_WORDS = re.compile(r"(?<![\w-])(?:one|two|three|four|five)(?![\w-])")
 _ONE_AS_SCORE = re.compile(
     r"(?:^|\b(?:score|rating|answer|rate|rated|it|give|be|is|a|an):?|:)[\s\"*_]*$"
 )
-_LIST_MARK = re.compile(r"(?m)^\s*\(?(\d+)[.)]\s+(?=\S)|\((\d)\)\s+(?=\S)")
+_LIST_MARK = re.compile(r"(?m)^[^\S\n]*\(?(\d+)[.)]\s+(?=\S)|\((\d)\)\s+(?=\S)")
 _COUNTED = re.compile(
     r"\s+(?:(?!(?:and|or|but)\b)[^\W\d_]+\s+)?(?:reason|thing|factor|aspect|way|argument|consideration|issue|problem|"
     r"concern|criteri|example|fact|option|step|group|year|month|week|day|hour|minute|time|sentence|"

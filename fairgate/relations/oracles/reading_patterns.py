@@ -230,14 +230,14 @@ ANSWERS = re.compile(
 )
 """The words of `LETTER_CUED` that make the letter the answer, and do not only name an option."""
 LETTER_JUDGED = re.compile(
-    r"(?<![^\W_])[\"'*_(\[]*([abc])[)\]\"'*_.]*\s+(?:is|was|seems|would be|must be|looks|fits)\s+"
+    r"(?<![^\W_])([abc])[)\]\"'*_.]*\s+(?:is|was|seems|would be|must be|looks|fits)\s+"
     r"(?:the\s+|my\s+|clearly\s+|also\s+|most\s+|not\s+|therefore\s+)*"
     r"(?:correct|right|best|answer|choice|likely|appropriate|wrong|incorrect|accurate|it\b)"
 )
 LETTER_STATED = re.compile(
     r"(?<![^\W_])(?:it's|it is|it must be|it has to be|so|therefore|thus|hence|but|is|be|i'd say|i would say|i say|i believe|i guess|c'est|es ist)"
     r"[\s,:*_\"'(\[]+(?<![^\W_])([abc])(?=[\s*_\"'”)\]]*(?:$|[.,;:!\n)\]]))"
-    r"|(?:\n)[\s*_\"'>#(\[-]*([abc])[)\].\"'*_\s]*(?=\n|$)"
+    r"|\n(?:[^\S\n]|[*_\"'>#(\[-])*([abc])[)\].\"'*_\s]*(?=\n|$)"
 )
 LETTER_FIRST = re.compile(
     r"[\s>#]*(?:[-*•]\s+|\d+[.)]\s+)?"

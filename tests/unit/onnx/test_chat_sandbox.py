@@ -22,6 +22,23 @@ ENDLESS = {
     "{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|tojson }}",
     "the same, compared": "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}"
     "{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x is eq(ns.y) }}",
+    **{
+        f"the same, {how}": "{% set ns = namespace(x=(1,), y=(1,)) %}{% for i in range(60) %}"
+        f"{{% set ns.x = (ns.x, ns.x) %}}{{% set ns.y = (ns.y, ns.y) %}}{{% endfor %}}{{{{ {how} }}}}"
+        for how in (
+            "ns.x == ns.y", "ns.x != ns.y", "ns.x < ns.y", "1 < 2 == (ns.x >= ns.y)", "ns.x in [ns.y]",
+            "[] if ns.x not in (ns.y,)", "{ns.x: 1}", "{}[ns.x]", "{}.get(ns.x)", "ns.x[:] is eq(ns.y)",
+        )
+    },
+    **{
+        f"a long text, {how}": f"{{% set s = 'a' * 4000000 %}}{{% set t = s + '' %}}"
+        f"{{% for i in range(99999) %}}{{% set x = {how} %}}{{% endfor %}}"
+        for how in ("s == t", "s < t", "'aab' in s", "s[1:]", "s|upper", "s.upper()", "s.count('aab')", "s + 'b'")
+    },
+    **{
+        f"the square of a length, {name}": f"{{{{ ({text!r} * 200000)|{name} }}}}"
+        for name, text in (("wordwrap(1)", "aaaa"), ("striptags", "<!---->"), ("urlize", "(((("))
+    },
     "a search in a list": "{% set r = range(99999)|list %}{% for i in range(99999) %}{{ r|max }}{% endfor %}",
 }  # fmt: skip
 LARGE = {
