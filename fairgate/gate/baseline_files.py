@@ -160,6 +160,13 @@ def unverified(baseline: Baseline) -> Iterator[str]:
     used = {stored.metric for stored in baseline.measurements}
     for name in sorted(used - baseline.metric_versions.keys()):
         yield f"metric_versions lacks {quoted(name)}, of which there are measurements"
+    for number, one in enumerate(baseline.measurements):
+        suite, metric = baseline.suites.get(one.suite), BY_ID.get(one.metric)
+        if one.value is None or metric is None:
+            continue
+        if suite is None or metric.column not in suite.table.values:
+            of = f"{one.metric} of {quoted(one.suite)}"
+            yield f"measurements[{number}] is {of}, whose cases the file lacks"
     stored = Measurements(baseline.measurements)
     tables = {name: suite.table for name, suite in baseline.suites.items()}
     for one in measure(tables, confidence=0.95, seed=0, has_intervals=False):

@@ -285,15 +285,19 @@ def run_policy_path(run: Path) -> Path:
     if not isinstance(named, str) or not named or "\0" in named:
         raise DataError(f"{run / RECORD}: names no policy; name it with --policy")
     path, here = Path(named), Path.cwd().resolve()
-    file = path.resolve()
+    try:
+        file = path.resolve()
+        is_file = file.is_file()
+    except (OSError, RuntimeError):  # a name that is too long, or a link to itself
+        file, is_file = run.resolve(), False
     is_own = file.parent in (here, here / "policies") and not file.is_relative_to(run.resolve())
     if not is_own and not is_tracked(file, here):
         raise UsageError(
-            f"the run's record names the policy {quoted(named)}, which is neither in version "
+            f"the run's record names the policy {quoted(named[:300])}, which is neither in version "
             "control here nor in this folder or its `policies`; a record never chooses what is run "
             "or where results are written: name the policy with --policy"
         )
-    if not file.is_file():
+    if not is_file:
         raise UsageError(f"the run's policy {quoted(named)} is not there; name it with --policy")
     return path
 

@@ -88,7 +88,7 @@ class GateComment(BaseModel):
     version: Literal[1]
     create: bool
     """Whether a comment is due even where there is none yet."""
-    text: Annotated[str, Field(min_length=1, max_length=100_000)]
+    text: Annotated[str, Field(pattern=r"\w", max_length=100_000)]
 
 
 class PostedComment(NamedTuple):

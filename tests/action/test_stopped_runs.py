@@ -145,6 +145,7 @@ def test_a_policy_that_nobody_can_name_leaves_no_green_comment(job, green):
 UNREADABLE = [
     None, b"", b"{", b"[]", b"null", b"\xff", b'{"version":2,"create":true,"text":"x"}',
     b'{"version":1,"create":"no","text":"x"}', b'{"version":1,"create":false,"text":""}',
+    b'{"version":1,"create":false,"text":" \\n\\u200b*"}',
     b'{"version":1,"create":false}', b'{"version":1,"create":false,"text":"x","key":"other"}',
     b'{"version":1,"create":false,"text":' + b"[" * 100_000,
     b'{"version":1,"create":false,"text":"' + b"x" * 99_000 + b'"}',

@@ -58,7 +58,9 @@ def test_every_verb_that_reads_a_folder_of_a_run_is_walked():
         and parameter.name != "root"
     }
     # `run --after` takes parts, too.
-    assert reading - {"run", "github run"} == {*VERBS, *WITH_POLICY, *PARTS_OF_A_RUN}
+    # `comment` posts a text of the run's folder, where it is told to.
+    others = {"run", "github run", "comment"}
+    assert reading - others == {*VERBS, *WITH_POLICY, *PARTS_OF_A_RUN}
 
 
 @pytest.fixture
@@ -112,6 +114,16 @@ PLACES = {
     "through a linked folder": "policies/policy.yaml",
     "a folder below our policies": "policies/more/policy.yaml",
 }
+
+
+def test_a_path_that_is_none_is_refused_as_such(downloaded):
+    loop = downloaded.root / "loop.yaml"
+    loop.symlink_to(loop)
+    for path in ("p" * 5000, f"{'p' * 300}/policy.yaml", "loop.yaml", "policy.yaml/policy.yaml"):
+        downloaded.forged(path)
+        for verb, arguments in VERBS.items():
+            assert downloaded.run(*arguments) == 2, (path[:20], verb, downloaded.said[-300:])
+            assert "--policy" in downloaded.err, (path[:20], verb)
 
 
 @pytest.mark.walk(2)
