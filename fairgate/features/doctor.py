@@ -15,6 +15,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import Capabilities
+from fairgate.domain.units import Reason
 from fairgate.domain.wording import harmless
 from fairgate.gate.attribution import most_questions
 from fairgate.gate.composition import Composition
@@ -157,8 +158,9 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
     names = dict.fromkeys(unit.dimensions.get("relation", "") for unit in units)
     found_by = [readings.one(case.key, name) for name in names or [""]]
     read = dict.fromkeys(str(one.reason if one.value is None else one.value) for one in found_by)
-    yield f"  answer   {_short(execution.response) or '(empty)'}"
-    yield f"  read as  {harmless(', '.join(read))}"
+    if Reason.NOT_ASKED not in read:
+        yield f"  answer   {_short(execution.response) or '(empty)'}"
+        yield f"  read as  {harmless(', '.join(read))}"
     if execution.documents is None:
         yield "  documents: not told"
         return
@@ -173,7 +175,10 @@ def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[
     """Yield what is measured and whether, by what the system can do and what came back."""
     answered = [one for one in found if one is not None]
     documents = [document for one in answered for document in one.documents or ()]
-    yield "answers", _YES if answered else "no: there was no answer"
+    if not can.answers:
+        yield "answers", "no: nothing answers, documents alone are compared"
+    else:
+        yield "answers", _YES if answered else "no: there was no answer"
     if documents or not any(one.documents is not None for one in answered):
         labels = texts = "no: the system tells no documents"
         if documents:
@@ -185,7 +190,8 @@ def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[
     else:
         yield "documents", "not known: none were found for these questions"
     crossed = can.takes_documents and can.gives_documents
-    yield "attribution", _YES if crossed else "no: the system is handed no documents"
+    if can.answers:
+        yield "attribution", _YES if crossed else "no: the system is handed no documents"
 
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:

@@ -213,7 +213,8 @@ def _check(
     within, beyond = kind.value
     sign = -1 if kind is BoundKind.IN_SIZE_AT_MOST and value < 0 else 1
     shown, limit = _told_apart(value, sign * bound, metric)
-    limit = limit.removeprefix(wording.MINUS)
+    if kind is BoundKind.IN_SIZE_AT_MOST:
+        limit = limit.removeprefix(wording.MINUS)
     shown = f"{shown} {within if inside else beyond} {limit}"
     whole = f"{shown}, and so is its whole likely range"
     open_end = f"{shown}; the limit lies inside its likely range"

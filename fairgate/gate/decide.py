@@ -194,7 +194,7 @@ def weigh_evidence(
     if missing:
         problems.append(
             f"cases without an answer: {first_few(missing)}; record an empty response where the "
-            "system gave none"
+            "system gave none, and answer what is asked anew (`fairgate check` counts both)"
         )
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(
@@ -285,7 +285,8 @@ def _not_evaluated(rules: Sequence[RuleResult]) -> list[str]:
     slices: dict[tuple[str, str], list[str]] = {}
     for rule in rules:
         about = f"{rule.metric} in suite {rule.suite} could not be evaluated"
-        slices.setdefault((about, "; ".join(rule.reasons)), []).append(_place(rule))
+        reasons = (reason.removeprefix("not evaluated: ") for reason in rule.reasons)
+        slices.setdefault((about, "; ".join(reasons)), []).append(_place(rule))
     return [
         f"{about}{_of_slices(places)}: {reasons}" for (about, reasons), places in slices.items()
     ]

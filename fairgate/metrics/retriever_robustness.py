@@ -137,6 +137,10 @@ METRICS = (
         id="retrieval/overlap/net", title="documents in common beyond neutral wording",
         column="overlap", arms=NET, better=Better.HIGHER, violations=False,
         reference="FairGate, neutral wording",
+        claim="After naming {who}, the same documents are found more often than with neutral "
+        "wording, by {value}",
+        claim_below="After naming {who}, the same documents are found less often than with neutral "
+        "wording, by {value}",
     ),
     Metric(
         id="retrieval/mean-distance", title="distance between retrieved documents",

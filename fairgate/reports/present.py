@@ -40,8 +40,6 @@ _EXIT_MEANINGS = {
     ExitCode.NO_VERDICT: "no verdict",
 }
 _DIFFERENCES = 20
-_OWN, _REVISION = "system", "revision"
-"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
 _FAILED = 6
@@ -112,9 +110,9 @@ def since_then(material: Material) -> Inline:
         changed.append([strong("the cases asked"), counts])
     if changed:
         return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
-    if _OWN in now.under_test and _REVISION not in now.under_test:
+    if verdict.OWN in now.under_test and verdict.REVISION not in now.under_test:
         known = f"Whether your system has changed since the {beside.word} is not known: give it a "
-        return [known, code(_REVISION), " in the policy."]
+        return [known, code(verdict.REVISION), " in the policy."]
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
@@ -153,7 +151,7 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
     result = material.result
     if material.options.report_only and result.outcome is not Outcome.PASS:
         status = f"{int(result.exit_code)} ({_EXIT_MEANINGS[result.exit_code]})"
-        ends = f" keeps the exit code at 0; without it this run ends with exit code {status}."
+        ends = f" keeps the build green; without it this run ends with exit code {status}."
         words: blocks.Words = [strong(f"This is a {blocks.WORDS[result.outcome]}."), " "]
         yield blocks.Text(
             lines=[[*words, command("--report-only"), ends]], form=blocks.Form.WARNING
@@ -323,7 +321,8 @@ def lead(material: Material, news: News) -> Inline:
             how = "accept" if what == "baseline" else "pin"
             return f"{found} in what must match: restore it, or {how} this run as the new {what}."
         problem = next(iter(result.evidence.problems), "no rule could be evaluated")
-        return f"{problem[:1].upper()}{problem[1:]}."
+        is_metric = problem.partition(" ")[0] in BY_ID
+        return f"{problem if is_metric else problem[:1].upper() + problem[1:]}."
     rule = affected.leading(result)
     if rule is None:
         return "No rule has a value."
@@ -469,8 +468,8 @@ def _on_purpose(material: Material, accept: str) -> blocks.Words:
     binding = [rule for rule in material.result.rules if rule.fails_gate]
     policy = code(material.result.given.provenance.policy_path)
     if verdict.breaks_only_limits(material.result) and material.options.limit is None:
-        them = "it" if len(binding) == 1 else "them"
-        return [f", or waive {them} until a date with ", code("waivers"), " in ", policy]
+        failures = "the failure" if len(binding) == 1 else "the failures"
+        return [f", or waive {failures} until a date with ", code("waivers"), " in ", policy]
     if not accept:
         return []
     if not any("budget" in rule.failed for rule in binding):

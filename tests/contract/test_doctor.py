@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from contract.conftest import NO_RETRIEVAL
 
 
 @pytest.fixture
@@ -45,6 +46,19 @@ def test_a_policy_whose_sources_make_no_case_is_no_bug(place, start, ask):
     assert ask(None) == 2
     assert "nothing was asked" in place.err
     assert "This is a bug" not in place.err
+
+
+@pytest.mark.parametrize("revision", [None, "r1"])
+def test_a_system_of_an_unknown_version_is_nowhere_called_unchanged(place, start, revision):
+    system = http(start())
+    system["http"] |= {"revision": revision} if revision else {}
+    place.gate(system, **NO_RETRIEVAL)
+    assert place.call("baseline", "accept", "out", "--reason", "the first") == 0, place.err
+    place.gate(system, **NO_RETRIEVAL)
+    text = (place.root / "out" / "report.md").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("- system: `http ")]
+    assert ("(unchanged)" in line) == bool(revision)
+    assert ("(whether it has changed is not known)" in line) != bool(revision)
 
 
 def test_what_is_missing_is_said(place, start, ask):

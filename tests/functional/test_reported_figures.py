@@ -54,7 +54,7 @@ def test_that_every_gate_is_advisory_is_said_unless_one_can_fail(workspace, gate
 def test_a_reported_figure_without_a_value_is_no_verdict(workspace):
     gates = "  - {metric: rrs/mean, report: true}\n  - {metric: asr/generation, max: 0.9}\n"
     assert workspace.gate("positive", gates=gates) == 5
-    assert "Rrs/mean in suite sentiment could not be evaluated" in workspace.out
+    assert "rrs/mean in suite sentiment could not be evaluated" in workspace.out
 
 
 def test_reporting_unreadable_answers_does_not_switch_their_rule_off(workspace):

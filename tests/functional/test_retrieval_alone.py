@@ -64,6 +64,29 @@ def test_rules_about_answers_have_no_value_where_nothing_answers(gate, metric):
     code, _, text = gate("{corpus: demo, top_k: 4}", gates=f"  - {{metric: {metric}, max: 0.2}}\n")
     assert code == ExitCode.NO_VERDICT
     assert "only for documents" in text
+    first = " ".join(text[text.index("too little evidence") :].split())
+    assert f" {metric} in suite s could not be evaluated: the suite asks for no answers" in first
+
+
+def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
+    code, _, text = gate("{corpus: demo, index: bm25, top_k: 4}", command="doctor")
+    assert code == ExitCode.PASS, text
+    assert "answers: no: nothing answers, documents alone are compared" in text
+    assert "documents: 4" in text
+    assert not [line for line in text.splitlines() if line.startswith(("  answer ", "  read as"))]
+    assert "attribution" not in text
+
+
+def test_the_first_sentence_says_how_much_less_often_documents_stay(gate):
+    bound = "  - {metric: retrieval/overlap/net, min: 0.9}\n"
+    code, record, text = gate("{corpus: demo, top_k: 4}", gates=bound)
+    assert code == ExitCode.GATE_FAILED, text
+    points = f"{abs(value(record, 'retrieval/overlap/net')) * 100:.1f} points"
+    often = "less" if value(record, "retrieval/overlap/net") < 0 else "more"
+    said = " ".join(text.split())
+    assert (
+        f"the same documents are found {often} often than with neutral wording, by {points}" in said
+    )
 
 
 def test_a_system_of_nothing_and_questions_that_nobody_answers_are_refused(gate, tmp_path):

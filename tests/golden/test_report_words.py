@@ -157,7 +157,7 @@ def test_a_baseline_without_the_metric_is_not_told_as_zero_differences():
     code = {"outcome": Outcome.INCONCLUSIVE, "exit_code": ExitCode.BASELINE}
     view = shown(passing(), evidence=evidence, **code)
     assert view.title == "the baseline is incomplete"
-    assert view.lead == f"R{why[1:]}."
+    assert view.lead == f"{why}."
 
 
 def test_a_headline_says_that_answers_are_missing():

@@ -31,6 +31,8 @@ _MISSING = 10
 _NAMED = 3
 _NOT_SEEN = 6
 """Sentences on what the policy does not see."""
+OWN, REVISION = "system", "revision"
+"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _LIMITS = frozenset({"bound", "identity"})
 """Checks that compare with no baseline."""
 _REASONS = 3
@@ -323,7 +325,8 @@ def _under_test(material: Material) -> Iterator[blocks.Fact]:
         if then is not None and part not in then:
             since = [" (new)"]
         elif then is not None and now.get(part) == then[part]:
-            since = [" (unchanged)"]
+            is_known = part != OWN or REVISION in now
+            since = [" (unchanged)" if is_known else " (whether it has changed is not known)"]
         elif then is not None:
             since = [
                 " (",
