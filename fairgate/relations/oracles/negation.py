@@ -33,7 +33,8 @@ _DIRECT = frozenset(
 _LOOSE = frozenset(
     """neither nor none nothing nobody nowhere hardly barely scarcely rarely seldom unlikely lacks
     lack lacking fails failed unable absence devoid wrong incorrect refuse refuses doubt doubts
-    less weder keineswegs ni aucun aucune tampoco né ne nem noch ни""".split()  # noqa: SIM905 (reads better so)
+    less weder keineswegs kaum nichts nauwelijks niets guère rien nada niente nulla tutt'altro
+    allesbehalve difficilmente difícilmente dificilmente ni aucun aucune tampoco né ne nem noch ни""".split()  # noqa: SIM905 (reads better so)
 )
 _CONTRACTED = re.compile(
     r".+n't|(?:is|are|was|were|do|does|did|ca|wo|would|could|should|has|have|had|must|ai)nt"
@@ -54,7 +55,12 @@ _IDIOMS = re.compile(
     r"(?:probl\u00e8me|souci|doute)|non seulement|(?:no hay|sin) (?:duda|problema|problemas)|"
     r"no te preocupes|no se preocupe|no solo|(?:nessun|senza) (?:problema|dubbio)|non solo|"
     r"(?:sem|n\u00e3o h\u00e1) (?:d\u00favida|problema)|n\u00e3o s\u00f3|geen (?:probleem|zorgen|twijfel)|"
-    r"niet alleen)\b"
+    r"niet alleen|"
+    r"(?:can|could) (?:hardly|scarcely|barely) \w+ (?:of )?(?:an? )?(?:\w+ )?more|"
+    r"(?:cannot|can not|can't|couldn't|wouldn't|would not|don't|do not)(?: [\w']+){1,6} anything (?:but|other than|else than|except)|"
+    r"no (?:ifs(?:,? ands)?,?(?: or| and)? buts|two ways about it|reason (?:to \w+|for \w+)|need (?:to \w+|for))|"
+    r"without (?:hesitation|hesitating|reservation)|(?:(?:would|will|do|did|'d) not|wouldn't|won't|don't) (?:hesitate(?: to)?|think twice(?: about)?)|"
+    r"(?:on )?n(?:e |')(?:peut|pourrait|saurait)(?: \u00eatre)? plus|nichts als|nada m[\u00e1a]i?s que|rien que|niente altro che|niets dan)\b"
 )
 """Phrases that deny nothing, whatever word they hold."""
 _CONDITION = re.compile(
@@ -64,6 +70,14 @@ _CONDITION = re.compile(
 )
 """A subordinate clause in front of the main one, up to its comma."""
 _REPLACED = (
+    (
+        re.compile(
+            r"\b(?:alles andere als|tout sauf|(?:todo|tudo) menos|tutto (?:tranne|fuorché|meno)(?: che)?|"
+            r"verre van|weit (?:davon )?entfernt|loin d'(?:être)?|loin de|lejos de|longe de|lontano da(?:ll'essere)?|"
+            r"apenas (?:se )?puede)\b"
+        ),
+        " neither ",
+    ),
     (re.compile(r"\b(?:anything|all) but\b|\brather than\b|\binstead of\b"), " neither "),
     (re.compile(r"\b(?:far|free|other|opposed|opposite)(?: (?:from|of|than|to))\b"), " neither "),
 )
@@ -82,7 +96,7 @@ _ENDS = re.compile(r"(\.\.\.|[.!?;:\n|(\u2192]|\s-\s|--|[\u2014\u2015\u3002\uff6
 _HARD_ENDS = frozenset(".!?;\u3002\uff61")
 _CONTRAST = re.compile(
     r"\b(?:but|although|though|whereas|however(?!\s*,)|sondern|aber|mais|pero|sino|ma|mas|maar|"
-    r"bens\u00ec)\b|\u800c\u662f|\u4f46"
+    r"e sim|eher|vielmehr|eerder|plut\u00f4t|m\u00e1s bien|piuttosto|bens\u00ec)\b|\u800c\u662f|\u4f46"
 )
 _COMMA = re.compile(r"[,\u3001]")
 _PARTICLES = frozenset(
@@ -90,7 +104,8 @@ _PARTICLES = frozenset(
 )
 _STARTERS = frozenset(
     """it it's its this that these the i i'd i'll i'm my he she they we you there which making here
-    and overall please just es das der die ich c'est il elle je el lui è é het de dit""".split()  # noqa: SIM905 (reads better so)
+    and overall please just es das der die ich c'est il elle je el lui è é het de dit
+    fue fueron era eran foi foram c'était was war""".split()  # noqa: SIM905 (reads better so)
 )
 _ALONE = frozenset(["no", "neither", "none", "nothing", "never"])
 """Denials that stand for themselves in front of a colon or a dash."""

@@ -54,6 +54,22 @@ GUESSED_BEHIND = re.compile(
     r"\W{0,3}(?:(?:is|are|seems?) (?:also |both |equally )?possible|(?:could|might|may) (?:be|have))"
 )
 
+REMAINS = re.compile(
+    r"[\s*_\"'”’)]*(?:remains|is left|are left|is the only (?:one|option|choice|answer) (?:left|remaining))(?![^\W_])"
+)
+"""Words behind the one option that elimination leaves."""
+TAKEN_BACK = re.compile(
+    r"[\s*_\"'”’)]*(?:-+|\u2014|,)\s*(?:(?:oh|hmm?|but|no|actually|well|wait|hold on|scratch that|correction)[\s,.!-]+)*"
+    r"(?:wait|hold on|scratch that|correction)(?![^\W_])"
+)
+"""Words by which an answer takes back what it has just said."""
+EVIDENCE = (
+    r"(?:aspects?|points?|signals?|elements?|indicators?|cues?|evidence|factors?|features?|words?|phrases?|comments?|parts?|sides?|"
+    r"aspekte|punkte|aspectos|puntos|pontos|aspetti|punti|aspecten|punten|éléments|points)"
+)
+HEADS = re.compile(rf"[\s*_\"'”’)]*(?:{EVIDENCE}\s*)?[*_]*\s*:[*_\s]*(?=[^\s])")
+"""What follows a label that heads a list of evidence."""
+_KIND = r"(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?)"
 _VERY = r"(?:(?:clearly|definitely|certainly|obviously|probably|also|simply|just|quite|really)\s+)?"
 _FITTING = (
     r"right|correct|one|answer|case|word|term|label|choice|option|best|appropriate|accurate|"
@@ -62,6 +78,9 @@ _FITTING = (
 AFTER_DENIED = re.compile(
     rf"[\s*_\"'”’)]*(?:(?P<direct>(?::|=|->|→|-(?=\s)|,\s*(?=false|no\s*[.;]))[\s\"'*_]*"
     r"(?:no|false|nein|non|não|nee|0(?:\.0+)?%?)(?![\w%]|[.,]\d))|"
+    rf"(?:{_KIND} )?(?:is|was|are|were|seems) {_VERY}(?:absent|missing|lacking|not (?:present|found|there|evident|expressed|apparent))(?![^\W_])|"
+    r"(?:war|ist|was|is) (?:es|das|er|sie|het|hij|zij) (?:nicht|niet|kaum|nauwelijks)(?![^\W_])|"
+    r"(?:did not|didn't) (?:do|say|cause)(?![^\W_])|kann keine rede sein|"
     rf"(?:(?:is|was|are|would be|seems|'s)\s+{_VERY}not|(?:is|was|are|would)n't)\s+"
     rf"(?:the\s+|an?\s+|really\s+|exactly\s+)?(?:right\s+|correct\s+|best\s+)?(?:{_FITTING})|"
     rf"(?:is|was|are|would be|seems)\s+{_VERY}(?:wrong|incorrect|false|inaccurate|excluded|out(?![^\W_])|"
@@ -128,7 +147,9 @@ EXPLICIT = re.compile(
 CONCLUSION = re.compile(
     r"(?:(?<![^\W_])(?:therefore|thus|hence|consequently|accordingly|in conclusion|to conclude|"
     r"in the end|overall|all in all|in summary|in sum|to sum up|ultimately|on balance|"
-    r"on reflection|all things considered|i conclude|we conclude|conclude that|which leaves|that leaves|which makes|that makes|"
+    r"on reflection|all things considered|i conclude|we conclude|conclude that|(?:which|that|this) (?:only |just )?(?:leaves|makes)|by elimination|"
+    r"taking (?:all|everything|both|it all|this|these)\b[^.!?,\n]{0,30}(?:together|into account)|taken (?:all )?together|"
+    r"(?:putting|weighing|considering) (?:\w+ ){1,4}(?:together|up|both)|weighing (?:both|everything|all)\b|"
     r"(?<=[,;.] )so|so(?=,| the | it| i | i'd| this | my | we | that | here |[\s*_\"'(]*[abc](?![^\W_]))|insgesamt|alles in allem|daher|deshalb|somit|"
     r"folglich|also(?= war| ist| muss| bleibt)|letztlich|schließlich|donc|ainsi|en conclusion|"
     r"globalement|au final|finalement|por lo tanto|por tanto|así que|en conclusión|en general|"
@@ -141,6 +162,10 @@ CONTRAST = re.compile(
     r"(?<![^\W_])(?:but|however|yet|still|nevertheless|nonetheless|aber|jedoch|mais|pero|sino|ma|"
     r"però|mas|porém|maar)(?![^\W_])|但|でも|しかし|하지만|그러나|지만"
 )
+REASON = re.compile(
+    r"(?:으니|니까|므로|때문에|따라서|그래서)(?:[\s,]|$)|(?:ため|ので|から)[、,]|したがって|よって|所以|因此|因而|故而"
+)
+"""What turns words in front of it into the reason for what follows."""
 CONCESSION = re.compile(
     r"(?<![^\W_])(?:although|though|even though|even if|while|whereas|despite|obwohl|obgleich|"
     r"auch wenn|bien que|même si|aunque|sebbene|anche se|embora|hoewel|ook al)(?![^\W_])"
@@ -174,7 +199,11 @@ _STRONG = (
     r"stated|confirmed|established|singled)(?![^\W_])|"
     r"nothing (?:\w+ ){0,5}(?:tells?|says?|indicates?|suggests?|shows?|reveals?|specifies)(?![^\W_])|"
     r"(?:not|\w{1,8}n't|never) (?:told|informed|mentioned|given that)(?![^\W_])|"
-    r"who knows|up in the air|anyone's guess"
+    r"who knows|up in the air|anyone's guess|"
+    r"(?:no|any|without) (?:\w+ )?(?:proof|basis|reason to (?:believe|think|assume|conclude))(?![^\W_])|"
+    r"nothing (?:\w+ ){0,5}(?:establish|point|settle|prove|confirm|decide|support|identifie|determine|hint)s?(?![^\W_])|"
+    r"which (?:one )?of (?:the (?:two|three)|them|these|those)\b[^.!?;\n]{0,60}\b(?:never|nobody|no one|not|open|n't)(?![^\W_])|"
+    r"(?:not|\w{1,8}n't|never|nobody|no one) (?:\w+ ){0,4}which (?:one )?of (?:the (?:two|three)|them|these|those)(?![^\W_])"
 )
 _WEAK = (
     rf"(?<!who )(?<!which )(?<!that )(?:do(?:es)?|did|would|will) ?(?:not|n't|n'?t) "
@@ -182,6 +211,18 @@ _WEAK = (
     rf"(?<!who )(?:doesn't|don't|didn't|won't|wouldn't) (?:really |explicitly |actually |clearly |directly |specifically |even |ever )*(?:{_TELL})(?![^\W_])"
 )
 _OTHERS = (
+    r"(?:fehlen|fehlt es an) (?:\w+ ){0,3}(?:angaben|informationen|hinweise|belege)|"
+    r"kein\w* (?:\w+ )?(?:anhaltspunkt|beleg|beweis|hinweis|grundlage|indiz)\w*|welche[rs]? (?:von|der) (?:beiden|ihnen|den beiden)[^.!?;\n]{0,40}(?:offen|nicht|unklar)|"
+    r"(?:nichts|nirgends|nirgendwo) (?:\w+ ){0,4}(?:darauf hin|hervor|steht|sagt|belegt|erwähnt)|"
+    r"(?:on|nous) ignor\w+|rien (?:\w+ ){0,3}(?:ne |n')(?:\w+ )?(?:permet|indiqu|dit|précis|prouv|montr|laiss)\w*|(?:aucun|pas d')(?:e? )?(?:preuve|indice|élément|information|indication)s?|"
+    r"(?:ne |n')(?:\w+ ){1,2}pas (?:laquelle|lequel|qui)(?![^\W_])|"
+    r"falta(?:n)? (?:\w+ )?(?:información|datos|pruebas|contexto|detalles)|no (?:hay|existen?) (?:\w+ )?(?:pruebas?|indicios?|evidencias?|base|pistas?)|no se (?:\w+ )?cuál|nada (?:\w+ ){0,4}(?:indica|dice|sugiere|prueba|aclara)(?![^\W_])|"
+    r"manca(?:no)? (?:\w+ )?(?:informazion|dat|prov|element|dettagl)\w*|non (?:si (?:capisce|evince|deduce|comprende|riesce)|emerge|risulta|ci sono (?:\w+ )?(?:prove|indizi|elementi|informazioni)|c'è (?:\w+ )?(?:prova|indizio|modo|base))|nulla (?:\w+ ){0,4}(?:indica|dice|suggerisce)(?![^\W_])|"
+    r"falta(?:m)? (?:\w+ )?(?:informaç\w+|dados|provas|contexto)|não (?:há|existem?|temos) (?:\w+ )?(?:provas?|indícios?|evidências?|informaç\w+|dados|pistas?|base|elementos)|não (?:fica|ficou) claro|não se (?:\w+ )?qual|nada (?:\w+ ){0,4}(?:indica|diz|sugere|prova)(?![^\W_])|"
+    r"(?:er is|er zijn|is er|heeft|zonder) (?:\w+ )?(?:geen|zonder) (?:\w+ )?(?:bewij\w+|aanwijzing\w*|informatie|grond)|staat (?:er )?niet(?: bij| in)?|niets (?:\w+ ){0,4}(?:wijst|zegt|duidt|toont)(?![^\W_])|"
+    r"(?:근거|증거|단서|정황|언급|힌트|실마리|설명)(?:가|는|은|이|도|를|을)? ?(?:없|부족|찾을 수 없|나오지 않|충분하지)|드러나지 ?않|나타나지 ?않|나오지 ?않|알기(?:는|가)? ?(?:어렵|힘들)|"
+    r"(?:根拠|証拠|手がかり|手掛かり|記述|記載|材料|情報|言及|説明)(?:が|は|も|と(?:いう)?)?(?:\w{0,4})(?:ない|なく|ありませ|不足|乏しい|見当たら|見つから)|(?:読み取|見分け|断言|確認|断じ)(?:れ|られ|は?でき|ることは?でき)(?:な|ませ)|示されていな|示されていま(?:せ)|触れられていな|触れられていま(?:せ)|"
+    r"(?:没有|沒有|缺乏|缺少|毫无|并无|无|無)(?:任何|足够的?|充分的?|直接|明确的?|相关的?)?(?:证据|證據|依据|根据|线索|線索|信息|提示|迹象)|"
     r"(?:ist|sind|wird|bleibt|war) (?:\w+ )?(?:nicht (?:klar|bekannt|möglich|ersichtlich|angegeben|"
     r"erwähnt|eindeutig|bestimmbar|genannt|sicher)|unklar|unbekannt|offen|ungewiss)|"
     r"lässt sich (?:\w+ ){0,3}nicht (?:\w+ )?(?:sagen|bestimmen|feststellen|beantworten|erkennen|ermitteln)|"
@@ -200,7 +241,8 @@ _OTHERS = (
     r"impossível (?:dizer|saber|determinar)|desconhecid[oa]|informações insuficientes|"
     r"(?:is|blijft|wordt) (?:\w+ )?(?:niet (?:duidelijk|bekend|te (?:zeggen|bepalen|weten)|vermeld|mogelijk|zeker)|onduidelijk|onbekend)|"
     r"(?:zegt|vermeldt|noemt|geeft)(?: \w+)? niet|niet genoeg|onvoldoende informatie|(?:weten|weet) (?:\w+ )?niet|valt niet te|onduidelijk|onbekend|"
-    r"[가-힣][ ]?수(?:가|는|도)? ?없|알 ?수 ?없|기(?:가|는)? ?(?:어렵|힘들)|말하(?:고 있)?지 ?않|밝히지 ?않|알려(?:주|져)지? ?(?:않|있지)|모르|모름|모른|판단(?:할 수(?:가|는)? ?없|하기 어렵|이 불가능)|불분명|불명확|확실하지|확실히 알|"
+    r"(?<!드릴 )(?<!와줄 )(?<!와 줄 )(?<!해줄 )(?<!해 줄 )(?<!도울 )(?<!응할 )(?<!따를 )(?<!들어줄 )(?<=[가-힣] )수(?:가|는|도)? ?없|"
+    r"(?<!드릴)(?<!와줄)(?<!해줄)(?<!도울)(?<!응할)(?<=[가-힣])수(?:가|는|도)? ?없|알 ?수 ?없|기(?:가|는)? ?(?:어렵|힘들)|말하(?:고 있)?지 ?않|밝히지 ?않|알려(?:주|져)지? ?(?:않|있지)|모르|모름|모른|판단(?:할 수(?:가|는)? ?없|하기 어렵|이 불가능)|불분명|불명확|확실하지|확실히 알|"
     r"정보(?:가|는|만으로는)? ?(?:부족|없|충분하지)|언급(?:이|되지|되어|하지|은|된 바)? ?(?:없|있지 않|않)|나와 ?있지 않|명확하(?:지|게) ?(?:않|나|언급|드러)|불확실|"
     r"특정할 수 없|단정할 수 없|결정할 수 없|확인할 수 없|말할 수 없|제시되(?:지|어 있지) 않|"
     r"わから|分から|分かり|わかり|判(?:断|定)(?:は|が|することは)?でき|判断(?:が|は)?(?:難し|不可能)|特定(?:は|が|することは)?でき|不明|未定|決め(?:られ|る?ことは?でき)|言え(?:ない|ませ)|"
@@ -217,10 +259,10 @@ _BOUND = r"(?=$|[^\w/+'-]|'(?![^\W_])|-(?![^\W_])|[가-힣ぁ-んァ-ン一-龥]
 _NO_ARTICLE = r"(?!(?<=a)[ ]+(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|due\b|with\b|입|이|です|だ)[^\W\d_])"
 LETTER_CUED = re.compile(
     rf"(?:(?<![^\W_])(?:{_ANSWER}|option|opción|opzione|opção|optie|alternative|choice|letter|response|output|verdict|conclusion|choose|"
-    r"chose|pick|picked|select|selected|go with|opt for|settle on|label)|(?<=[正标標])答案|정답|답|答案|答え|回答|正解|选择|选|選)"
+    r"chose|pick|picked|select|selected|go with|opt for|settle on|label|leaves|letra|alternativa|lettre|lettera|buchstabe)|選択肢|选项|選項|보기|선택지|(?<=[正标標])答案|정답|답|答案|答え|回答|正解|选择|选|選)"
     r"(?:(?:[\s:=\->→*_\"'“‘「『()\[\]<]|(?<=\s))*(?:(?:is|was|would be|should be|must be|has to be|will be|"
-    r"seems to be|be|option|choice|letter|answer|lautet|ist|est|es|è|é|la|le|el|il|the|best|"
-    r"correcta|correcte|corretta|correta|juste|number|final|finale|donc|also|daher|quindi|portanto|dus|therefore|thus|so|that|richtig|probably|likely)(?![^\W_])|은|는|이|が|は|是|为|為)){0,4}"
+    r"seems to be|be|option|choice|letter|answer|only|just|us|with|opción|opção|opzione|letra|alternativa|lettre|lettera|(?:a|la|l')(?= ?(?:letra|alternativa|opç|opci|opz|lettre|lettera|option))|lautet|ist|est|es|è|é|la|le|el|il|the|best|"
+    r"correcta|correcte|corretta|correta|juste|number|final|finale|donc|also|daher|quindi|portanto|dus|therefore|thus|so|that|richtig|probably|likely)(?![^\W_])|은|는|이|が|は|是|为|為|選択肢|选项|選項|보기|선택지)){0,5}"
     rf"[\s:=\->→*_\"'“‘「『(\[<]*(?<![^\W_가-힣ぁ-んァ-ン一-龥])([abc]){_BOUND}{_NO_ARTICLE}"
 )
 """A letter behind a word that announces it."""
@@ -234,6 +276,15 @@ LETTER_JUDGED = re.compile(
     r"(?:the\s+|my\s+|clearly\s+|also\s+|most\s+|not\s+|therefore\s+)*"
     r"(?:correct|right|best|answer|choice|likely|appropriate|wrong|incorrect|accurate|it\b)"
 )
+LETTER_TICKED = re.compile(r"(?:^|(?<=\n))[ |*_]*([abc])[ *_.)]*\|[^\n]{0,200}[✓✔✅☑]")
+"""A letter in the row of a table that is ticked."""
+LETTER_FITS = re.compile(
+    r"(?<![^\W_가-힣ぁ-んァ-ン一-龥])([abc])(?:\s*(?:项|項|选项|選項)\s*(?:是|为|為|才)?\s*(?:最)?(?:正确|正確|对的|合适)|\s*(?:是|为)(?:正确|正確|对的)|"
+    r"\s*(?:번)?(?:이|가)?\s*(?:맞(?!지)|옳(?!지)|정답(?!이 아|은 아)|답입|답이다)|(?:が|は)(?:正しい|正解(?!では)|適切(?!では)|最も))"
+    r"|(?<![^\W_])(?:only|just)\s+(?:option\s+|choice\s+|answer\s+)?[\"'*_(]*([abc])[)\"'*_]*\s+(?:remains|is left)(?![^\W_])"
+    r"|(?<![^\W_])(?:antwort|réponse|opción|opzione|resposta|antwoord)\s+[\"'*_(]*([abc])[)\"'*_]*\s+(?:ist|est|es|è|é|is)\s+(?:richtig|korrekt|correcta?|juste|bonne|giusta|corretta|correta|certa|juist)"
+)
+"""A letter with words behind it that say it is right, outside English."""
 LETTER_STATED = re.compile(
     r"(?<![^\W_])(?:it's|it is|it must be|it has to be|so|therefore|thus|hence|but|is|be|i'd say|i would say|i say|i believe|i guess|c'est|es ist)"
     r"[\s,:*_\"'(\[]+(?<![^\W_])([abc])(?=[\s*_\"'”)\]]*(?:$|[.,;:!\n)\]]))"
@@ -277,7 +328,7 @@ NEXT_WORDS = frozenset(
 BEHIND_WORDS = frozenset("was is were did does it are has had one so 입니다 です".split())  # noqa: SIM905
 """Words with which an answer that begins with an option may end."""
 AFTER_SCORE = re.compile(
-    r"[\s*_\"'”’)]*(?:[:=]\s*[\"']?(?P<score>\d{1,9}(?:\.\d{1,9})?)(?![\d/])|"
+    r"[\s*_\"'”’)]*(?:[:=|]\s*[\"'*_]*(?P<score>\d{1,9}(?:\.\d{1,9})?)(?![\d/])|"
     r"[(\s]\s*(?P<percent>\d{1,3}(?:\.\d{1,9})?)\s*%)"
 )
 """A score of a label."""

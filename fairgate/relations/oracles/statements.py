@@ -55,15 +55,20 @@ from fairgate.relations.oracles.reading_patterns import (
     LEAD_WORDS,
     LETTER_CUED,
     LETTER_FIRST,
+    LETTER_FITS,
     LETTER_JUDGED,
     LETTER_STATED,
+    LETTER_TICKED,
     NEXT_WORDS,
     NO_IDIOM,
     NOT_BOTH,
     PROPOSED,
     QUESTION,
+    REASON,
+    REMAINS,
     REPORTED_NO,
     SENTENCE_END,
+    TAKEN_BACK,
     UNKNOWN_SAID,
     UNKNOWN_STRONG,
 )
@@ -83,6 +88,8 @@ _CLOSING = re.compile(r"[\s*_\"'\u201d\u2019)\]}>]*")
 _NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
 _LETTERS = "abc"
 _SAID = Negation.NONE
+_JUDGING = (LETTER_TICKED, LETTER_FITS)
+"""Patterns whose letter is the answer by the words behind it."""
 
 
 class Status(Enum):
@@ -169,7 +176,7 @@ class _Answer:
         taken = bytearray(len(self.own))
         for text in self.texts():
             taken[text.start : text.end] = b"\1" * (text.end - text.start)
-        for pattern in (LETTER_CUED, LETTER_JUDGED, LETTER_STATED):
+        for pattern in (LETTER_TICKED, LETTER_CUED, LETTER_JUDGED, LETTER_FITS, LETTER_STATED):
             for match in pattern.finditer(self.own):
                 start, end = match.span(match.lastindex or 1)
                 value = _LETTERS.index(self.own[start:end])
@@ -179,7 +186,8 @@ class _Answer:
                         value=value,
                         start=start,
                         end=end,
-                        is_explicit=pattern is LETTER_CUED and ANSWERS.match(match[0]) is not None,
+                        is_explicit=pattern in _JUDGING
+                        or (pattern is LETTER_CUED and ANSWERS.match(match[0]) is not None),
                     )
 
     def _is_quantity(self, start: int, end: int) -> bool:
@@ -419,7 +427,9 @@ class _Sentence:
             negation = negation_before(self.own, label.start, begin=reach, unspaced=unspaced)
             denial = AFTER_DENIED.match(after)
             condition = CONDITION.search(clause)
-            if AFTER_AFFIRMED.match(after):
+            if TAKEN_BACK.match(after):
+                status, negation, why = Status.DENIED, Negation.LOOSE, "taken back behind it"
+            elif AFTER_AFFIRMED.match(after):
                 status, negation, why = Status.AFFIRMED, Negation.NONE, ""
             elif denial is not None or negation is not Negation.NONE:
                 why = f"denied by {denying_words(self.own, label.start, reach)!r} before it"
@@ -520,7 +530,8 @@ class _Sentence:
         for option in options:
             if option.start >= unknown.end:
                 between = self.own[unknown.end : option.start]
-                if CONTRAST.search(between) or (begins and "," in between):
+                is_concluded = REASON.search(between) or self.cue(option) is not None
+                if is_concluded or CONTRAST.search(between) or (begins and "," in between):
                     return option
                 continue
             between = self.own[option.end : unknown.start]
@@ -538,4 +549,6 @@ class _Sentence:
         before = self.own[max(self.start, label.start - _CLAUSE) : label.start]
         if EXPLICIT.search(before):
             return EXPLICIT
-        return CONCLUSION if CONCLUSION.search(before) else None
+        if CONCLUSION.search(before) or REMAINS.match(self.own, label.end, self.end):
+            return CONCLUSION
+        return None
