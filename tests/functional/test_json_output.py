@@ -65,6 +65,6 @@ def test_a_shell_is_told_what_could_follow(workspace, monkeypatch):
     monkeypatch.setenv("COMP_CWORD", "1")
     workspace.run()
     assert [line.partition(",")[2] for line in workspace.out.splitlines()] == [
-        "rescore", "relations",
+        "rescore", "relations", "rehearse",
     ]  # fmt: skip
     assert workspace.err == ""

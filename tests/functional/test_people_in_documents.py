@@ -213,7 +213,7 @@ def test_two_kinds_of_relations_need_two_suites_and_the_metrics_need_neutral_wor
         )
     )
     assert space.run("check", "p.yaml") == 2
-    assert "`set-equivalence` compares answers to changed questions" in space.out + space.err
+    assert "`set-equivalence` changes questions" in space.out + space.err
     (space.root / "p.yaml").write_text(
         POLICY.format(system=SYSTEM % "fair", suite=ONLY, metric=RATIO).replace(
             "neutral-subjects", "none"
