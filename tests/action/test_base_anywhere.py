@@ -164,6 +164,23 @@ def test_a_shallow_clone_fetches_the_branch_that_decides(
     assert (tip[:12] in call.out) == (name == "main" or "origin/main" not in branches(clone))
 
 
+def test_a_branch_of_hexadecimal_digits_is_no_commit_that_begins_so(
+    history, call, tmp_path, monkeypatch
+):
+    """As `20261130` may be: who pushes can make a commit of any beginning."""
+    loose = history.proposes(broken, {GATE: LOOSE})
+    history.git("branch", loose[:8], "main")
+    clone = tmp_path / "clone"
+    command = ["git", "clone", "-q", "--depth=1", "--branch=topic", f"file://{history.root}", clone]
+    subprocess.run(command, check=True)
+    monkeypatch.chdir(clone)
+    assert against(call, loose[:8]) == 1, call.err
+    assert history.git("rev-parse", "main")[:12] in call.out
+    history.git("branch", "-D", loose[:8])
+    subprocess.run(["git", "fetch", "-q", "--prune"], cwd=clone, check=True)
+    assert against(call, loose[:8]) == 0, call.err  # a commit all the same
+
+
 def branches(clone):
     command = ["git", "-C", str(clone), "branch", "-r"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

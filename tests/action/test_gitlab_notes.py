@@ -199,6 +199,29 @@ def test_no_line_is_a_quick_action_wherever_it_stands(lab, before):
     assert not wrong
 
 
+def test_a_note_refers_to_nothing():
+    """What it names is told so, in the name of the token's owner."""
+    signs = (
+        "!12",
+        "o/p!12",
+        "&12",
+        "o&12",
+        "~bug",
+        '~"a b"',
+        "~7",
+        "%v1",
+        '%"v 1"',
+        "#12",
+        "@all",
+        "$7",
+    )
+    signs += ("[issue:12]", "[vulnerability:1]", "[merge_request:o/p/1]")
+    alive = [sign for sign in signs if "\u200b" not in as_note(f"a {sign} b", "https://g.org/j")]
+    assert not alive
+    kept = "5&nbsp;% of 3, ~ 4 ! [run](https://g.org/j)"
+    assert as_note(kept, "https://g.org/j") == kept
+
+
 def test_hostile_texts_are_inert_in_a_note():
     wrong = [
         text

@@ -93,10 +93,12 @@ def _root_of(repository: Repository, name: str) -> str:
             f"--base is {quoted(name)}, which is a tag here and no branch; write "
             f"{listed(there)} if you mean the tag, or `origin/{name}` for the branch"
         )
-    if _SHORT.fullmatch(name) and (commit := _one(repository, f"{name}^{{commit}}")):
-        return commit
+    # A branch `20261130` comes before a commit that begins so, which anybody can make.
     commit = repository.branch_of_origin(name.removeprefix(_REMOTE).removeprefix("refs/heads/"))
-    return (_fetched(repository, commit) if commit else "") or _none(name)
+    if commit:
+        return _fetched(repository, commit) or _none(name)
+    short = _one(repository, f"{name}^{{commit}}") if _SHORT.fullmatch(name) else ""
+    return short or _none(name)
 
 
 def _fetched(repository: Repository, commit: str) -> str:

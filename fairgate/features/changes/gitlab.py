@@ -31,7 +31,7 @@ NOTE_BYTES = 900_000
 _PER_PAGE, _PAGES = 100, 50
 _FINE = range(200, 300)
 _COMMAND = re.compile(r"^([^\S\n]*(?:>[^\S\n]*)*)/", re.MULTILINE)
-_MILESTONE = re.compile(r'%(?=[\w"])')
+_REFERENCE = re.compile(r'[%~](?=[\w"])|[!&](?=\d)|\[(?=\w+:\S)')
 _APART = "\u200b"
 
 
@@ -43,7 +43,7 @@ def as_note(text: str, job_url: str) -> str:
     what both act on.
     """
     plain = disarmed_markdown(text, job_url or "-")
-    return _MILESTONE.sub(f"%{_APART}", _COMMAND.sub(rf"\1{_APART}/", plain))
+    return _REFERENCE.sub(rf"\g<0>{_APART}", _COMMAND.sub(rf"\1{_APART}/", plain))
 
 
 class GitLabApi:
