@@ -36,7 +36,12 @@ CHOICE_RULE = "choice/4"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
 
 _LETTERS = "abc"
-_ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"(?:the|an?|der|die|das|dem|den|des|eine?|einen|einem|einer|les?|la|une?|el|los|las|una|il|lo|"
+    r"gli|os?|um|uma|de|het|een)\s+|l'",
+    re.IGNORECASE,
+)
+"""A leading article, which other cases and contractions ("den Koch", "du médecin") replace."""
 STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
 """Identifies the rules by which generation stops early; part of every stored answer's key."""
 

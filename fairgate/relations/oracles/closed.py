@@ -71,7 +71,7 @@ _COUNTED = re.compile(
 )
 _NUMBERED = re.compile(
     r"\b(?:reason|thing|factor|aspect|argument|consideration|step|option|example|question|person|"
-    r"group|number|no)\.? #?$"
+    r"group|number|no)\.? #?$|\((?:minus|plus) $"
 )
 
 

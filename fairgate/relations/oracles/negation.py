@@ -87,8 +87,17 @@ _EXCHANGED = re.compile(
     r"(?: (?:being|a|an|the|just|only|simply|clearly|overly))*[\s\"'*_(]*$"
 )
 """What denies the one label that follows it, and no other one of its clause."""
+_NOT_JUDGED = re.compile(
+    r"\b(?:(?:(?:do|does|did|would)(?: not|n't)|cannot|can't)(?: (?:really|personally|quite|necessarily))? "
+    r"(?:go (?:so|as|that|quite so) far (?:as )?(?:to )?)?"
+    r"(?:(?:find|consider|call|calling|deem|describe|classify|regard|view|see|label|"
+    r"say(?=(?: that)? (?:it|this|the \w+)(?:'s| is)))\b)"
+    r"(?:(?: (?:that|anything|this|it|it's|the \w+|them|is|to be|being|as|an?))|'s)*|"
+    r"nothing(?: (?:about|in) (?:this \w+|that \w+|the \w+|this|it|that)(?: is| seems| sounds)?)?)[\s\"'*_]*$"
+)
+"""Denials of the one label that follows: "I don't find this toxic", "nothing toxic"."""
 _FILLERS = frozenset(
-    """a an any the at all in way be been being is considered to contain containing contains
+    """a an any anything the at all in way be been being is considered to contain containing contains
     include includes seem appear look sound have has as language words content text classified
     categorized categorised labeled labelled rated deemed regarded judged""".split()  # noqa: SIM905 (reads better so)
 )
@@ -105,13 +114,13 @@ _PARTICLES = frozenset(
 _STARTERS = frozenset(
     """it it's its this that these the i i'd i'll i'm my he she they we you there which making here
     and overall please just es das der die ich c'est il elle je el lui è é het de dit
-    fue fueron era eran foi foram c'était was war""".split()  # noqa: SIM905 (reads better so)
+    was war""".split()  # noqa: SIM905 (reads better so)
 )
 _ALONE = frozenset(["no", "neither", "none", "nothing", "never"])
 """Denials that stand for themselves in front of a colon or a dash."""
 _LINKS = frozenset(
     """so thus therefore hence then but yet please c'est it's es è é also daher deshalb donc pues entonces quindi
-    ent\u00e3o portanto dus""".split()  # noqa: SIM905 (reads better so)
+    fue fueron era eran foi foram c'était ent\u00e3o portanto dus""".split()  # noqa: SIM905 (reads better so)
 )
 _RELATIVES = frozenset(["who", "that", "which", "whom"])
 _COPULAS = frozenset(["is", "was", "are", "were", "be", "seems"])
@@ -148,6 +157,7 @@ def negation_before(text: str, start: int, *, begin: int = 0, unspaced: bool = F
         return Negation.LOOSE
     if _EXCHANGED.search(context):
         return Negation.LOOSE
+    context = _NOT_JUDGED.sub(" not ", context)
     clause = _clause(context)
     words = WORD.findall(clause)
     places = [place for place, word in enumerate(words) if denies(word)]

@@ -63,12 +63,19 @@ TAKEN_BACK = re.compile(
     r"(?:wait|hold on|scratch that|correction)(?![^\W_])"
 )
 """Words by which an answer takes back what it has just said."""
-EVIDENCE = (
+_EVIDENCE = (
     r"(?:aspects?|points?|signals?|elements?|indicators?|cues?|evidence|factors?|features?|words?|phrases?|comments?|parts?|sides?|"
     r"aspekte|punkte|aspectos|puntos|pontos|aspetti|punti|aspecten|punten|éléments|points)"
 )
-HEADS = re.compile(rf"[\s*_\"'”’)]*(?:{EVIDENCE}\s*)?[*_]*\s*:[*_\s]*(?=[^\s])")
+HEADS = re.compile(rf"[\s*_\"'”’)]*(?P<noun>{_EVIDENCE}\s*)?[*_]*\s*:[*_\s]*(?=[^\s])")
 """What follows a label that heads a list of evidence."""
+HEADING = re.compile(rf"(?:^|\n)[\s*_>#•-]*(?:(?:{_ARTICLES})(?![^\W_])\s*)?[*_\"']*$")
+"""What stands before it in its line."""
+EVIDENCE = re.compile(rf"\s*{_EVIDENCE}(?![^\W_])")
+KIND = re.compile(
+    r"\s*(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?)(?![^\W_])"
+)
+"""Nouns that a label describes: what stands behind them decides what becomes of it."""
 _KIND = r"(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?)"
 _VERY = r"(?:(?:clearly|definitely|certainly|obviously|probably|also|simply|just|quite|really)\s+)?"
 _FITTING = (
@@ -90,7 +97,7 @@ AFTER_DENIED = re.compile(
     r"(?:confirmed|determined|known|identified|inferred|established))|"
     r"(?:does not|doesn't|do not|don't|cannot|can't) (?:fit|apply|work|match|describe)|"
     r"(?:ist|est|es|è|é|is) (?:falsch|faux|incorrecto|incorrecta|sbagliato|errado|onjuist|fout)|"
-    r"(?:은|는|이|가) (?:틀렸|틀린|정답이 아)|(?:是|就)?(?:错|不对|不正确)|は(?:違|間違|誤))"
+    r"(?:은|는|이|가) (?:틀렸|틀린|정답이 아)|(?:是|就)?(?:错|不对|不正确)|は(?:違|間違|誤)|(?:は|も)[^。\n]{0,40}(?:に反し|不適切|不正解|矛盾し))"
 )
 """What denies a label from behind. Its `direct` group says that the label itself is false."""
 AFTER_AFFIRMED = re.compile(
@@ -129,7 +136,7 @@ _LINK = (
     r"은|는|이|が|は|是|为|為|:|=|->?|→|\n|\)"
 )
 EXPLICIT = re.compile(
-    rf"(?:(?:(?<![^\W_])|(?<=[正标標最终終]))(?:{_ANSWER})[\s\"'*_)\]]*(?:{_LINK})|"
+    rf"(?:(?:(?<![^\W_])|(?<=[正标標最终終]))(?:{_ANSWER})(?: (?:finale?|definitiva|correcta|corretta|correta|correcte))?[\s\"'*_)\]]*(?:{_LINK})|"
     r"(?:^|(?<=[\n.!?]))[\s\"'>#*_-]*(?:(?:final|correct|best|my|the|overall|short) )*"
     rf"(?:{_ANSWER})(?=[\s\"'*_:]*$)|"
     r"(?:^|(?<=[\n.;,!?]))[\s\"'>#*_{-]*(?:the |my |overall |final |predicted )*"
@@ -140,7 +147,7 @@ EXPLICIT = re.compile(
     r"\b(?:correct|best|right|most \w+|overall|final) (?:label|option|choice|sentiment|"
     r"classification|category|rating|score)[\s\"'*_]*(?:is|was|would be|should be|must be|:|=)|"
     r"(?:\bi|\bi'd|\bi'll|\bwe|\bto) (?:would |will |must |have to |had to |finally )?"
-    r"(?:choose|pick|select|go with|opt for|settle on|settle for)\b|(?:选择|选|選))"
+    r"(?:choose|pick|select|go with|opt for|settle on|settle for)\b|(?:选择|选(?!项)|選(?!択肢|項)))"
     r"(?P<rest>[^.!?\n]*)$"
 )
 """What makes the label behind it the explicit answer, up to that label."""
@@ -201,7 +208,7 @@ _STRONG = (
     r"(?:not|\w{1,8}n't|never) (?:told|informed|mentioned|given that)(?![^\W_])|"
     r"who knows|up in the air|anyone's guess|"
     r"(?:no|any|without) (?:\w+ )?(?:proof|basis|reason to (?:believe|think|assume|conclude))(?![^\W_])|"
-    r"nothing (?:\w+ ){0,5}(?:establish|point|settle|prove|confirm|decide|support|identifie|determine|hint)s?(?![^\W_])|"
+    r"nothing (?:\w+ ){0,5}(?:establish(?:es)?|(?:point|settle|prove|confirm|decide|support|identifie|determine|hint)s?)(?![^\W_])|"
     r"which (?:one )?of (?:the (?:two|three)|them|these|those)\b[^.!?;\n]{0,60}\b(?:never|nobody|no one|not|open|n't)(?![^\W_])|"
     r"(?:not|\w{1,8}n't|never|nobody|no one) (?:\w+ ){0,4}which (?:one )?of (?:the (?:two|three)|them|these|those)(?![^\W_])"
 )
@@ -217,7 +224,7 @@ _OTHERS = (
     r"(?:on|nous) ignor\w+|rien (?:\w+ ){0,3}(?:ne |n')(?:\w+ )?(?:permet|indiqu|dit|précis|prouv|montr|laiss)\w*|(?:aucun|pas d')(?:e? )?(?:preuve|indice|élément|information|indication)s?|"
     r"(?:ne |n')(?:\w+ ){1,2}pas (?:laquelle|lequel|qui)(?![^\W_])|"
     r"falta(?:n)? (?:\w+ )?(?:información|datos|pruebas|contexto|detalles)|no (?:hay|existen?) (?:\w+ )?(?:pruebas?|indicios?|evidencias?|base|pistas?)|no se (?:\w+ )?cuál|nada (?:\w+ ){0,4}(?:indica|dice|sugiere|prueba|aclara)(?![^\W_])|"
-    r"manca(?:no)? (?:\w+ )?(?:informazion|dat|prov|element|dettagl)\w*|non (?:si (?:capisce|evince|deduce|comprende|riesce)|emerge|risulta|ci sono (?:\w+ )?(?:prove|indizi|elementi|informazioni)|c'è (?:\w+ )?(?:prova|indizio|modo|base))|nulla (?:\w+ ){0,4}(?:indica|dice|suggerisce)(?![^\W_])|"
+    r"manca(?:no)? (?:\w+ )?(?:informazion|dat|prov|element|dettagl)\w*|non (?:si (?:capisce|evince|deduce|comprende|riesce)|emerge|risulta|ci sono (?:\w+ )?(?:prove|indizi|elementi|informazioni)|c'è (?:\w+ )?(?:prova|indizio|modo|base))|non è dato|nulla (?:\w+ ){0,4}(?:indica|dice|suggerisce)(?![^\W_])|"
     r"falta(?:m)? (?:\w+ )?(?:informaç\w+|dados|provas|contexto)|não (?:há|existem?|temos) (?:\w+ )?(?:provas?|indícios?|evidências?|informaç\w+|dados|pistas?|base|elementos)|não (?:fica|ficou) claro|não se (?:\w+ )?qual|nada (?:\w+ ){0,4}(?:indica|diz|sugere|prova)(?![^\W_])|"
     r"(?:er is|er zijn|is er|heeft|zonder) (?:\w+ )?(?:geen|zonder) (?:\w+ )?(?:bewij\w+|aanwijzing\w*|informatie|grond)|staat (?:er )?niet(?: bij| in)?|niets (?:\w+ ){0,4}(?:wijst|zegt|duidt|toont)(?![^\W_])|"
     r"(?:근거|증거|단서|정황|언급|힌트|실마리|설명)(?:가|는|은|이|도|를|을)? ?(?:없|부족|찾을 수 없|나오지 않|충분하지)|드러나지 ?않|나타나지 ?않|나오지 ?않|알기(?:는|가)? ?(?:어렵|힘들)|"
@@ -259,16 +266,16 @@ _BOUND = r"(?=$|[^\w/+'-]|'(?![^\W_])|-(?![^\W_])|[가-힣ぁ-んァ-ン一-龥]
 _NO_ARTICLE = r"(?!(?<=a)[ ]+(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|due\b|with\b|입|이|です|だ)[^\W\d_])"
 LETTER_CUED = re.compile(
     rf"(?:(?<![^\W_])(?:{_ANSWER}|option|opción|opzione|opção|optie|alternative|choice|letter|response|output|verdict|conclusion|choose|"
-    r"chose|pick|picked|select|selected|go with|opt for|settle on|label|leaves|letra|alternativa|lettre|lettera|buchstabe)|選択肢|选项|選項|보기|선택지|(?<=[正标標])答案|정답|답|答案|答え|回答|正解|选择|选|選)"
+    r"chose|pick|picked|select|selected|go with|opt for|settle on|label|leaves|letra|alternativa|lettre|lettera|buchstabe)|選択肢|选项|選項|보기|선택지|(?<=[正标標])答案|정답|답|答案|答え|回答|正解|选择|选(?!项)|選(?!択肢|項))"
     r"(?:(?:[\s:=\->→*_\"'“‘「『()\[\]<]|(?<=\s))*(?:(?:is|was|would be|should be|must be|has to be|will be|"
-    r"seems to be|be|option|choice|letter|answer|only|just|us|with|opción|opção|opzione|letra|alternativa|lettre|lettera|(?:a|la|l')(?= ?(?:letra|alternativa|opç|opci|opz|lettre|lettera|option))|lautet|ist|est|es|è|é|la|le|el|il|the|best|"
+    r"seems to be|be|option|choice|letter|answer|only|just|us|with|é a|es la|è la|est la|opción|opção|opzione|letra|alternativa|lettre|lettera|(?:a|la|l')(?= ?(?:letra|alternativa|opç|opci|opz|lettre|lettera|option))|lautet|ist|est|es|è|é|la|le|el|il|the|best|"
     r"correcta|correcte|corretta|correta|juste|number|final|finale|donc|also|daher|quindi|portanto|dus|therefore|thus|so|that|richtig|probably|likely)(?![^\W_])|은|는|이|が|は|是|为|為|選択肢|选项|選項|보기|선택지)){0,5}"
     rf"[\s:=\->→*_\"'“‘「『(\[<]*(?<![^\W_가-힣ぁ-んァ-ン一-龥])([abc]){_BOUND}{_NO_ARTICLE}"
 )
 """A letter behind a word that announces it."""
 ANSWERS = re.compile(
     rf"(?:{_ANSWER}|response|output|verdict|conclusion|choose|chose|pick|select|go with|opt for|"
-    r"settle on|选择|选|選)"
+    r"settle on|选择|选(?!项)|選(?!択肢|項))"
 )
 """The words of `LETTER_CUED` that make the letter the answer, and do not only name an option."""
 LETTER_JUDGED = re.compile(

@@ -47,11 +47,15 @@ from fairgate.relations.oracles.reading_patterns import (
     CONCLUSION,
     CONDITION,
     CONTRAST,
+    EVIDENCE,
     EXPLICIT,
     GUESSED,
     GUESSED_BEHIND,
+    HEADING,
+    HEADS,
     INVERTED,
     JOINED,
+    KIND,
     LEAD_WORDS,
     LETTER_CUED,
     LETTER_FIRST,
@@ -88,6 +92,7 @@ _CLOSING = re.compile(r"[\s*_\"'\u201d\u2019)\]}>]*")
 _NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
 _LETTERS = "abc"
 _SAID = Negation.NONE
+_NEITHER = re.compile(r"(?<![^\W_])neither[\s\"'*_]*$")
 _JUDGING = (LETTER_TICKED, LETTER_FITS)
 """Patterns whose letter is the answer by the words behind it."""
 
@@ -259,7 +264,14 @@ class _Answer:
             return True
         if not rest:
             return None if self.is_open else True
+        if EVIDENCE.match(rest):
+            return False
+        kind = KIND.match(rest)
+        if kind is not None and rest[kind.end() : kind.end() + 1].isspace():
+            rest = rest[kind.end() :]
         word = _NEXT_WORD.match(rest)
+        if word is None and kind is not None:
+            return None if self.is_open else True
         if word is None:
             return False
         if word.end() == len(rest) and self.is_open:
@@ -290,6 +302,7 @@ class _Answer:
         is_first = True
         # Of one label alone it does not matter how it is called.
         is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
+        heads = self._heads(labels)
         for sentence in self.sentences(labels, begin):
             inside = []
             while place < len(labels) and labels[place].start < sentence.end:
@@ -300,6 +313,12 @@ class _Answer:
                 is_first = False
                 continue
             judged = sentence.judged(inside, begin, unspaced=self.stop.choice)
+            judged = [
+                replace(label, status=Status.OPEN, why="the heading of a list")
+                if label.start in heads and label.status is Status.AFFIRMED
+                else label
+                for label in judged
+            ]
             said = sentence.said(judged, self.stop)
             if said is not None and said.status is Status.AFFIRMED:
                 if is_first and self._is_all(sentence, said, judged, begin):
@@ -314,6 +333,24 @@ class _Answer:
             tally.add(sentence, said, judged)
             is_first = False
         return tally.outcome()
+
+    def _heads(self, labels: Sequence[Named]) -> set[int]:
+        """Find labels under which evidence is listed: "Positive aspects: …", "- The man: …"."""
+        heads: dict[int, int] = {}
+        nouns: set[int] = set()
+        for label in labels:
+            if label.end - label.start < 2:
+                continue
+            behind = HEADS.match(self.own, label.end, label.end + 80)
+            if behind is None or not HEADING.search(
+                self.own[max(0, label.start - 40) : label.start]
+            ):
+                continue
+            if behind["noun"]:
+                nouns.add(label.start)
+            elif self.stop.choice and not AFTER_AFFIRMED.match(self.own, label.end):
+                heads[label.start] = label.value
+        return nouns | (set(heads) if len(set(heads.values())) > 1 else set())
 
     def _is_all(
         self, sentence: _Sentence, said: Named, judged: Sequence[Named], begin: int
@@ -437,6 +474,8 @@ class _Sentence:
                     negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
                     why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
                     reach = label.end + denial.end()
+                if _NEITHER.search(clause) and len({one.value for one in labels}) == 1:
+                    negation = Negation.DIRECT
                 status = Status.DENIED
             else:
                 status, why = self._open(
@@ -483,6 +522,13 @@ class _Sentence:
             if number < len(labels):
                 between = self.own[labels[number - 1].end : labels[number].start]
                 link = JOINED.fullmatch(between) if len(between) <= _MOST_BETWEEN else None
+                if (
+                    link is not None
+                    and words
+                    and ";" in between
+                    and not (link["or"] or link["and"])
+                ):
+                    link = None
             if link is not None:
                 chain.append(number)
                 words = link["or"] or link["and"] or words

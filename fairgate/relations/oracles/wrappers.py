@@ -22,6 +22,18 @@ ANSWER_KEYS = frozenset(
 )
 """Names of members and tags that hold an answer; with `is_` or `has_` in front of them too."""
 _SCORE_KEYS = ("score", "probability", "prob", "confidence", "value", "p")
+_LEVELS = {
+    **dict.fromkeys(("none", "absent", "zero"), 0.0),
+    **dict.fromkeys(("very low", "minimal"), 0.1),
+    **dict.fromkeys(("low", "weak", "slight"), 0.25),
+    **dict.fromkeys(("medium", "moderate"), 0.5),
+    **dict.fromkeys(("high", "strong"), 0.75),
+    **dict.fromkeys(("very high", "very strong"), 0.9),
+}
+"""What words for levels say beside each other."""
+_PROMPT = re.compile(r"\A\s*(?:<s>\s*)?\[inst\].*?\[/inst\]|\A\s*<s>(?=\s)|\[/inst\]", re.DOTALL)
+"""A turn of the user, with the tokens of Llama and Mistral in letters."""
+_OPEN_PROMPT = re.compile(r"\s*(?:<s>\s*)?\[inst\]")
 _YES = frozenset(["true", "yes", "y", "ja", "oui", "sí", "sì", "sim"])
 _NO = frozenset(["false", "no", "n", "nein", "non", "não", "nee", "none", "null", ""])
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -53,6 +65,10 @@ def unwrapped(plain: str, forms: tuple[str, ...] = ()) -> tuple[str, int]:
     tail = _UNFINISHED.search(plain, max(0, len(plain) - 130))
     if tail is not None:
         settled = tail.start()
+    if "[/inst]" in left or "<s>" in left[:20]:
+        left = _PROMPT.sub(_blank, left)
+    if _OPEN_PROMPT.match(left):
+        settled = 0
     if "{" in left or "[" in left:
         left, unfinished = _without_json(left, forms)
         settled = min(settled, unfinished)
@@ -148,6 +164,9 @@ def _words(value: Any, forms: Sequence[str]) -> str | None:
         return _words_of_list(value, forms)
     if not isinstance(value, dict):
         return None
+    labels, scores = value.get("labels"), value.get("scores")
+    if isinstance(labels, list) and isinstance(scores, list) and len(labels) == len(scores) > 0:
+        return _winner(dict(zip(map(str, labels), scores, strict=True)))
     for name, member in value.items():
         if _is_answer_key(name) and (words := _words_of_member(member, forms)) is not None:
             return words
@@ -196,7 +215,9 @@ def _words_of_list(value: list[Any], forms: Sequence[str]) -> str | None:
 
 def _winner(table: dict[str, Any]) -> str:
     """Name the member with the greatest value; `not …` where the only one is false; "" for ties."""
-    numbers = {name: _number(value) for name, value in table.items()}
+    levels = {name: _LEVELS.get(str(value).strip()) for name, value in table.items()}
+    is_of_levels = len(table) > 1 and None not in levels.values()
+    numbers = levels if is_of_levels else {name: _number(v) for name, v in table.items()}
     values = [number for number in numbers.values() if number is not None]
     if len(values) < len(table):
         return ""

@@ -26,3 +26,9 @@ def test_the_first_figure_stays_as_measured():
         for one in DECIDING
     )
     assert first == {"right": 267, "wrong": 19, "unread": 30}
+
+
+def test_of_the_others_all_but_one_are_read_rightly_since():
+    """Dots behind a label: generation has ended at the first of them."""
+    wrong = [one.text for one in DECIDING if one.reading(one.text) != one.read]
+    assert wrong == ["positive... wait, no. It's sarcasm, so negative."]
