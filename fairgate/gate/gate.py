@@ -42,6 +42,7 @@ from fairgate.gate.measure import (
 )
 from fairgate.gate.notices import notices_of
 from fairgate.gate.rules import Rule, expand_rules
+from fairgate.gate.unseen import unseen_sentence
 from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
@@ -162,13 +163,17 @@ class GateResult:
     """None where the system is not asked from outside."""
     pace: SlowerPace | None = None
     """None where answers took about as long as for the baseline, or that is not known."""
+    unseen: str = ""
+    """Which harm to one identity a green run could have hidden, in a sentence."""
 
     @property
     def remarks(self) -> list[str]:
         """Return what a reader should know beside the verdict."""
         pace = [] if self.pace is None else [self.pace.sentence]
         origin = [] if self.origin is None else [self.origin.sentence]
-        return [*self.given.notices, *self.notices, *self.given.footnotes, *origin, *pace]
+        unseen = [self.unseen] if self.unseen else []
+        known = [*self.given.notices, *self.notices, *unseen]
+        return [*known, *self.given.footnotes, *origin, *pace]
 
     @property
     def incompatible(self) -> list[str]:
@@ -226,6 +231,7 @@ def run_gate(
     result = result_of(given, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
         unneeded = waiver_notices(result.rules, policy)
+        result = replace(result, unseen=unseen_sentence(policy, result, tables))
         result = replace(
             result,
             attribution=attribution,
