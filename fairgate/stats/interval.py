@@ -32,6 +32,8 @@ _PRECISION = 1e-16
 _MANY = 200
 """Degrees of freedom above which the difference of two log-gammas would lose digits."""
 NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
+_SYMMETRIC = 1e-6
+"""Skewness below which its removal would lose more digits than it changes."""
 _FEW = 10
 """Sources that vary, as for the intervals of the report: below it, signs are too few to flip."""
 _MOST_SOURCES = 1 << 20
@@ -319,7 +321,10 @@ class PreparedRange:
                 return ends
             as_answers, ends = self.arms, _score(self.arms, confidence)
         low, high = min(ends.low, value), max(ends.high, value)
-        if self.is_share and len(self.arms) == 1 and not as_answers:
+        if not self.is_share:
+            skewed = _skewness_adjusted(totals, value, confidence)
+            low, high = min(low, skewed.low), max(high, skewed.high)
+        elif len(self.arms) == 1 and not as_answers:
             # The end away from 1/2 reaches as far as few events leave open; at 1/2 both err alike.
             error, answers = standard_error(totals), float(n_filled(totals))
             if totals.informative >= _FEW and error:
@@ -327,7 +332,7 @@ class PreparedRange:
             least, most = _wilson(value, answers, confidence)
             low = min(low, least) if value >= 0.5 else max(0.0, low)
             high = max(high, most) if value <= 0.5 else min(1.0, high)
-        elif self.is_share and not as_answers:
+        elif not as_answers:
             # Few events make a difference of shares look too certain on the same side.
             ends = _score(self._effective_arms(), confidence)
             rare = next((arm.rate for arm in self.arms if arm.weight > 0), 0.5)
@@ -417,6 +422,11 @@ def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | 
     Methodology 24 (1998) 193-201), that of a difference of shares, on the side of its first share,
     as far as such intervals put together by squares;
     below ten sources that vary of as many as there are sources.
+
+    Flipped signs take what is no share to be symmetric about its mean. Few large losses make it
+    look too certain that the mean loss is small, so its range reaches at least as far as Student's
+    interval with its skewness removed (P. Hall, "On the removal of skewness by transformation", J.
+    R. Statist. Soc. B 54 (1992) 221-228).
     """
     totals = cluster_totals(observed)
     if not len(observed.weights) or not decided_counts(observed).all():
@@ -437,6 +447,27 @@ def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | 
         )
         return replace(prepared, values=values)
     return prepared
+
+
+def _skewness_adjusted(totals: ClusterTotals, value: float, confidence: float) -> Interval:
+    """Return Student's interval of a contrast, transformed so that its skewness is removed."""
+    error, clusters = standard_error(totals), n_filled(totals)
+    if not error > 0:
+        return Interval(low=value, high=value)
+    beyond = influence(totals)
+    spread = math.fsum((beyond**2).tolist()) / clusters
+    skewness = math.fsum((beyond**3).tolist()) / clusters / math.pow(spread, 1.5)
+    quantile, root = t_quantile(0.5 + confidence / 2, clusters - 1), math.sqrt(clusters)
+
+    def untransformed(t: float) -> float:
+        """Invert `t + s t^2 / (3 root) + s^2 t^3 / (27 root^2) + s / (6 root)`, s the skewness."""
+        if abs(skewness) < _SYMMETRIC:
+            return t
+        inside = 1 + skewness / root * (t - skewness / (6 * root))
+        return 3 * root / skewness * (math.copysign(math.pow(abs(inside), 1 / 3), inside) - 1)
+
+    ends = [value - error * untransformed(sign * quantile) for sign in (1, -1)]
+    return Interval(low=min(ends), high=max(ends))
 
 
 def _score(arms: Iterable[RateArm], confidence: float) -> Interval:

@@ -17,6 +17,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Table, observe
 from fairgate.policy.schema import GatePolicy
 from fairgate.stats.interval import likely_range
+from fairgate.stats.observations import Observations
 
 POLICY = policy_of()
 ALPHA = 1 - POLICY.confidence
@@ -168,6 +169,32 @@ def test_the_range_of_one_identity_beyond_neutral_wording_holds_its_level_of_few
             missed += ends.low > truth + 1e-9, ends.high < truth - 1e-9
         if clopper_pearson(int(missed.max()), tries)[0] > ALPHA / 2:
             often[sources, own, neutral, sensitive] = missed.tolist()
+    assert not often
+
+
+@pytest.mark.parametrize("tries", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_range_of_few_large_losses_holds_its_level(tries):
+    """Means that are no shares, of some sources that lose much: exposure, direction."""
+    often = {}
+    for sources, losing, size in product((25, 60, 100), (0.2, 0.3), (0.5,)):
+        rng = np.random.default_rng([sources, round(100 * losing), round(100 * size)])
+        missed = np.zeros(2)
+        truth = -losing * size / 2
+        for _ in range(tries):
+            loses = rng.random(sources) < losing
+            values = np.where(loses, -size * rng.random(sources), rng.normal(0, 0.02, sources))
+            observed = Observations(
+                keys=[str(number) for number in range(sources)],
+                clusters=np.arange(sources),
+                arms=np.zeros(sources, dtype=np.int64),
+                values=values,
+                weights=(1.0,),
+                n_clusters=sources,
+            )
+            ends = likely_range(observed, confidence=POLICY.confidence, is_share=False)
+            missed += ends.low > truth, ends.high < truth
+        if clopper_pearson(int(missed.max()), tries)[0] > ALPHA / 2:
+            often[sources, losing, size] = missed.tolist()
     assert not often
 
 
