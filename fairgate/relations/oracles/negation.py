@@ -96,6 +96,18 @@ _NOT_JUDGED = re.compile(
     r"nothing(?: (?:about|in) (?:this \w+|that \w+|the \w+|this|it|that)(?: is| seems| sounds)?)?)[\s\"'*_]*$"
 )
 """Denials of the one label that follows: "I don't find this toxic", "nothing toxic"."""
+_EXCHANGING = frozenset(
+    """rather instead far free anything all other lieu statt anstatt lugar vez invece
+    plaats""".split()  # noqa: SIM905 (reads better so)
+)
+"""Words of which `_EXCHANGED` holds one."""
+_OPPOSING = frozenset(
+    """opposed opposite alles tout todo tudo tutto verre weit loin lejos longe lontano
+    apenas""".split()  # noqa: SIM905 (reads better so)
+)
+"""Words of which `_REPLACED` holds one, beside those."""
+_SIGNS = frozenset("!\u00ac]\u2610\u2b1c")
+"""Characters of which `_DENYING_SIGN` holds one."""
 _FILLERS = frozenset(
     """a an any anything the at all in way be been being is considered to contain containing contains
     include includes seem appear look sound have has as language words content text classified
@@ -152,7 +164,10 @@ def negation_before(text: str, start: int, *, begin: int = 0, unspaced: bool = F
     `begin`: where the clause begins at the earliest. `unspaced` looks for Chinese negations too,
     which are no words of their own.
     """
-    context = _IDIOMS.sub(" ", text[max(begin, start - _REACH) : start])
+    context = text[max(begin, start - _REACH) : start]
+    if not _may_deny(context, unspaced=unspaced):
+        return Negation.NONE
+    context = _IDIOMS.sub(" ", context)
     if _DENYING_SIGN.search(context):
         return Negation.LOOSE
     if _EXCHANGED.search(context):
@@ -187,16 +202,32 @@ def denying_words(text: str, start: int, begin: int = 0) -> str:
 
 def exchanged_before(text: str, start: int) -> bool:
     """Tell whether the label at `start` is what something else is said instead of."""
-    return _EXCHANGED.search(_IDIOMS.sub(" ", text[max(0, start - 60) : start])) is not None
+    context = text[max(0, start - 60) : start]
+    if _EXCHANGING.isdisjoint(WORD.findall(context)):
+        return False
+    return _EXCHANGED.search(_IDIOMS.sub(" ", context)) is not None
 
 
 def denies(word: str) -> bool:
     """Tell whether a folded word is a denial by itself."""
-    return word in _DIRECT or word in _LOOSE or _CONTRACTED.fullmatch(word) is not None
+    if word in _DIRECT or word in _LOOSE:
+        return True
+    return word.endswith("t") and _CONTRACTED.fullmatch(word) is not None
+
+
+def _may_deny(context: str, *, unspaced: bool) -> bool:
+    """Tell whether anything by which a clause could deny stands in a text: a cheap look."""
+    if not _SIGNS.isdisjoint(context) or (unspaced and not context.isascii()):
+        return True
+    words = WORD.findall(context)
+    return not (_EXCHANGING.isdisjoint(words) and _OPPOSING.isdisjoint(words)) or any(
+        map(denies, words)
+    )
 
 
 def _clause(context: str) -> str:
-    context = _CONDITION.sub(" ", context)
+    if "," in context:
+        context = _CONDITION.sub(" ", context)
     for pattern, plain in _REPLACED:
         context = pattern.sub(plain, context)
     pieces = _ENDS.split(context)

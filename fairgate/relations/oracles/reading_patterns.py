@@ -227,9 +227,6 @@ _OTHERS = (
     r"manca(?:no)? (?:\w+ )?(?:informazion|dat|prov|element|dettagl)\w*|non (?:si (?:capisce|evince|deduce|comprende|riesce)|emerge|risulta|ci sono (?:\w+ )?(?:prove|indizi|elementi|informazioni)|c'è (?:\w+ )?(?:prova|indizio|modo|base))|non è dato|nulla (?:\w+ ){0,4}(?:indica|dice|suggerisce)(?![^\W_])|"
     r"falta(?:m)? (?:\w+ )?(?:informaç\w+|dados|provas|contexto)|não (?:há|existem?|temos) (?:\w+ )?(?:provas?|indícios?|evidências?|informaç\w+|dados|pistas?|base|elementos)|não (?:fica|ficou) claro|não se (?:\w+ )?qual|nada (?:\w+ ){0,4}(?:indica|diz|sugere|prova)(?![^\W_])|"
     r"(?:er is|er zijn|is er|heeft|zonder) (?:\w+ )?(?:geen|zonder) (?:\w+ )?(?:bewij\w+|aanwijzing\w*|informatie|grond)|staat (?:er )?niet(?: bij| in)?|niets (?:\w+ ){0,4}(?:wijst|zegt|duidt|toont)(?![^\W_])|"
-    r"(?:근거|증거|단서|정황|언급|힌트|실마리|설명)(?:가|는|은|이|도|를|을)? ?(?:없|부족|찾을 수 없|나오지 않|충분하지)|드러나지 ?않|나타나지 ?않|나오지 ?않|알기(?:는|가)? ?(?:어렵|힘들)|"
-    r"(?:根拠|証拠|手がかり|手掛かり|記述|記載|材料|情報|言及|説明)(?:が|は|も|と(?:いう)?)?(?:\w{0,4})(?:ない|なく|ありませ|不足|乏しい|見当たら|見つから)|(?:読み取|見分け|断言|確認|断じ)(?:れ|られ|は?でき|ることは?でき)(?:な|ませ)|示されていな|示されていま(?:せ)|触れられていな|触れられていま(?:せ)|"
-    r"(?:没有|沒有|缺乏|缺少|毫无|并无|无|無)(?:任何|足够的?|充分的?|直接|明确的?|相关的?)?(?:证据|證據|依据|根据|线索|線索|信息|提示|迹象)|"
     r"(?:ist|sind|wird|bleibt|war) (?:\w+ )?(?:nicht (?:klar|bekannt|möglich|ersichtlich|angegeben|"
     r"erwähnt|eindeutig|bestimmbar|genannt|sicher)|unklar|unbekannt|offen|ungewiss)|"
     r"lässt sich (?:\w+ ){0,3}nicht (?:\w+ )?(?:sagen|bestimmen|feststellen|beantworten|erkennen|ermitteln)|"
@@ -247,7 +244,12 @@ _OTHERS = (
     r"não (?:se|é|está|há|o|dá) ?(?:o )?(?:sabe|possível|claro|diz|especifica|informaç|indica|menciona|suficiente|pode|para saber)\w*|não (?:diz|especifica|indica|menciona|informa|permite|esclarece|revela)(?![^\W_])|não sabemos|não podemos|"
     r"impossível (?:dizer|saber|determinar)|desconhecid[oa]|informações insuficientes|"
     r"(?:is|blijft|wordt) (?:\w+ )?(?:niet (?:duidelijk|bekend|te (?:zeggen|bepalen|weten)|vermeld|mogelijk|zeker)|onduidelijk|onbekend)|"
-    r"(?:zegt|vermeldt|noemt|geeft)(?: \w+)? niet|niet genoeg|onvoldoende informatie|(?:weten|weet) (?:\w+ )?niet|valt niet te|onduidelijk|onbekend|"
+    r"(?:zegt|vermeldt|noemt|geeft)(?: \w+)? niet|niet genoeg|onvoldoende informatie|(?:weten|weet) (?:\w+ )?niet|valt niet te|onduidelijk|onbekend"
+)
+_UNKNOWN_UNSPACED = (
+    r"(?:근거|증거|단서|정황|언급|힌트|실마리|설명)(?:가|는|은|이|도|를|을)? ?(?:없|부족|찾을 수 없|나오지 않|충분하지)|드러나지 ?않|나타나지 ?않|나오지 ?않|알기(?:는|가)? ?(?:어렵|힘들)|"
+    r"(?:根拠|証拠|手がかり|手掛かり|記述|記載|材料|情報|言及|説明)(?:が|は|も|と(?:いう)?)?(?:\w{0,4})(?:ない|なく|ありませ|不足|乏しい|見当たら|見つから)|(?:読み取|見分け|断言|確認|断じ)(?:れ|られ|は?でき|ることは?でき)(?:な|ませ)|示されていな|示されていま(?:せ)|触れられていな|触れられていま(?:せ)|"
+    r"(?:没有|沒有|缺乏|缺少|毫无|并无|无|無)(?:任何|足够的?|充分的?|直接|明确的?|相关的?)?(?:证据|證據|依据|根据|线索|線索|信息|提示|迹象)|"
     r"(?<!드릴 )(?<!와줄 )(?<!와 줄 )(?<!해줄 )(?<!해 줄 )(?<!도울 )(?<!응할 )(?<!따를 )(?<!들어줄 )(?<=[가-힣] )수(?:가|는|도)? ?없|"
     r"(?<!드릴)(?<!와줄)(?<!해줄)(?<!도울)(?<!응할)(?<=[가-힣])수(?:가|는|도)? ?없|알 ?수 ?없|기(?:가|는)? ?(?:어렵|힘들)|말하(?:고 있)?지 ?않|밝히지 ?않|알려(?:주|져)지? ?(?:않|있지)|모르|모름|모른|판단(?:할 수(?:가|는)? ?없|하기 어렵|이 불가능)|불분명|불명확|확실하지|확실히 알|"
     r"정보(?:가|는|만으로는)? ?(?:부족|없|충분하지)|언급(?:이|되지|되어|하지|은|된 바)? ?(?:없|있지 않|않)|나와 ?있지 않|명확하(?:지|게) ?(?:않|나|언급|드러)|불확실|"
@@ -258,9 +260,13 @@ _OTHERS = (
     r"(?:无法|無法|不能|难以|難以|不可能)(?:\w{0,2})(?:判断|确定|確定|得知|知道|回答|推断|推斷|看出|确认|分辨|判定|断定)|(?:不|未)(?:确定|確定|知道|清楚|明确|明確|详)|"
     r"未知|没有(?:提供|给出|足够|说明|提到|提及|明确|指出|给出|交代|说)|沒有(?:足夠|說明|提到|提及)|没提|未(?:提及|说明|提到|指出|指明|交代)|信息不(?:足|够)|资讯不足|不得而知|看不出|都有可能"
 )
-UNKNOWN_SAID = re.compile(rf"(?:(?<![^\W_])(?:{_STRONG}|{_WEAK})|(?:{_OTHERS}))")
+UNKNOWN_SAID = re.compile(
+    rf"(?:(?<![^\W_])(?=\w)(?:{_STRONG}|{_WEAK}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
+)
 """That the text does not tell, or that nobody can."""
-UNKNOWN_STRONG = re.compile(rf"(?:(?<![^\W_])(?:{_STRONG})|(?:{_OTHERS}))")
+UNKNOWN_STRONG = re.compile(
+    rf"(?:(?<![^\W_])(?=\w)(?:{_STRONG}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
+)
 
 _BOUND = r"(?=$|[^\w/+'-]|'(?![^\W_])|-(?![^\W_])|[가-힣ぁ-んァ-ン一-龥])"
 _NO_ARTICLE = r"(?!(?<=a)[ ]+(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|due\b|with\b|입|이|です|だ)[^\W\d_])"
@@ -283,6 +289,10 @@ LETTER_JUDGED = re.compile(
     r"(?:the\s+|my\s+|clearly\s+|also\s+|most\s+|not\s+|therefore\s+)*"
     r"(?:correct|right|best|answer|choice|likely|appropriate|wrong|incorrect|accurate|it\b)"
 )
+LETTER_ALONE = re.compile(r"(?<![a-z0-9])[abc](?![a-z0-9])")
+"""What every letter is that stands for an option."""
+LETTER_MAY_FIT = re.compile(r"[^\x00-\x7f]|only|just|antwo|opzione|resposta")
+"""A cheap look for what `LETTER_FITS` matches."""
 LETTER_TICKED = re.compile(r"(?:^|(?<=\n))[ |*_]*([abc])[ *_.)]*\|[^\n]{0,200}[✓✔✅☑]")
 """A letter in the row of a table that is ticked."""
 LETTER_FITS = re.compile(

@@ -57,10 +57,12 @@ from fairgate.relations.oracles.reading_patterns import (
     JOINED,
     KIND,
     LEAD_WORDS,
+    LETTER_ALONE,
     LETTER_CUED,
     LETTER_FIRST,
     LETTER_FITS,
     LETTER_JUDGED,
+    LETTER_MAY_FIT,
     LETTER_STATED,
     LETTER_TICKED,
     NEXT_WORDS,
@@ -181,7 +183,16 @@ class _Answer:
         taken = bytearray(len(self.own))
         for text in self.texts():
             taken[text.start : text.end] = b"\1" * (text.end - text.start)
-        for pattern in (LETTER_TICKED, LETTER_CUED, LETTER_JUDGED, LETTER_FITS, LETTER_STATED):
+        if LETTER_ALONE.search(self.own) is None:
+            return
+        is_ticked, may_fit = "|" in self.own, LETTER_MAY_FIT.search(self.own) is not None
+        patterns = (
+            *((LETTER_TICKED,) if is_ticked else ()),
+            *(LETTER_CUED, LETTER_JUDGED),
+            *((LETTER_FITS,) if may_fit else ()),
+            LETTER_STATED,
+        )
+        for pattern in patterns:
             for match in pattern.finditer(self.own):
                 start, end = match.span(match.lastindex or 1)
                 value = _LETTERS.index(self.own[start:end])

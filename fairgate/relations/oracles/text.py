@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 _INVISIBLE = dict.fromkeys(
@@ -125,10 +126,16 @@ class _Tags:
         self.closings = frozenset(self.closing.values())
         signs = [*(sign for pair in pairs for sign in pair), bare[1]]
         self.longest = max(map(len, signs))
+        self._keys = {s[0] if s[0] in "<[\u25c1" else s.lower() for s in signs}
         self.beginnings = frozenset(s.lower()[:n] for s in signs for n in range(1, len(s)))
         # The longest first: a user's tag may begin like another one.
         signs.sort(key=len, reverse=True)
         self.pattern = re.compile("|".join(map(re.escape, signs)), re.IGNORECASE | re.ASCII)
+
+    def found_in(self, text: str) -> Iterator[re.Match[str]]:
+        """Find the tags, after a cheap look for their beginnings."""
+        lower = text.lower()
+        return self.pattern.finditer(text) if any(key in lower for key in self._keys) else iter(())
 
 
 @lru_cache(maxsize=64)
@@ -150,7 +157,7 @@ def spoken_spans(
     bare = _BARE.match(text)
     if bare is not None:
         opened = THINKING_TAGS[-1][0]
-    for number, found in enumerate(tags.pattern.finditer(text)):
+    for number, found in enumerate(tags.found_in(text)):
         tag = found.group().lower()
         if opened:
             if tag == tags.closing[opened]:
