@@ -55,8 +55,9 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     assert failed[-1]["where"] == {"term": "asian"}
     assert "For example" not in workspace.out, "no answer changed"
     change = failed[-1]["change"]
-    # Nothing else changed, so no other test of the baseline can reject; that of this run did before.
-    assert change["p_corrected"] == pytest.approx(change["p_value"], rel=0.01)
+    # Nothing else changed, so no other test of the baseline can reject. Bounds of this run stay in
+    # the family, with the small part of the level that one of many identities has.
+    assert change["p_corrected"] == pytest.approx(change["p_value"], rel=0.1)
 
 
 def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(workspace):
