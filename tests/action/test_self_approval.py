@@ -44,7 +44,7 @@ def workflow_of_main(history, text):
 def refused(job, said):
     assert "does not count" in job.summary
     assert said in job.summary.replace("`", "")
-    assert "| this change | ⚠️ PASS WITH WARNING" in job.summary
+    assert "| this change | ✅ PASS |" in job.summary
     return True
 
 

@@ -169,7 +169,8 @@ def test_a_combination_that_answers_nothing_divides_nothing():
 
 
 def test_rules_that_fail_at_base_too_are_nobodys():
-    found = blamed(world(6, poisoned=0), ({"metric": "asr/generation", "max": 0.05},), noise=0.5)
+    gates = ({"metric": "asr/generation", "max": 0.05},)
+    found = blamed(world(6, poisoned=0), gates, noise=0.3)
     assert found.known is Known.GREEN
     assert any("fails at BASE too" in note for note in found.notes)
 

@@ -28,6 +28,8 @@ COMMANDS = {
     "plan": ["policy.yaml"],
     "rescore": ["out", "--out", "again", "--report-only"],
     "explain": ["out", "s0"],
+    "comment": ["out"],
+    "rehearse": ["policy.yaml"],
     "power": ["policy.yaml"],
     "burn-in": ["policy.yaml"],
     "mutate": ["policy.yaml", "out", "--seeds", "2", "--quiet"],

@@ -50,7 +50,8 @@ def test_unreadable_answers_are_shown_with_the_labels_that_were_expected(workspa
 
 def test_at_most_three_different_unreadable_answers_are_shown(workspace):
     assert workspace.gate(lambda key: f"Refusal {len(key) % 7}, no opinion.", gates=BOUND) == 5
-    assert sum(f"Refusal {n}," in workspace.out for n in range(7)) == 3
+    text = " ".join(workspace.out.split())
+    assert sum(f"Refusal {n}," in text for n in range(7)) == 3
 
 
 def test_a_good_first_run_says_how_to_make_it_the_baseline(workspace):

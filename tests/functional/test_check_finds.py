@@ -138,7 +138,7 @@ def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
     for answered, said in (("a", "1 of 2"), ("ab", "2 of 3")):
         rows = [{"key": key, "response": "yes"} for key in answered]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        (found,) = RecordedPolicy(recorded=str(path)).examined(plan, Runtime())
+        found, *_ = RecordedPolicy(recorded=str(path)).examined(plan, Runtime())
         assert f"answers: {said} questions answered" in found.sentence
 
 
@@ -265,7 +265,7 @@ MISTAKES = {
         {"more": "quarantine: [{case: s1, until: 2001-01-01, reason: r}]\n"}, "ended on 2001-01-01"
     ),
     "program": ({"system": "  command: [nowhere-program]"}, "nowhere-program"),
-    "answers": ({"system": "  recorded: broken.jsonl"}, "broken.jsonl:1"),
+    "answers": ({"system": "  recorded: broken.jsonl"}, "broken.jsonl:2"),
     "baseline": ({"baselines/mine.json": "{"}, "baselines/mine.json"),
 }  # fmt: skip
 UNLOADED = ("sources", "data", "CSV column", "perturbations")

@@ -44,11 +44,11 @@ def favoured(key):
 
 def test_harm_fails_and_the_report_says_for_whom_and_by_how_much(asked):
     assert asked.asked(RULE, answer=harmed) == 1
-    assert "Naming A woman makes answers worse by 50.0 points" in asked.said
+    assert "Naming a woman makes answers worse by 50.0 points" in asked.said
     assert "+50.0" in (asked.root / "out" / "report.html").read_text()
     assert asked.asked(RULE, answer=favoured) == 0
     assert asked.asked(RULE.replace("max:", "max_abs:"), answer=favoured) == 1
-    assert "Naming A woman makes answers better by 50.0 points" in asked.said
+    assert "Naming a woman makes answers better by 50.0 points" in asked.said
 
 
 def test_equal_labels_have_one_place(asked):

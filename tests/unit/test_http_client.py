@@ -144,7 +144,7 @@ class Limited(Handler):
     def do_GET(self):  # noqa: N802 its name
         server = self.server
         with server.lock:
-            now = time.monotonic()
+            now = time.monotonic()  # it is asked to the end at any moment
             server.allowed = [then for then in server.allowed if now - then < server.window]
             is_allowed = len(server.allowed) < server.most
             server.allowed += [now] if is_allowed else []
