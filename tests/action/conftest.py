@@ -105,7 +105,8 @@ class Job:
         """Keep the gate's comment as the artifact that a shown workflow makes of the run folder."""
         file = Path(outputs.get("run-folder") or "/nowhere") / COMMENT_FILE
         run = int(more.get("GITHUB_RUN_ID", "500"))
-        head = payload["pull_request"]["head"]["sha"] if "pull_request" in payload else ""
+        proposed = payload.get("pull_request") if isinstance(payload, dict) else None
+        head = proposed["head"]["sha"] if isinstance(proposed, dict) else ""
         self.hub.runs.setdefault(run, known_run(head_sha=head))
         self.hub.artifacts.pop(run, None)
         if file.is_file():

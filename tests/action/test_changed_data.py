@@ -68,7 +68,7 @@ def test_a_change_of_what_is_asked_is_shown(gated, job, role, file):
     gated.commit()
     assert job.pull(gated) == 0
     (body,) = comments(job)
-    listed = rf"\A(<!--.*-->\n)?\*\*This change edits\*\* .*{role} `{file}`.*\n\n#"
+    listed = rf"\A(<!--.*-->\n<sub>Commit .*</sub>\n\n)?\*\*This change edits\*\* .*{role} `{file}`.*\n\n#"
     assert re.search(listed, body)
     assert re.search(listed, job.summary)
     assert "| the base commit | ✅ PASS | **decides** |" in body

@@ -39,7 +39,9 @@ def test_accepting_is_not_advised_where_only_limits_are_broken(workspace):
     assert workspace.gate() == 1
     text = read(workspace, "report.md")
     assert "baseline accept" not in text
-    assert "fix the cause, or waive it until a date with `waivers` in `policy.yaml`" in text
+    assert (
+        "fix the cause, or waive the failure until a date with `waivers` in `policy.yaml`" in text
+    )
 
 
 def test_no_baseline_is_said_once_and_truly(workspace):

@@ -12,7 +12,7 @@ from fairgate.gate.bounds import check_identity
 from fairgate.policy.schema import GatePolicy
 from fairgate.stats.permutation import holm
 
-NUMBER = rf"({MINUS}?[\d.]+)(?: %)?"
+NUMBER = rf"({MINUS}?[\d.]+)(?: %| points)?"
 SAID = re.compile(rf"{NUMBER} is (in size )?(within|above|below) the limit of (at least )?{NUMBER}")
 
 

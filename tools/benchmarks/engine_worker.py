@@ -55,7 +55,10 @@ def request_of(told: dict[str, Any]) -> Any:
     """Return a request from its fields as JSON has them."""
     from fairgate.domain.executions import GenerationRequest, Stop
 
-    stop = told["stop"] and Stop(**told["stop"] | {"phrases": tuple(told["stop"]["phrases"])})
+    def as_tuples(value: Any) -> Any:
+        return tuple(map(as_tuples, value)) if isinstance(value, list) else value
+
+    stop = told["stop"] and Stop(**{name: as_tuples(v) for name, v in told["stop"].items()})
     return GenerationRequest(prompt=told["prompt"], labels=tuple(told["labels"]), stop=stop)
 
 
