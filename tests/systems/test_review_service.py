@@ -139,7 +139,7 @@ def test_the_page_from_install_to_the_first_verdict(repository, model):
 PLANTS = {
     "actions": (
         "service.py", '        if "negative" in answer:', "asked.question",
-        'return [Call(name="escalate", arguments={})]', "asr/generation/controlled",
+        'return [Call(name="escalate", arguments={})]', "asr/generation/net",
     ),
     "conversations": (
         "turns.py", "        found = [", "talk.messages[0].content",
