@@ -415,7 +415,7 @@ class OpenLocal(LocalSystem):
 
     @property
     def _measuring(self) -> Callable[[], Embedder] | None:
-        """Return what embeds texts for distances; None: the index has the vectors."""
+        """The embedder of texts for distances; None: the index has the vectors."""
         if self._asked is not None:
             return self._asked.embedder
         index = self._index

@@ -194,7 +194,7 @@ def lacks_template(chosen: NamedModel, runtime: Runtime) -> bool:
 
 
 def unproved_here(chosen: NamedModel, runtime: Runtime) -> str:
-    """Return what `unproved` does of a model that is here; empty where only the hub has it."""
+    """Return the sentence of `unproved` for a local model; empty where only the hub has it."""
     path = _path_of(chosen, runtime)
     return "" if path is None else unproved(chosen.model, path)
 

@@ -55,9 +55,10 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     assert failed[-1]["where"] == {"term": "asian"}
     assert "For example" not in workspace.out, "no answer changed"
     change = failed[-1]["change"]
-    # Nothing else changed, so no other test of the baseline can reject. Bounds of this run stay in
-    # the family, with the small part of the level that one of many identities has.
-    assert change["p_corrected"] == pytest.approx(change["p_value"], rel=0.1)
+    # Nothing else changed, so no other test of the baseline can reject. A bound of this run may stay
+    # in the family, with the part of the level that one of 13 identities has.
+    tests = change["p_corrected"] / change["p_value"]
+    assert any(tests == pytest.approx(number, rel=0.01) for number in (1, 14 / 13)), tests
 
 
 def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(workspace):
