@@ -66,7 +66,7 @@ class Waiver:
     """The last day, YYYY-MM-DD."""
 
     def __str__(self) -> str:
-        """Return what reports say of it."""
+        """Return the sentence that reports print."""
         return f"waived until {self.expires} by {self.owner}: {self.reason}"
 
 
@@ -164,7 +164,7 @@ class SlowerPace:
 
     @property
     def sentence(self) -> str:
-        """Return what reports say of it."""
+        """The sentence that reports print."""
         return (
             "The system answers more slowly than in the first run with this baseline: "
             f"{self.seconds:.3g} s for an answer (the median of {self.answers:,}), "
@@ -187,7 +187,7 @@ class Origin:
 
     @property
     def sentence(self) -> str:
-        """Return what reports say of it."""
+        """The sentence that reports print."""
         every = self.asked + self.stored
         if not self.stored:
             return f"All {every:,} answers were asked for in this run; none came from the store."

@@ -402,7 +402,7 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
 
 
 def _problems(error: BaseException) -> Sequence[Problem]:
-    """Return what went wrong, each with its place if it has one."""
+    """Return the problems, each with its place if it has one."""
     if isinstance(error, PolicyError) and error.problems:
         return error.problems
     is_ours = isinstance(error, FairGateError | click.ClickException)

@@ -503,6 +503,6 @@ class BaseVersion:
 
 
 def _folded(name: str) -> str:
-    """Return what file systems that ignore case, composition or ignorable characters compare."""
+    """Return a name without case, composition and ignorable characters, as some disks see it."""
     plain = "".join(one for one in name if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", plain).casefold())

@@ -329,7 +329,7 @@ class ChangeGate(Generic[E]):
 
 
 def _also_looser(before: Policy, proposed: Side | None) -> str:
-    """Return what a change holds less strictly than a policy that cannot be loaded."""
+    """Return the loosenings of a change against a policy that cannot be loaded."""
     if proposed is None:
         return ""
     plan = proposed.loaded.plan  # the only one that there is

@@ -51,7 +51,7 @@ class IntroductionReport:
 
     @property
     def shown(self) -> Shown:
-        """Return what a line about the policy says."""
+        """The sentence about the policy."""
         return Shown(
             name=self.introduction.side.loaded.policy.name,
             mark=self.outcome,

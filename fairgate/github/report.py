@@ -101,7 +101,7 @@ class Shown:
 
 
 def shown_of(view: View) -> Shown:
-    """Return what a line about a judged policy says."""
+    """Return the sentence about a judged policy."""
     return Shown(
         name=view.policy, mark=view.mark, word=view.word, lead=view.lead, exit_code=view.exit_code
     )
@@ -141,7 +141,7 @@ class ChangeReport:
 
     @property
     def shown(self) -> Shown:
-        """Return what a line about the policy says."""
+        """The sentence about the policy."""
         return shown_of(self.view)
 
     @property

@@ -337,7 +337,7 @@ def lead(material: Material, news: News) -> Inline:
 
 
 def _better(news: News) -> blocks.Words:
-    """Return what a better run begins with."""
+    """Return the first words of a better run."""
     if not news.better:
         return []
     named, more = news.better[:_BETTER], len(news.better) - _BETTER

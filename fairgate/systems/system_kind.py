@@ -99,7 +99,7 @@ class SystemKind(SystemModel, ABC):
         return False
 
     def why_unreadable(self, resources: Resources) -> str:
-        """Return what may explain that no answer can be read; empty where nothing is known."""
+        """Return a likely reason why no answer can be read; empty where none is known."""
         del resources
         return ""
 

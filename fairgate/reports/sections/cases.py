@@ -126,7 +126,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 
 def title_of_cases(material: Material) -> str:
-    """Return what stands above the first cases."""
+    """Return the heading of the first cases."""
     is_about_documents = affected.subject(material) is affected.Subject.DOCUMENTS
     is_alone = is_about_documents or not material.changed_pairs
     return _DOCUMENTS if is_alone and moved_pairs(material) else _ANSWERS

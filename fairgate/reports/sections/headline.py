@@ -45,7 +45,7 @@ class Count:
 
 
 def headline(material: Material, rule: RuleResult) -> Words:
-    """Return what a rule's value says, without its full stop: to whom it happens, and how often."""
+    """Return the sentence of a rule's value without its full stop: for whom, and how often."""
     metric = BY_ID.get(rule.metric)
     if metric is not None and metric.compares_terms:
         finding = affected.differing(material.result, rule)
@@ -194,7 +194,7 @@ def asks_questions(material: Material, suite: str) -> bool:
 
 
 def without(material: Material, suite: str) -> str:
-    """Return what a follow-up of a suite is compared with, in words."""
+    """Return in words the text that a follow-up of a suite is compared with."""
     unit = _unit(material, suite, {})
     return _WITHOUT[unit is not None and _speaks(unit)]
 
