@@ -67,6 +67,10 @@ class Reason(StrEnum):
     """The judges say that the responses do not suffice to tell."""
     CALLED_INVALID = "called-invalid"
     """The judges say that a prompt or a response cannot be used."""
+    OTHER_RELATION = "other-relation"
+    """The column belongs to another relation."""
+    FEW_ANSWERS = "few-answers"
+    """Too few answers to the same source are there to compare with."""
     QUARANTINED = "quarantined"
     """The policy's quarantine list names the case."""
 
@@ -93,6 +97,8 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",
     Reason.CALLED_INVALID: "called invalid by the judge",
+    Reason.OTHER_RELATION: "of another relation",
+    Reason.FEW_ANSWERS: "too few answers to compare with",
     Reason.QUARANTINED: "quarantined by the policy",
 }
 """The wording for readers."""

@@ -19,6 +19,7 @@ from fairgate.domain.executions import Document
 from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import quoted, suggestion, within_sentence
 from fairgate.gate.gate import GateRun
+from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
@@ -28,7 +29,7 @@ from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.suite import Suite, VectorsOf
+from fairgate.suites.suite import Suite
 from fairgate.terminal import options as shared
 
 Record = dict[str, Any]

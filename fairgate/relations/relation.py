@@ -11,6 +11,7 @@ from fairgate.domain.cases import TURNS, Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
+from fairgate.metrics.columns import PoolColumns
 from fairgate.relations.oracles.judge import INSTRUCTION
 from fairgate.relations.oracles.label import oracle_of
 from fairgate.relations.oracles.oracle import Oracle, agree, majority
@@ -217,6 +218,8 @@ class SameAnswer:
 
     judge_instruction: ClassVar[str] = ""
     judge_instead: ClassVar[str] = ""
+    pool_columns: ClassVar[tuple[PoolColumns, ...]] = ()
+    """Columns that are computed from all answers to a source, beside what `claims` decides."""
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""
@@ -262,6 +265,11 @@ class SameLabel(SameAnswer):
         return Asked(
             instruction=given.instruction, labels=given.labels, stop=stop, is_open=given.is_judged
         )
+
+
+def pool_columns(relation: MetamorphicRelation) -> tuple[PoolColumns, ...]:
+    """List the columns that a relation computes from all answers to a source; most have none."""
+    return tuple(getattr(relation, "pool_columns", ()))
 
 
 def changes_documents(relation: MetamorphicRelation) -> bool:

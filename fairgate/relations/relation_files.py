@@ -14,8 +14,9 @@ import math
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,7 @@ from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import FairGateError, UsageError
 from fairgate.domain.units import Reading, Reason
 from fairgate.domain.wording import harmless, listed, quoted, shown
+from fairgate.metrics.columns import Pool, PoolColumns, Values, VectorsOf
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.oracle import Oracle
@@ -181,6 +183,25 @@ class Guarded:
         found = cast("Oracle", self._called("oracle", _wrong_oracle, None, task))
         is_shipped = type(found).__module__.startswith("fairgate.")
         return found if is_shipped else cast("Oracle", Guarded(found, self._path, self._id))
+
+    @property
+    def pool_columns(self) -> tuple[PoolColumns, ...]:
+        """Columns that the user's relation computes; what their functions raise is an error."""
+        return tuple(
+            replace(each, compute=partial(self._computed, each))
+            for each in getattr(self._inner, "pool_columns", ())
+        )
+
+    def _computed(
+        self, columns: PoolColumns, pools: Sequence[Pool], vectors: VectorsOf
+    ) -> list[Mapping[str, Values]]:
+        def message(error: BaseException, words: str) -> str:
+            names = listed([quoted(name) for name in columns.names], last="and")
+            place = f"{self._path}:{_line(error, self._path)}"
+            return f"{place}: computing {names} of {quoted(self._id)} fails: {words}; correct it"
+
+        with code_of_the_user(message, passed=(FairGateError,)):
+            return list(columns.compute(pools, vectors))
 
     def _called(self, name: str, wrong: Wrong, about: About | None, *given: Any) -> Any:
         self._about = self._about if about is None else about(*given)

@@ -129,6 +129,10 @@ class Readings:
             known[key] = self._together_of(keys, name)
         return known[key]
 
+    def repeat_keys(self, key: str) -> Sequence[str]:
+        """List the keys of a case and of its repeats that count together."""
+        return self._repeats.get(key, (key,))
+
     def repeats_of(self, key: str, reader: str = "") -> Sequence[Reading]:
         """Return the readings of a case asked more than once, thin margins included; else none."""
         keys = self._repeats.get(key, ())

@@ -9,20 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, ExcludedItem, Item, Source, Task, TestPlan
-from fairgate.domain.executions import Document
 from fairgate.domain.ports import Executed
 from fairgate.domain.schema import Columns
 from fairgate.domain.units import Assessed, Reason, Unit
+from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from fairgate.metrics.metric import Table
     from fairgate.relations.oracles.oracle import Oracle
     from fairgate.suites.metamorphic.policy import TaskPolicy
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 Loaded = TypeVar("Loaded")
 LABEL_ORDER = "task.order"
 """Field of `Suite.must_match` that only the direction of answers rests on."""
-VectorsOf: TypeAlias = "Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]"
-"""Documents to unit vectors `[n, d]`; None where a text is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,13 @@
 """What ARCHITECTURE.md promises: one of each sort is added here, and the package is not edited."""
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import ClassVar, Literal
 
 import pytest
@@ -15,6 +18,7 @@ from fairgate.domain.executions import Stop
 from fairgate.domain.schema import SuiteModel
 from fairgate.domain.units import Assessed, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.columns import pool_by_pool
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
@@ -39,6 +43,25 @@ class LengthOracle:
         return left.value == right.value
 
 
+def words_beyond_median(pool):
+    """Words beyond the median of the other answers to the source: any float."""
+    words = [
+        None if member.reading.value is None else len(member.responses[0].split())
+        for member in pool.members
+    ]
+    values = []
+    for place, (member, own) in enumerate(zip(pool.members, words, strict=True)):
+        others = [count for n, count in enumerate(words) if n != place and count is not None]
+        if own is None:
+            values.append(member.reading.reason)
+        else:
+            values.append(own - median(others) - 0.25 if others else Reason.FEW_ANSWERS)
+    return {"toy-words": values}
+
+
+WORDS = pool_by_pool(["toy-words"], words_beyond_median, {Reason.FEW_ANSWERS: "one answer alone"})
+
+
 class Shout(SameAnswer):
     """A toy relation: a text in capitals is answered with as many words."""
 
@@ -53,6 +76,7 @@ class Shout(SameAnswer):
     takes_pairs = False
     expects_one_answer = False
     source_variant = "toy/plain"
+    pool_columns = (WORDS,)
     EXAMPLES = ()
     NOT_APPLICABLE = ()
 
@@ -67,13 +91,18 @@ class Shout(SameAnswer):
 
     def follow_ups(self, source, sets):
         text = f"{source.text.upper()} NOW"
-        return [FollowUp(variant="capitals", category="form", term="capitals", text=text)]
+        return [
+            FollowUp(variant=name, category="form", term=name, text=text + sign)
+            for name, sign in (("capitals", ""), ("loud", "!"), ("louder", "!!"))
+        ]
 
     def most_follow_ups(self, source, sets):
-        return 1
+        return 3
 
     def fault(self, source_text, follow_up):
-        return None if follow_up.text == f"{source_text.upper()} NOW" else "another text"
+        return (
+            None if follow_up.text.rstrip("!") == f"{source_text.upper()} NOW" else "another text"
+        )
 
 
 class PingPolicy(SuiteModel):
@@ -143,6 +172,12 @@ REFUSED = Metric(
     arms=(Arm(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
     row_dimensions=frozenset({"parity"}), suite_kind="ping",
 )  # fmt: skip
+LONGER = Metric(
+    id="toy/words", title="words beyond the other answers' median", column="toy-words",
+    arms=(Arm(weight=1.0, select=lambda table: table.slice_mask({"relation": "toy/shout"})),),
+    reference="none", is_rate=False, row_limits=(-math.inf, math.inf), violations=False,
+    dimensions=("term",),
+)  # fmt: skip
 POLICY = """\
 version: 1
 name: toys
@@ -155,6 +190,7 @@ suites:
 gates:
   - {metric: asr/generation, suite: shout, where: {category: form}, max: 0.4}
   - {metric: toy/refused, for_each: parity, max: 0.6}
+  - {metric: toy/words, suite: shout, where: {term: louder}, max: 1.5}
 """
 
 
@@ -167,7 +203,10 @@ def toys(workspace):
     rows = "".join(f"s{n},text {n}\n" for n in "012")
     (workspace.root / "sources.csv").write_text(f"id,text\n{rows}")
     (workspace.root / "answers.jsonl").touch()
-    added = ((RELATIONS, Shout()), (SUITE_KINDS, PING), (METRICS, REFUSED), (FORMATS, TOY_FORMAT))
+    added = (
+        (RELATIONS, Shout()), (SUITE_KINDS, PING), (METRICS, REFUSED), (METRICS, LONGER),
+        (FORMATS, TOY_FORMAT),
+    )  # fmt: skip
     with ExitStack() as stack:
         for catalogue, entry in added:
             stack.enter_context(catalogue.added(entry))
@@ -189,7 +228,8 @@ def test_a_relation_a_kind_a_metric_and_a_format_are_added_without_editing_the_p
 
 
 @pytest.mark.parametrize(("broken", "answer"), [
-    ("asr/generation", lambda key: "yes positive" if "capitals" not in key else "positive"),
+    ("asr/generation", lambda key: "positive" if "toy/shout" in key else "yes positive"),
+    ("toy/words", lambda key: "positive yes" + " indeed" * (2 * key.endswith("louder"))),
     ("toy/refused", lambda key: "positive" if key in ("ping-1", "ping-3") else "positive yes"),
 ])  # fmt: skip
 def test_what_was_added_turns_the_gate_red(toys, broken, answer):
@@ -207,7 +247,8 @@ def test_the_second_relation_of_a_suite_is_judged_on_its_own_answers(toys):
     toys.respond(lambda row: "negative" if one(row) else "positive yes")
     assert toys.gate() == 0
     own = {r["key"]: r["generation"] for r in toys.rows() if r.get("relation") == "toy/shout"}
-    assert own == {f"s{n}#toy/shout/capitals": "satisfied" for n in "012"}
+    assert set(own.values()) == {"satisfied"}
+    assert len(own) == 9
 
 
 def test_baselines_hold_every_kind(toys):
@@ -215,6 +256,38 @@ def test_baselines_hold_every_kind(toys):
     assert toys.gate() == 0
     toys.accept()
     assert toys.gate() == 0, toys.err
+
+
+def test_a_column_of_pools_holds_floats_and_reasons_in_table_and_baseline(toys):
+    toys.respond(lambda row: {"s1#toy/shout/loud": "", "s2#toy/shout/loud": "positive yes ok"}.get(
+        row["key"], "positive yes"))  # fmt: skip
+    assert toys.gate() in (0, 3), toys.err
+    toys.accept()
+    assert toys.gate() in (0, 3), toys.err
+    suite = json.loads((toys.root / "baselines" / "toys.json").read_text())["suites"]["shout"]
+    assert suite["columns"]["toy-words"]["values"] == [-0.75, -0.25, 0.75]
+    values = {(m["metric"], str(m["where"])): m for m in toys.record()["measurements"]}
+    assert values["toy/words", "{'term': 'loud'}"]["value"] == pytest.approx((0.75 - 0.25) / 2)
+    assert values["toy/words", "{'term': 'loud'}"]["inconclusive"] == 1
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({}, "no values"),
+    ({"toy-words": [1.0]}, "1 values"),
+    ({"toy-words": [1.0, math.nan, 1.0]}, "expected a finite number"),
+    ({"toy-words": ["1", 1.0, 1.0]}, "expected a finite number"),
+])  # fmt: skip
+def test_a_column_that_breaks_its_contract_is_an_error_with_source_and_name(
+    toys, monkeypatch, values, message
+):
+    broken = pool_by_pool(["toy-words"], lambda pool: values)
+    monkeypatch.setattr(Shout, "pool_columns", (broken,))
+    toys.respond(lambda _: "positive yes")
+    assert toys.gate() == 2
+    assert "'toy-words'" in toys.err
+    assert message in toys.err
+    assert "'s0#toy/plain'" in toys.err
+    assert "Traceback" not in toys.err
 
 
 def test_what_was_added_is_gone_afterwards():

@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
+from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
@@ -25,7 +26,6 @@ from fairgate.stats.association import entropy
 from fairgate.suites.metamorphic.plan import ALONE, FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.readings import MOST_HELD, Readings, once
-from fairgate.suites.suite import VectorsOf
 
 DECISIVE = "generation"
 CONTROLS = "controls"

@@ -13,6 +13,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.columns import PoolColumns, VectorsOf
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.drift import RELATION as TALKS
@@ -25,12 +26,18 @@ from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import MetamorphicRelation, changes_documents, judge_instruction
-from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_claims
+from fairgate.relations.relation import (
+    MetamorphicRelation,
+    changes_documents,
+    judge_instruction,
+    pool_columns,
+)
+from fairgate.suites.metamorphic.assess import COLUMNS, CONTROLS, assess_pairs, document_claims
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
+from fairgate.suites.metamorphic.pools import pool_claims
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite, VectorsOf
+from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite
 
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
@@ -171,7 +178,14 @@ class MetamorphicSuite(Suite):
         moved = (DRIFT,) if TALKS in self.relations else ()
         ordered = (DIRECTION,) if self.task is not None and self.task.order else ()
         steady = STEADINESS if self.policy.repeats > 1 else ()
-        return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady)
+        several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
+        pooled = (name for each in several for name in each.names)
+        return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady, *pooled)
+
+    @cached_property
+    def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
+        """What is computed from all answers to a source, by the id of the relation."""
+        return {name: pool_columns(each) for name, each in self.relations.items()}
 
     @cached_property
     def crossing(self) -> str | None:
@@ -207,9 +221,18 @@ class MetamorphicSuite(Suite):
         documents = document_claims(self.policy, units, executions, vectors)
         excluded = self.setup.quarantined
         places = self.task.places if self.task is not None else {}
-        found = assess_pairs(units, self.relations, readings, excluded, documents, places)
+        found = list(assess_pairs(units, self.relations, readings, excluded, documents, places))
+        if any(self.pool_columns.values()):
+            # An excluded pair has one reason throughout.
+            why = [one.readings[CONTROLS].reason for one in found]
+            out = [each if each in (Reason.QUARANTINED, Reason.NOT_TAKEN) else None for each in why]
+            pooled = pool_claims(self.pool_columns, units, out, readings, executions, vectors)
+            found = [
+                replace(one, claims={**one.claims, **more})
+                for one, more in zip(found, pooled, strict=True)
+            ]
         if not self.policy.retrieve_only:
-            return list(found)
+            return found
         decisive = NET if EXPOSURE[0] in self.columns else OVERLAP.column
         return [replace(each, decisive=decisive) for each in found]
 
@@ -218,6 +241,11 @@ class MetamorphicSuite(Suite):
         if column == "generation" and not self.policy.retrieve_only:
             return None
         common = Counter(reasons).most_common(1)[0][0]
+        for several in self.pool_columns.values():
+            for each in several:
+                if column in each.names:
+                    said = each.not_evaluated.get(common)
+                    return said or f"every pair is {common}"
         if common is not Reason.NO_CONTROLS:
             return _NOT_EVALUATED.get(common, f"every pair is {common}")
         if all(relation.takes_pairs for relation in self.relations.values()):

@@ -26,13 +26,14 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
+from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.metric import Table
 from fairgate.metrics.social_bias import check_inequalities
 from fairgate.relations.oracles.choice import CHOICE_RULE, ChoiceOracle, choice_stop
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.suites.question_items.policy import BbqSuitePolicy
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import CollectionSearch, Setup, Suite, VectorsOf
+from fairgate.suites.suite import CollectionSearch, Setup, Suite
 
 ANSWER = "answer"
 """The role of a question's one case."""

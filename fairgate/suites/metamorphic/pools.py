@@ -1,0 +1,124 @@
+"""The pools of a suite, and the columns that are computed from them (`metrics/columns.py`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.ports import Executed
+from fairgate.domain.units import Claim, Reason, Unit
+from fairgate.domain.wording import quoted, shown
+from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, VectorsOf
+from fairgate.relations.oracles.text import spoken
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.readings import Readings
+
+
+def pool_claims(
+    columns: Mapping[str, Sequence[PoolColumns]],
+    units: Sequence[Unit],
+    excluded: Sequence[Reason | None],
+    readings: Readings,
+    executions: Executed,
+    vectors: VectorsOf,
+) -> list[Mapping[str, Claim]]:
+    """Every pair's values in the columns that its relation, or the suite, computes from pools.
+
+    `columns`: id of a relation to what is computed from its pools. `excluded` [n] says why a pair
+    belongs to no pool. Raises UsageError where a column breaks its contract.
+    """
+    computed = list(dict.fromkeys(each for several in columns.values() for each in several))
+    absent = dict.fromkeys(
+        (name for each in computed for name in each.names), Reason.OTHER_RELATION
+    )
+    claims: list[dict[str, Claim]] = [
+        dict(absent) if why is None else dict.fromkeys(absent, why) for why in excluded
+    ]
+    rows_of: dict[tuple[str, str], list[int]] = {}
+    for row, unit in enumerate(units):
+        if excluded[row] is None:
+            group = unit.dimensions["relation"], unit.asks[SOURCE]
+            rows_of.setdefault(group, []).append(row)
+    for each in computed:
+        groups = {
+            group: rows
+            for group, rows in rows_of.items()
+            if any(each is other for other in columns.get(group[0], ()))
+        }
+        pools = [
+            _pool(relation, source, [units[row] for row in rows], readings, executions)
+            for (relation, source), rows in groups.items()
+        ]
+        number = -1
+        for number, values in enumerate(each.compute(pools, vectors)):
+            if number >= len(pools):
+                break
+            _check(each, pools[number], values)
+            rows = groups[pools[number].relation, pools[number].source.key]
+            for name in each.names:
+                for row, value in zip(rows, values[name], strict=True):
+                    claims[row][name] = value if isinstance(value, Reason) else float(value)
+        if number + 1 != len(pools):
+            count = f"more than {len(pools)}" if number >= len(pools) else f"{number + 1}"
+            raise UsageError(
+                f"column {quoted(each.names[0])}: values of {count} pools were computed; expected "
+                f"those of {len(pools)}, one mapping for each pool"
+            )
+    return list(claims)
+
+
+def _pool(
+    relation: str, source: str, units: Sequence[Unit], readings: Readings, executions: Executed
+) -> Pool:
+    return Pool(
+        relation=relation,
+        source=_answer(source, None, relation, readings, executions),
+        members=[
+            _answer(unit.asks[FOLLOW_UP], unit, relation, readings, executions) for unit in units
+        ],
+    )
+
+
+def _answer(
+    key: str, unit: Unit | None, relation: str, readings: Readings, executions: Executed
+) -> PoolAnswer:
+    found = (executions.get((readings.suite, each)) for each in readings.repeat_keys(key))
+    several = [execution for execution in found if execution is not None]
+    return PoolAnswer(
+        key=key,
+        unit=unit,
+        reading=readings.all_of(key, relation),
+        executions=several,
+        responses=[
+            spoken(each.response, readings.thinking)
+            for each in several
+            if each.response is not None
+        ],
+    )
+
+
+def _check(column: PoolColumns, pool: Pool, values: Mapping[str, Values]) -> None:
+    """Raise UsageError where a pool's values are not one finite number or reason a member."""
+    place = f"for source {quoted(pool.source.key)}"
+    for name in column.names:
+        if name not in values:
+            raise UsageError(f"column {quoted(name)}: no values {place}; expected a key {name!r}")
+        if len(values[name]) != len(pool.members):
+            raise UsageError(
+                f"column {quoted(name)}: {len(values[name])} values {place}; expected "
+                f"{len(pool.members)}, one for each follow-up"
+            )
+        for value in values[name]:
+            if not isinstance(value, Reason) and not _is_finite(value):
+                raise UsageError(
+                    f"column {quoted(name)}: {shown(value)} {place}; expected a finite number or a "
+                    "Reason"
+                )
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
