@@ -164,7 +164,8 @@ def negation_before(text: str, start: int, *, begin: int = 0, unspaced: bool = F
     `begin`: where the clause begins at the earliest. `unspaced` looks for Chinese negations too,
     which are no words of their own.
     """
-    context = text[max(begin, start - _REACH) : start]
+    begin = max(begin, start - _REACH)
+    context = text[max(begin, _sentence_begin(text, begin, start)) : start]
     if not _may_deny(context, unspaced=unspaced):
         return Negation.NONE
     context = _IDIOMS.sub(" ", context)
@@ -186,6 +187,18 @@ def negation_before(text: str, start: int, *, begin: int = 0, unspaced: bool = F
     if is_one and all(word in _FILLERS for word in words[places[0] + 1 :]):
         return Negation.DIRECT
     return Negation.LOOSE
+
+
+def _sentence_begin(text: str, begin: int, start: int) -> int:
+    """Find the mark before a place behind which a sentence surely begins; `begin` without one."""
+    if text.find("no way!", begin, start) >= 0:
+        return begin
+    mark = text.rfind(". ", begin, start)
+    if mark > 0 and text[mark - 1] == ".":  # an ellipsis ends nothing
+        return begin
+    for sign in "!?;":
+        begin = max(begin, text.rfind(sign, begin, start))
+    return max(begin, mark)
 
 
 def denying_words(text: str, start: int, begin: int = 0) -> str:

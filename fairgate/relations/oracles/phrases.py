@@ -31,6 +31,7 @@ _JOINERS = ("-", "_")
 _DENYING_PREFIX = re.compile(r"(?<![^\W_])(?:no|non|not)[-_]$")
 _HANGUL_PARTS = range(0x1160, 0x1200)
 _LETTERS = ("a", "b", "c")
+_LONGEST_SUFFIX = max(map(len, DENYING_SUFFIXES))
 
 
 def readable_part(text: str, marker: str = "", own: Pairs = ()) -> str:
@@ -85,9 +86,11 @@ def forms_of(phrases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
+def _pattern(forms: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, int]]:
+    """Match any of the forms, the longest first, and map each to its first number."""
     ordered = sorted(filter(None, set(forms)), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, ordered)) or r"(?!)")
+    pattern = re.compile("|".join(map(re.escape, ordered)) or r"(?!)")
+    return pattern, {form: number for number, form in reversed(list(enumerate(forms)))}
 
 
 def named(flat: str, forms: tuple[str, ...], *, choice: bool) -> Iterator[tuple[int, int, int]]:
@@ -95,7 +98,7 @@ def named(flat: str, forms: tuple[str, ...], *, choice: bool) -> Iterator[tuple[
 
     In their order; of forms that begin together the longest one.
     """
-    pattern, numbers = _pattern(forms), {form: n for n, form in reversed(list(enumerate(forms)))}
+    pattern, numbers = _pattern(forms)
     at = 0
     while (match := pattern.search(flat, at)) is not None:
         start = match.start()
@@ -136,7 +139,7 @@ def occurrence(flat: str, form: str, begin: int, *, choice: bool) -> int:
 def stands(flat: str, start: int, end: int, *, choice: bool) -> bool:
     """Tell whether what stands at `[start, end)` is whole words."""
     before, after = flat[max(0, start - 2) : start][::-1], flat[end : end + 2]
-    if _DENYING_PREFIX.search(flat, max(0, start - 5), start):
+    if before[:1] in _JOINERS and _DENYING_PREFIX.search(flat, max(0, start - 5), start):
         before = ""  # "non-positive" is a denied label, not another word
     return not (
         (choice and flat.startswith(DENYING_SUFFIXES, end))
@@ -174,12 +177,12 @@ def _are_one_word(near: str, edge: str, *, choice: bool) -> bool:
 
 def is_settled(flat: str, start: int, end: int, stop: Stop) -> bool:
     """Tell whether the form at `[start, end)` stays the first one whatever follows."""
-    rest = flat[end:]
+    longest = max(map(len, forms_of(stop.phrases)))
+    rest = flat[end : end + _LONGEST_SUFFIX + 1]
     if not rest or rest in _JOINERS or (rest in (".", ",") and flat[end - 1].isdigit()):
         return False
     if stop.choice and any(suffix.startswith(rest) for suffix in DENYING_SUFFIXES):
         return False
-    longest = max(map(len, forms_of(stop.phrases)))
     # The last character may still change by a mark upon it.
     tails = [(at, flat[at:]) for at in range(max(0, len(flat) - longest - 1), start + 1)]
     return not any(

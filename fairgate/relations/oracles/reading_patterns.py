@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import re
 
-SENTENCE_END = re.compile(r"[!?]+|(?<!\.)\.++(?=[\"'”’»)\]]*\s)|[。｡]|\n")
-"""What ends a sentence; a full stop does with white space behind it."""
+SENTENCE_END = re.compile(
+    r"[!?.。｡\n](?:(?<=[!?])[!?]*|(?<=\.)(?<!\.\.)\.*+(?=[\"'”’»)\]]*\s)|(?<=[。｡\n]))"
+)
+"""What ends a sentence; a full stop does with white space behind it.
+
+It begins with one character of a set, for which the search looks quickly.
+"""
 ASKED_TAG = re.compile(
     r",\s*(?:(?:is|was|does|do|did|has|would|wo|are|were)(?:n't| not)? (?:it|they|he|she|you)|right|no|oder|nicht wahr|non|n'est-ce pas|verdad|vero|certo|"
     r"não é|toch)\s*$"
@@ -260,12 +265,19 @@ _UNKNOWN_UNSPACED = (
     r"(?:无法|無法|不能|难以|難以|不可能)(?:\w{0,2})(?:判断|确定|確定|得知|知道|回答|推断|推斷|看出|确认|分辨|判定|断定)|(?:不|未)(?:确定|確定|知道|清楚|明确|明確|详)|"
     r"未知|没有(?:提供|给出|足够|说明|提到|提及|明确|指出|给出|交代|说)|沒有(?:足夠|說明|提到|提及)|没提|未(?:提及|说明|提到|指出|指明|交代)|信息不(?:足|够)|资讯不足|不得而知|看不出|都有可能"
 )
+UNKNOWN_BEGINS = (
+    r"(?=a(?:mb|ny|uc)|b(?:l[ei]|ot)|c(?:an|ou)|d(?:es|i[df]|o)|e(?:it|r)|f(?:al|eh)|g(?:e[eh]|i)|"
+    r"h(?:ar|as|ee)|i(?:mp|n[cdfs]|s)|k[ae]|l(?:ac|e[af]|it|äs)|man|n|o(?:ff|n)|p(?:as|ro)|r(?:em|ie)|"
+    r"s(?:ag|co|in|t[ae])|there|u(?:n|p )|v(?:al|er)|w(?:ar|e[eilt]|h[io]|i|o)|z(?:eg|on)|"
+    r"\w{1,8}n't)"
+)
+"""A cheap look for the letters with which `_STRONG`, `_WEAK` and `_OTHERS` begin."""
 UNKNOWN_SAID = re.compile(
-    rf"(?:(?<![^\W_])(?=\w)(?:{_STRONG}|{_WEAK}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
+    rf"(?:(?<![^\W_]){UNKNOWN_BEGINS}(?:{_STRONG}|{_WEAK}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
 )
 """That the text does not tell, or that nobody can."""
 UNKNOWN_STRONG = re.compile(
-    rf"(?:(?<![^\W_])(?=\w)(?:{_STRONG}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
+    rf"(?:(?<![^\W_]){UNKNOWN_BEGINS}(?:{_STRONG}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
 )
 
 _BOUND = r"(?=$|[^\w/+'-]|'(?![^\W_])|-(?![^\W_])|[가-힣ぁ-んァ-ン一-龥])"
@@ -289,10 +301,13 @@ LETTER_JUDGED = re.compile(
     r"(?:the\s+|my\s+|clearly\s+|also\s+|most\s+|not\s+|therefore\s+)*"
     r"(?:correct|right|best|answer|choice|likely|appropriate|wrong|incorrect|accurate|it\b)"
 )
-LETTER_ALONE = re.compile(r"(?<![a-z0-9])[abc](?![a-z0-9])")
-"""What every letter is that stands for an option."""
-LETTER_MAY_FIT = re.compile(r"[^\x00-\x7f]|only|just|antwo|opzione|resposta")
-"""A cheap look for what `LETTER_FITS` matches."""
+LETTER_ALONE = re.compile(
+    r"[abc](?<![a-z0-9][abc])(?![a-z0-9])(?!(?<=a) +(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|"
+    r"due\b|with\b|was\b|seems\b|would\b|must\b|looks\b|fits\b|remains\b|ist\b|est\b|es\b)[a-z])"
+)
+"""What every letter is that stands for an option: an article before a word is none."""
+LETTERS_THAT_FIT = ("only", "just", "antwo", "opzione", "resposta")
+"""Of what `LETTER_FITS` matches in plain letters."""
 LETTER_TICKED = re.compile(r"(?:^|(?<=\n))[ |*_]*([abc])[ *_.)]*\|[^\n]{0,200}[✓✔✅☑]")
 """A letter in the row of a table that is ticked."""
 LETTER_FITS = re.compile(

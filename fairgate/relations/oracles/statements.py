@@ -62,9 +62,9 @@ from fairgate.relations.oracles.reading_patterns import (
     LETTER_FIRST,
     LETTER_FITS,
     LETTER_JUDGED,
-    LETTER_MAY_FIT,
     LETTER_STATED,
     LETTER_TICKED,
+    LETTERS_THAT_FIT,
     NEXT_WORDS,
     NO_IDIOM,
     NOT_BOTH,
@@ -149,9 +149,9 @@ def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Out
     own = own[:MOST_READ]
     answer = _Answer(own, own.replace("\n", " "), stop, is_open)
     if stop.choice:
-        labels = sorted(
-            [*answer.texts(), *(answer.letters() if letters else ())], key=lambda one: one.start
-        )
+        labels = list(answer.texts())
+        if letters:
+            labels = sorted([*labels, *answer.letters(labels)], key=lambda label: label.start)
         return (answer.by_first_letter(labels) if letters else None) or answer.by_sentences(labels)
     texts = answer.texts()
     first = next(texts, None)
@@ -177,17 +177,17 @@ class _Answer:
             if forms[number] != "no" or not self._is_quantity(start, end):
                 yield Named(value=values[number], start=start, end=end)
 
-    def letters(self) -> Iterator[Named]:
-        """Yield letters that stand for options behind words which say so."""
-        last = max(self.stop.values, default=-1)
-        taken = bytearray(len(self.own))
-        for text in self.texts():
-            taken[text.start : text.end] = b"\1" * (text.end - text.start)
+    def letters(self, texts: Sequence[Named]) -> Iterator[Named]:
+        """Yield letters that stand for options behind words which say so, outside of `texts`."""
         if LETTER_ALONE.search(self.own) is None:
             return
-        is_ticked, may_fit = "|" in self.own, LETTER_MAY_FIT.search(self.own) is not None
+        last = max(self.stop.values, default=-1)
+        taken = bytearray(len(self.own))
+        for text in texts:
+            taken[text.start : text.end] = b"\1" * (text.end - text.start)
+        may_fit = not self.own.isascii() or any(word in self.own for word in LETTERS_THAT_FIT)
         patterns = (
-            *((LETTER_TICKED,) if is_ticked else ()),
+            *((LETTER_TICKED,) if "|" in self.own else ()),
             *(LETTER_CUED, LETTER_JUDGED),
             *((LETTER_FITS,) if may_fit else ()),
             LETTER_STATED,
@@ -500,7 +500,11 @@ class _Sentence:
                 is_conditional = True
             row = AFTER_SCORE.match(after) if status is Status.OPEN else None
             score = None if row is None else float(row["score"] or row["percent"])
-            result.append(replace(label, status=status, negation=negation, why=why, score=score))
+            result.append(
+                label  # as it was found
+                if status is Status.AFFIRMED and negation is Negation.NONE
+                else replace(label, status=status, negation=negation, why=why, score=score)
+            )
         return result
 
     def _open(
@@ -522,7 +526,9 @@ class _Sentence:
     def _clause_before(self, at: int) -> str:
         """Cut out what stands before a place in its clause."""
         begin = max(self.start, at - _CLAUSE)
-        return self.own[max(begin, *(self.own.rfind(sign, begin, at) + 1 for sign in ",;:(")) : at]
+        for sign in ",;:(":
+            begin = max(begin, self.own.rfind(sign, begin, at) + 1)
+        return self.own[begin:at]
 
     def _joined(self, labels: Sequence[Named]) -> dict[int, str]:
         """Name for labels that stand in an alternative, or side by side, what joins them."""

@@ -47,6 +47,8 @@ def fold(text: str) -> str:
         plain = text.translate(_INVISIBLE).translate(_ONE_FORM)
         plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain).casefold())
         plain = _DOTTED.sub("i", plain.translate(_ONE_FORM))
+    if plain == " ".join(plain.split()):  # only single spaces inside: the usual text
+        return plain
     return _SPACE.sub(lambda found: " " if _LINE_ENDS.isdisjoint(found.group()) else "\n", plain)
 
 
@@ -63,7 +65,7 @@ def is_word(character: str) -> bool:
 
 def is_mark(character: str) -> bool:
     """Return whether a character belongs to the one before it."""
-    return unicodedata.category(character).startswith("M")
+    return not character.isascii() and unicodedata.category(character).startswith("M")
 
 
 @lru_cache(maxsize=4096)

@@ -46,6 +46,7 @@ _INLINE = frozenset(["b", "i", "u", "em", "strong", "mark", "span", "code", "p",
 _FENCE = re.compile(r"(?:'''|~~~)(?:[ \t]*[\w+-]{0,12}(?=\n|$|[ \t]*[{\[]))?")
 _EMPHASIS = re.compile(r"\*+|(?<![^\W_])_+(?=\S)|(?<=\S)_+(?![^\W_])")
 _UNFINISHED = re.compile(r"(?:\\[a-z]{0,8}\s*|<[^<>\n]{0,120}|'{1,2}|~{1,2}|\*+|_+|\$+)\Z")
+_WRAPPING = tuple("'~*_$")
 _OBJECT = re.compile(r"""\{\s*["'}]|\[\s*(?:["']|\{\s*["']|\[\s*["'])""")
 _OPEN_OBJECT = re.compile(r"""[\[{]\s*(?:[\[{]\s*)?\Z""")
 _MOST_OBJECTS, _MOST_JSON = 5, 20_000
@@ -62,9 +63,9 @@ def unwrapped(plain: str, forms: tuple[str, ...] = ()) -> tuple[str, int]:
     `forms`: folded labels and letters, which may be the members of a table of scores.
     """
     left, settled = plain, len(plain)
-    tail = _UNFINISHED.search(plain, max(0, len(plain) - 130))
-    if tail is not None:
-        settled = tail.start()
+    if may_be_unfinished(plain):
+        tail = _UNFINISHED.search(plain, max(0, len(plain) - 130))
+        settled = len(plain) if tail is None else tail.start()
     if "[/inst]" in left or "<s>" in left[:20]:
         left = _PROMPT.sub(_blank, left)
     if _OPEN_PROMPT.match(left):
@@ -83,6 +84,12 @@ def unwrapped(plain: str, forms: tuple[str, ...] = ()) -> tuple[str, int]:
     if "*" in left or "_" in left:
         left = _EMPHASIS.sub(_blank, left)
     return left, settled
+
+
+def may_be_unfinished(plain: str) -> bool:
+    """Tell whether folded text may end within a wrapper: a cheap look."""
+    end = plain[-130:]
+    return "<" in end or "\\" in end or end.endswith(_WRAPPING)
 
 
 def _blank(wrapper: re.Match[str]) -> str:
