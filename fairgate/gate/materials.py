@@ -91,11 +91,15 @@ class SuiteMaterials:
         return self.attempt("sources", read)
 
     def perturbation_sets(
-        self, names: Sequence[str], control: str
+        self, names: Sequence[str], control: str, *, phrases: int | None = None
     ) -> Sequence[PerturbationSet] | None:
-        """Return the sets in the order named, the control arm's last."""
+        """Return the sets in the order named, the control arm's last, with so many phrases."""
         sets, misfits, problems = collect_perturbation_sets(
-            names, control, folder=self.runtime.root, confined=self.runtime.confined
+            names,
+            control,
+            phrases=phrases,
+            folder=self.runtime.root,
+            confined=self.runtime.confined,
         )
         self.problems.extend(problems)
         self.problems.extend(

@@ -34,7 +34,7 @@ from fairgate.relations.english import (
     plural_noun,
     with_article,
 )
-from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.relations.perturbation_sets import PerturbationSet, Term, drawn
 from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
 ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
@@ -329,6 +329,16 @@ class SetFile(Strict):
 
     id: Name = Field(description="The name of the set in results, such as `race`.")
     control: bool = Field(default=False, description="Whether its terms are neutral wording.")
+    draw: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="Of neutral wording: how many of the terms a run asks, always the same ones; "
+        "default: all. A suite may ask for another number (`control_phrases`).",
+    )
+    head: Text = Field(
+        default="",
+        description="The word that marks phrases of one form, `person` in `A tall person`: forms "
+        "are drawn as often as the identities have them.",
+    )
     description: str | None = Field(default=None, description="For readers.")
     source: str | None = Field(default=None, description="Where the terms come from.")
     licence: str | None = Field(default=None, description="Licence of the terms.")
@@ -337,13 +347,18 @@ class SetFile(Strict):
     )
 
 
-def _terms_twice(found: SetFile | None) -> Iterator[Fault]:
+def _set_faults(found: SetFile | None) -> Iterator[Fault]:
     places: dict[str, int] = {}
     for n, entry in enumerate(found.terms if found is not None else []):
         term = entry.term
         if (first := places.setdefault(term, n)) < n:
             sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
             yield ("terms", n, "term"), sentence
+    if found is not None and found.draw is not None and not found.control:
+        yield ("draw",), "draw: only neutral wording is drawn; say `control: true`, or remove it"
+    if found is not None and found.draw is not None and found.draw > len(found.terms):
+        sentence = f"draw: {found.draw} of {len(found.terms)} terms; draw fewer, or add terms"
+        yield ("draw",), sentence
 
 
 class NameEntry(Strict):
@@ -413,18 +428,26 @@ def load_perturbation_set(
     if isinstance(document.data, dict) and "groups" in document.data:
         pool = _sound(document, PoolFile, _pool_faults)
         return PerturbationSet(id=pool.id, terms=pool.terms())
-    found = _sound(document, SetFile, _terms_twice)
+    found = _sound(document, SetFile, _set_faults)
     terms = tuple(Term(**entry.model_dump()) for entry in found.terms)
-    return PerturbationSet(id=found.id, terms=terms, control=found.control)
+    return PerturbationSet(
+        id=found.id, terms=terms, control=found.control, draw=found.draw, head=found.head
+    )
 
 
 def collect_perturbation_sets(
-    names: Sequence[str], control: str, *, folder: Path | None = None, confined: bool = False
+    names: Sequence[str],
+    control: str,
+    *,
+    phrases: int | None = None,
+    folder: Path | None = None,
+    confined: bool = False,
 ) -> tuple[list[PerturbationSet], list[Fault], list[Problem]]:
     """Return the sets of a suite, and everything wrong with the others, reported at once.
 
-    Demographic sets come in the order of the policy, then the control set, if there is one. What is
-    wrong are names that do not fit, with their place in the suite (`("perturbations", 1)`), and
+    Demographic sets come in the order of the policy, then the control set, if there is one, with
+    `phrases` of its terms or as many as it says (`drawn`). What is wrong are names
+    that do not fit, with their place in the suite (`("perturbations", 1)`), and
     defects inside the files that were named.
     """
     sets: list[PerturbationSet] = []
@@ -453,8 +476,12 @@ def collect_perturbation_sets(
                 )
             elif any(other.id == group.id for other in sets):
                 misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
+            elif group.control and phrases is not None and phrases > len(group.terms):
+                few = f"the set {quoted(name)} has {len(group.terms)} phrases, {phrases} are to be"
+                misfits.append((("control_phrases",), f"{few} asked; name fewer, or a larger set"))
+                continue
             else:
-                sets.append(group)
+                sets.append(drawn(group, sets, phrases) if group.control else group)
                 continue
             misfits.append((place, misfit))
     return sets, misfits, problems

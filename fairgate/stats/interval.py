@@ -112,7 +112,7 @@ def contrast(totals: ClusterTotals) -> float:
     return float(np.dot(totals.weights, totals.sums.sum(axis=0) / counts))
 
 
-def t_upper_tail(t: float, degrees_of_freedom: int) -> float:
+def t_upper_tail(t: float, degrees_of_freedom: float) -> float:
     """Return P(T >= t) for Student's t; NaN for NaN. Raises ValueError below 1 degree.
 
     Tail and quantile equal `scipy.special.stdtr` and `stdtrit` to nine digits or more (a test
@@ -130,7 +130,7 @@ def t_upper_tail(t: float, degrees_of_freedom: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def t_quantile(probability: float, degrees_of_freedom: int) -> float:
+def t_quantile(probability: float, degrees_of_freedom: float) -> float:
     """Return the t with P(T <= t) = `probability`; 0 and 1 are at infinity.
 
     Raises ValueError for what is no probability, and below 1 degree of freedom.
@@ -155,7 +155,7 @@ def t_quantile(probability: float, degrees_of_freedom: int) -> float:
         t = better
 
 
-def _tail(t: float, freedom: int) -> float:
+def _tail(t: float, freedom: float) -> float:
     """Return P(T >= t) for t >= 0: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
     half, square = freedom / 2, t / freedom * t
     if math.isinf(square):
@@ -167,7 +167,7 @@ def _tail(t: float, freedom: int) -> float:
     return 0.5 - front * _fraction(0.5, half, rest)
 
 
-def _log_beta(freedom: int) -> float:
+def _log_beta(freedom: float) -> float:
     """Return log B(freedom / 2, 1 / 2)."""
     z = freedom / 2
     if freedom <= _MANY:

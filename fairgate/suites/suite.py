@@ -85,9 +85,9 @@ class Materials(Protocol):
         ...
 
     def perturbation_sets(
-        self, names: Sequence[str], control: str
+        self, names: Sequence[str], control: str, *, phrases: int | None = None
     ) -> Sequence[PerturbationSet] | None:
-        """Return the sets in the order named, the control arm's last."""
+        """Return the sets in the order named, the control arm's last, with so many phrases."""
         ...
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:

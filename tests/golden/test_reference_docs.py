@@ -8,6 +8,7 @@ import click
 import pictures
 import pytest
 from command_page import command_page, leaves, line, options
+from phrases_page import phrases_page
 from policy_page import PolicyPage, keys_of_the_schema
 from ruamel.yaml import YAML
 
@@ -34,6 +35,10 @@ def test_command_line_page(check_golden):
     }
     assert all(page.count(line(option)) == 1 for option in stated)
     assert page.count("- `--") == len(stated) + 3, "with those of `fairgate` itself"
+
+
+def test_page_of_neutral_phrases(check_golden):
+    check_golden(REFERENCE / "neutral-phrases.md", MADE + phrases_page())
 
 
 def test_metrics_page(check_golden):

@@ -200,6 +200,11 @@ class SuitePolicy(SuiteModel):
         description="Perturbation set of neutral wording; `none` asks none. With it, "
         "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
+    control_phrases: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="How many phrases of the control set are asked, always the same ones; default: "
+        "as many as the set says (`neutral-phrases`: 20), else all.",
+    )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
         description="What the user says between the first turn and the question, of the relations "
@@ -297,7 +302,9 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         materials.report(field, sentence)
     limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
     read = materials.sources(policy.sources, limit, policy.attributes)
-    sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
+    phrases = policy.control_phrases
+    named = policy.perturbations, policy.control
+    sets = materials.perturbation_sets(*named, phrases=phrases) if makes else ()
     if read is None or sets is None:
         return None
     by_name = {each.id.startswith("names/") for each in relations if not each.takes_pairs}

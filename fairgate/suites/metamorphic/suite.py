@@ -351,13 +351,14 @@ class MetamorphicSuite(Suite):
 
 
 def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:
-    """Return the control set with the phrases of other sets under its own terms.
+    """Return the control set with phrases that were not drawn, or of other sets, under its terms.
 
     The keys stay, so that replicas are compared case by case. Where the other sets have fewer
     phrases, the rest keep their own; equal phrases are left out.
     """
     own = {term.noun_phrase.lower() for term in control.terms}
-    phrases = (term.noun_phrase for other in others for term in other.terms)
+    unused = (control.spare, *(other.terms for other in others))
+    phrases = (term.noun_phrase for terms in unused for term in terms)
     spare = (phrase for phrase in phrases if phrase.lower() not in own)
     terms = [
         Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)

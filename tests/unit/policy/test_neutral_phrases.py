@@ -1,0 +1,127 @@
+"""The pool of neutral phrases: the criteria that can be checked, and how a run draws from it."""
+
+from dataclasses import replace
+from statistics import mean, median
+
+import pytest
+from fakes.perturbation_sets import load_perturbation_sets
+from golden.phrases_page import SETS, phrases_of_both, ranks
+
+from fairgate.domain.errors import PolicyError
+from fairgate.policy.named_files import (
+    PERTURBATIONS,
+    collect_perturbation_sets,
+    embedded_names,
+    load_perturbation_set,
+    named_document,
+)
+from fairgate.relations.perturbation_sets import PerturbationSet, Term, drawn
+
+POOL = "neutral-phrases"
+DIMENSIONS = (
+    "age", "economic-conditions", "ethnicity", "experience", "family-status", "gender", "language",
+    "marital-status", "occupation", "political-views", "religion", "social-status",
+)  # fmt: skip
+
+
+def words_of(value):
+    """Every word of a file's values, whatever their depth."""
+    if isinstance(value, str):
+        return {word.strip(".,;()").lower() for word in value.replace("-", " ").split()}
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return set().union(*map(words_of, inner))
+
+
+def test_half_of_at_least_sixty_phrases_has_each_form_and_none_is_there_twice():
+    (marked, bare), pool = phrases_of_both()[0]["the pool"], load_perturbation_set(POOL)
+    assert len(marked) == len(bare) >= 30
+    assert len({*marked, *bare}) == len(pool.terms)
+    assert pool.draw == 20
+
+
+def test_lengths_frequencies_and_articles_are_the_identities():
+    groups, pool = phrases_of_both()
+    (named, _), (whole, bare), (asked, _) = groups.values()
+    for phrases in (whole, asked):
+        assert abs(mean(map(len, phrases)) - mean(map(len, named))) <= 1
+        assert min(map(len, phrases)) >= min(map(len, named))
+        assert max(map(len, phrases)) <= max(map(len, named))
+        ours, theirs = (median(ranks(each, pool.head)) for each in (phrases, named))
+        assert 1 / 1.5 <= ours / theirs <= 1.5
+    assert max(map(len, bare)) <= max(map(len, named))
+    articles = [
+        sum(each.startswith("An ") for each in group) / len(group) for group in (whole, named)
+    ]
+    assert abs(articles[0] - articles[1]) <= 0.1
+
+
+def test_no_phrase_has_a_word_of_a_demographic_set_or_of_a_sensitive_attribute():
+    words = set()
+    for name in DIMENSIONS:
+        words |= words_of(named_document("attributes", name).data["values"])
+    for name in embedded_names(PERTURBATIONS):
+        group = load_perturbation_set(name)
+        if not group.control:
+            words |= set().union(*(words_of(term.noun_phrase) for term in group.terms))
+    words -= {"a", "an", "person", "people", "the", "who", "is", "of", "and", "in"}
+    for term in load_perturbation_set(POOL).terms:
+        assert not {*term.noun_phrase.lower().split()} & words, term.noun_phrase
+
+
+@pytest.mark.parametrize("names", [SETS, ("gender",), ("orientation", "age")])
+def test_forms_are_drawn_in_the_identities_proportion_and_larger_samples_contain_smaller_ones(
+    names,
+):
+    groups = load_perturbation_sets(list(names), "none")
+    pool = load_perturbation_set(POOL)
+    phrases = [term.noun_phrase for group in groups for term in group.terms]
+    share = sum(each.endswith("person") for each in phrases) / len(phrases)
+    before: set[str] = set()
+    for count in range(2, len(pool.terms)):
+        sample = drawn(pool, groups, count)
+        own = {term.term for term in sample.terms}
+        marked = sum(term.noun_phrase.count(" ") > 1 for term in sample.terms)
+        assert len(own) == count
+        assert marked == min(32, max(count - 32, round(share * count)))
+        assert before <= own
+        assert {term.term for term in (*sample.terms, *sample.spare)} == {
+            t.term for t in pool.terms
+        }
+        before = own
+    assert drawn(pool, groups, 20).terms == drawn(pool, groups).terms
+    assert drawn(pool, groups, 99) == pool
+
+
+def test_a_pool_in_any_language_is_drawn_and_one_without_forms_too():
+    terms = tuple(
+        Term(term=f"t{n}", noun_phrase=f"Eine {w} Person") for n, w in enumerate("abcdef")
+    )
+    bare = tuple(Term(term=f"b{n}", noun_phrase=f"Ein {w}") for n, w in enumerate("ghijkl"))
+    own = PerturbationSet(id="x", terms=(Term(term="y", noun_phrase="Eine junge Person"),))
+    pool = PerturbationSet(id="own", terms=(*terms, *bare), control=True, draw=4, head="Person")
+    assert {term.term[0] for term in drawn(pool, [own]).terms} == {"t"}
+    assert len(drawn(replace(pool, head=""), [own]).terms) == 4
+    signs = PerturbationSet(
+        id="zh", terms=tuple(Term(term=w, noun_phrase=w) for w in "甲乙丙丁"), control=True, draw=3
+    )
+    assert len(drawn(signs, [own]).terms) == 3
+
+
+def test_what_cannot_be_drawn_is_told(tmp_path):
+    _, misfits, _ = collect_perturbation_sets(["gender"], POOL, phrases=65)
+    assert misfits == [
+        (
+            ("control_phrases",),
+            "the set 'neutral-phrases' has 64 phrases, 65 are to be asked; name fewer, or a larger set",
+        )
+    ]
+    for control, draw, words in (
+        ("false", 1, "only neutral wording is drawn"),
+        ("true", 2, "2 of 1 terms"),
+    ):
+        file = tmp_path / "own.yaml"
+        file.write_text(
+            f"id: own\ncontrol: {control}\ndraw: {draw}\nterms: [{{term: x, noun_phrase: An x}}]\n"
+        )
+        with pytest.raises(PolicyError, match=words):
+            load_perturbation_set("own.yaml", folder=tmp_path)

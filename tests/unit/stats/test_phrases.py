@@ -1,0 +1,189 @@
+"""Identities against a sample of neutral phrases: by hand, by enumeration, and on drawn worlds."""
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairgate.stats.phrases import (
+    contrast,
+    each_against_neutral,
+    groups_against_neutral,
+    neutral_spread,
+    phrase_matrix,
+    self_check,
+)
+
+# Two sources, three neutral phrases, one identity.
+NEUTRAL = np.asarray([[1.0, 2.0, 3.0], [1.0, 4.0, 7.0]])
+OWN = np.asarray([[5.0], [13.0]])
+
+
+def test_the_contrast_by_hand():
+    # Means of the phrases without their source: -2, 0, 2, so S^2 = 4; what is left of each value is
+    # 1, 0, -1, -1, 0, 1, so s_res^2 = 4 / (2 * 1 ... ) with 6 - 2 - 3 + 1 = 2 degrees: 2.
+    spread = neutral_spread(NEUTRAL)
+    assert (spread.phrases, spread.deviation) == (3, 2.0)
+    assert spread.residual**2 == pytest.approx(2.0)
+    # Differences 3 and 9: mean 6, variance 18. SE^2 = 4 * 4/3 + (18 - 2 * 4/3) / 2 = 13.
+    found = contrast(OWN, NEUTRAL)
+    assert (found.difference, found.sources) == (6.0, 2)
+    assert found.error**2 == pytest.approx(13)
+    first, second = 16 / 3, 23 / 3
+    assert found.degrees == pytest.approx(13**2 / (first**2 / 2 + second**2 / 1))
+    t = 6 / math.sqrt(13)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(t, found.degrees), abs=1e-9)
+    low, high = found.bounds(0.05)
+    reach = stats.t.isf(0.05, found.degrees) * math.sqrt(13)
+    assert (low, high) == (pytest.approx(6 - reach), pytest.approx(6 + reach))
+    assert found.p_above(low) == pytest.approx(0.05)
+    assert spread.band(0.95) == pytest.approx(stats.t.isf(0.025, 2) * 2 * math.sqrt(4 / 3))
+
+
+def test_several_identities_share_the_spread_of_their_phrases():
+    both = np.concatenate([OWN, [[7.0], [11.0]]], axis=1)
+    # Differences 4 and 8: mean 6, variance 8; 1/T + 1/K = 5/6.
+    found = contrast(both, NEUTRAL)
+    assert found.error**2 == pytest.approx(4 * 5 / 6 + (8 - 2 * 5 / 6) / 2)
+
+
+def test_without_more_noise_than_neutral_phrases_only_their_spread_counts():
+    found = contrast(np.asarray([[4.0], [6.0]]), NEUTRAL)
+    assert found.error**2 == pytest.approx(4 * 4 / 3)
+    assert found.degrees == pytest.approx(2)
+
+
+def test_a_source_that_lacks_a_phrase_moves_nothing_else():
+    rng = np.random.default_rng(3)
+    values = rng.normal(0, 1, (40, 15)) + rng.normal(0, 30, (40, 1))
+    with_gaps = values.copy()
+    with_gaps[rng.random(values.shape) < 0.2] = math.nan
+    whole, lacking = (
+        contrast(values[:, :1], values[:, 1:]),
+        contrast(with_gaps[:, :1], with_gaps[:, 1:]),
+    )
+    assert abs(whole.difference - lacking.difference) < 0.5
+    assert lacking.sources < 40
+    assert 0.5 < lacking.error / whole.error < 2
+
+
+def test_equal_neutral_phrases_give_no_verdict_on_a_scale_of_degrees():
+    neutral = np.repeat([[0.25], [0.5]], 14, axis=1)
+    found = contrast(np.asarray([[0.75], [1.0]]), neutral)
+    assert found.p_value == 1.0
+    assert found.difference == pytest.approx(0.5)
+    assert found.bounds(0.05) == (-math.inf, math.inf)
+    assert found.p_above(0.0) == 1.0
+
+
+def test_counts_by_enumeration():
+    # Verdicts; the neutral phrases have equal means, so that counts decide.
+    neutral = np.asarray([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0, 0, 0]])
+    for own in product((0.0, 1.0, -1.0), repeat=4):
+        column = np.asarray(own)[:, None]
+        rows = np.concatenate([column, neutral], axis=1)
+        expected = rows.mean(axis=1).sum()
+        far = abs(sum(own) - expected)
+        chance = sum(
+            Fraction(1, 4**4)
+            for drawn in product(*rows.tolist())
+            if abs(sum(drawn) - expected) >= far - 1e-9
+        )
+        assert contrast(column, neutral).p_value == pytest.approx(float(chance)), own
+
+
+def test_exchange_of_names_by_enumeration():
+    rng = np.random.default_rng(5)
+    own, neutral = rng.normal(0, 1, (6, 4)) + 0.4, rng.normal(0, 1, (6, 7))
+    means = np.concatenate([own, neutral], axis=1).mean(axis=0)
+
+    def apart(chosen):
+        others = [place for place in range(11) if place not in chosen]
+        return abs(means[list(chosen)].mean() - means[others].mean())
+
+    far = apart((0, 1, 2, 3))
+    every = [apart(chosen) for chosen in combinations(range(11), 4)]
+    share = np.mean(np.asarray(every) >= far - 1e-9)
+    everyone, *categories = groups_against_neutral(own, ["a", "a", "b", "b"], neutral, seed=1)
+    assert everyone.p_value == pytest.approx(share)
+    assert everyone.difference == pytest.approx(own.mean() - neutral.mean())
+    assert [one.name for one in categories] == ["a", "b"]
+    small, large = sorted(one.p_value for one in categories)
+    assert sorted(one.adjusted_p for one in categories) == pytest.approx(
+        [min(1, 2 * small), max(min(1, 2 * small), large)]
+    )
+
+
+def test_drawn_names_do_not_depend_on_the_order_of_the_phrases():
+    rng = np.random.default_rng(6)
+    own, neutral = rng.normal(0, 1, (20, 21)), rng.normal(0, 1, (20, 20))
+    turned = groups_against_neutral(own[:, ::-1], [""] * 21, neutral[:, ::-1], seed=1)[0]
+    assert groups_against_neutral(own, [""] * 21, neutral, seed=1)[0].p_value == turned.p_value
+
+
+def test_a_matrix_of_means_with_gaps():
+    matrix = phrase_matrix(
+        np.asarray([1.0, 3.0, math.nan, 5.0, math.nan]),
+        np.asarray([4, 4, 4, 2, 7]),
+        np.asarray([0, 0, 1, 1, 0]),
+        2,
+    )
+    np.testing.assert_array_equal(matrix, [[math.nan, 5.0], [2.0, math.nan]])
+
+
+def _fair(rng, sources, deviation, *, is_verdict, tails=None):
+    """Values [sources, 41] of a system that treats all phrases of one kind alike."""
+    phrases = rng.normal(0, 1, 41) if tails is None else rng.standard_t(tails, 41)
+    values = rng.normal(0, 1.2, (sources, 1)) + rng.normal(0, 0.45, (sources, 41))
+    values += deviation * phrases
+    return (values > 0).astype(float) if is_verdict else values
+
+
+@pytest.mark.parametrize("is_verdict", [False, True])
+def test_fair_worlds_alarm_as_seldom_as_promised(is_verdict):
+    """Phrase effects of three sizes: single tests, their family, and categories."""
+    alarms: dict[str, list[float]] = {"single": [], "family": [], "category": [], "neutral": []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        values = _fair(rng, 25, (0, 0.15, 0.3)[seed % 3], is_verdict=is_verdict)
+        own, neutral = values[:, :21], values[:, 21:]
+        tests = each_against_neutral(own, [""] * 21, neutral)
+        groups = groups_against_neutral(
+            own[:, :13], ["a"] * 5 + ["b"] * 5 + ["c"] * 3, neutral, seed=0
+        )
+        alarms["single"].append(np.mean([one.contrast.p_value <= 0.05 for one in tests]))
+        alarms["family"].append(any(one.adjusted_p <= 0.05 for one in tests))
+        alarms["category"].append(any(one.adjusted_p <= 0.05 for one in groups[1:]))
+        checks = self_check(neutral, [""] * 20)
+        alarms["neutral"].append(np.mean([one.contrast.p_value <= 0.05 for one in checks]))
+    shares = {name: float(np.mean(found)) for name, found in alarms.items()}
+    assert 0.015 <= shares["single"] <= 0.07, shares
+    assert shares["neutral"] <= 0.07, shares
+    # Three standard errors of 60 worlds above .05.
+    assert max(shares["family"], shares["category"]) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60), (
+        shares
+    )
+
+
+def test_a_test_over_sources_alone_would_take_any_phrase_for_an_identity():
+    """What this module is for: the same worlds, phrases held fixed."""
+    alarms = []
+    for seed in range(30):
+        values = _fair(np.random.default_rng(seed), 100, 0.2, is_verdict=False)
+        own, neutral = values[:, :21], values[:, 21:30]
+        tests = stats.ttest_1samp(own - neutral.mean(axis=1, keepdims=True), 0).pvalue
+        alarms.append(np.min(tests) * 21 <= 0.05)
+    assert np.mean(alarms) >= 0.9
+
+
+def test_harm_of_one_identity_is_seen_in_degrees():
+    caught = 0
+    for seed in range(40):
+        values = _fair(np.random.default_rng(seed), 25, 0.05, is_verdict=False)
+        values[:, 0] += 0.5
+        tests = each_against_neutral(values[:, :21], [""] * 21, values[:, 21:])
+        caught += tests[0].adjusted_p <= 0.05
+    assert caught >= 0.8 * 40
