@@ -35,6 +35,7 @@ from fairgate.gate.measure import (
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import observe
+from fairgate.stats.observations import Levels
 
 MAX_BYTES = 256 << 20
 _MOST_FAULTS = 5
@@ -116,14 +117,17 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
         given = quartiles(suite.table)
         if suite.quartiles != given:
             yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {given}"
+    several = {
+        name: len(Levels.of(suite.table.dimensions.get("relation", ())).first_rows()) > 1
+        for name, suite in baseline.suites.items()
+    }
     for number, stored in enumerate(baseline.measurements):
         metric, known = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
         if metric is None or known is None or metric.column not in known.table.values:
             continue
         if baseline.metric_versions.get(metric.id, metric.version) != metric.version:
             continue
-        relations = set(known.table.dimensions.get("relation", ()))
-        if len(relations) > 1 and "relation" not in stored.where:
+        if several[stored.suite] and "relation" not in stored.where:
             continue
         # Measured again without what depends on a confidence and a seed.
         table, where, found = known.table, stored.where, replace(stored, value=None)

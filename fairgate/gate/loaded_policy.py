@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ MOST_CASES = 2_000_000
 """Case limit for untrusted policies (`Runtime.confined`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LoadedPolicy:
     """A policy whose files are read and whose plan is made; no model is loaded."""
 
@@ -54,12 +55,20 @@ class LoadedPolicy:
     is_narrowed: bool = False
     """Whether only a part of its sources and items is asked."""
 
-    @property
+    @cached_property
     def questions(self) -> str:
-        """Return the hash of all that the policy asks; empty where only a part of it is asked."""
+        """Hash of all that the policy asks; empty where only a part of it is asked."""
         from fairgate.systems.recorded_answers import questions_hash
 
         return "" if self.is_narrowed else questions_hash(self.plan.cases)
+
+    def questions_of(self, suite: str) -> str:
+        """Return the hash of what a suite asks; empty where only a part of it is asked."""
+        from fairgate.systems.recorded_answers import questions_hash
+
+        if self.is_narrowed or len(self.suites) == 1:
+            return self.questions
+        return questions_hash(self.plan.cases_of(suite))
 
     @property
     def policy(self) -> Policy:

@@ -25,7 +25,7 @@ from fairgate.io.git import is_tracked, keep_output_out_of_git
 from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
-from fairgate.systems.recorded_answers import PLAN, questions_hash, read_recorded
+from fairgate.systems.recorded_answers import PLAN, read_recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ def _answered(loaded: LoadedPolicy) -> dict[str, dict[str, Any]]:
     for name, suite in loaded.suites.items():
         found[name] = dict(suite.reading_rule())
         if not loaded.is_narrowed:
-            found[name][_QUESTIONS] = questions_hash(loaded.plan.cases_of(name))
+            found[name][_QUESTIONS] = loaded.questions_of(name)
     return found
 
 

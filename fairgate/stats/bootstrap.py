@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from statistics import NormalDist
 
 import numpy as np
@@ -33,7 +34,7 @@ from fairgate.stats.interval import (
 )
 from fairgate.stats.observations import ClusterTotals, Floats
 
-_CELLS_AT_A_TIME = 1_000_000
+_CELLS_AT_A_TIME = 500_000
 _NORMAL = NormalDist()
 
 
@@ -71,8 +72,9 @@ def bootstrap_many(
             else:
                 groups[n_filled(totals)].append(position)
     for n_clusters, members in groups.items():
-        batch = [_on_grid(slices[position]) for position in members]
-        replicates = _replicates(batch, settings, np.random.default_rng([seed, n_clusters]))
+        batch, sums, counts = _ordered([slices[position] for position in members], n_clusters)
+        rng = np.random.default_rng([seed, n_clusters])
+        replicates = _replicates(batch, sums, counts, settings, rng)
         for position, item, values in zip(members, batch, replicates, strict=True):
             found = results[position] = _bca(item, values, settings)
             if slices[position].informative < settings.cautious_below:
@@ -85,8 +87,31 @@ def bootstrap_many(
     return results
 
 
-def _on_grid(totals: ClusterTotals) -> ClusterTotals:
-    """Return the clusters that have a case, their sums on a grid on which adding them is exact."""
+def _ordered(
+    slices: Sequence[ClusterTotals], n_clusters: int
+) -> tuple[list[ClusterTotals], Floats, Floats]:
+    """Return each slice's clusters that have a case, their sums on a grid, and all in matrices.
+
+    The slices are columns of the matrices of sums and counts [G, sum of A], not copies of them:
+    thousands of clusters in hundreds of slices take memory.
+    """
+    edges = _edges(slices)
+    sums, counts = np.empty((n_clusters, edges[-1])), np.empty((n_clusters, edges[-1]))
+    batch = []
+    for totals, low, high in zip(slices, edges[:-1], edges[1:], strict=True):
+        item = replace(totals, sums=sums[:, low:high], counts=counts[:, low:high])
+        item.sums[...], item.counts[...] = _on_grid(totals)
+        batch.append(item)
+    return batch, sums, counts
+
+
+def _edges(slices: Sequence[ClusterTotals]) -> list[int]:
+    """Return where each slice's columns begin in a matrix of all, and where the last one ends."""
+    return [0, *accumulate(len(item.weights) for item in slices)]
+
+
+def _on_grid(totals: ClusterTotals) -> tuple[Floats, Floats]:
+    """Return sums and counts of the clusters that have a case; adding up the sums is exact."""
     filled = np.flatnonzero(totals.counts.any(axis=1))
     sums, counts = totals.sums[filled], totals.counts[filled]
     # In an order of their own, so that the order of the sources does not matter.
@@ -94,7 +119,7 @@ def _on_grid(totals: ClusterTotals) -> ClusterTotals:
     largest = float(np.abs(sums).max()) * len(sums)
     # Integers below 2**53 on this grid: every partial sum of a resample is exact.
     grid = 2.0 ** (51 - math.ceil(math.log2(largest))) if largest else 1.0
-    return replace(totals, sums=np.rint(sums[order] * grid) / grid, counts=counts[order])
+    return np.rint(sums[order] * grid) / grid, counts[order]
 
 
 def _contrast(item: ClusterTotals, sums: Floats, counts: Floats) -> Floats:
@@ -114,15 +139,18 @@ def resample_counts(
         draws = rng.integers(0, n_clusters, size=(rows, n_clusters))
         draws += np.arange(rows)[:, None] * n_clusters
         counts = np.bincount(draws.ravel(), minlength=rows * n_clusters)
+        del draws
         yield counts.reshape(rows, n_clusters).astype(np.float64)
 
 
 def _replicates(
-    batch: Sequence[ClusterTotals], settings: BootstrapSettings, rng: np.random.Generator
+    batch: Sequence[ClusterTotals],
+    sums: Floats,
+    counts: Floats,
+    settings: BootstrapSettings,
+    rng: np.random.Generator,
 ) -> list[Floats]:
-    edges = np.cumsum([0, *(len(item.weights) for item in batch)]).tolist()
-    sums = np.concatenate([item.sums for item in batch], axis=1)
-    counts = np.concatenate([item.counts for item in batch], axis=1)
+    edges = _edges(batch)
     parts: list[list[Floats]] = [[] for _ in batch]
     for drawn in resample_counts(len(sums), settings.n_resamples, rng):
         drawn_sums, drawn_counts = drawn @ sums, drawn @ counts

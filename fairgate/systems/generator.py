@@ -116,8 +116,8 @@ def _folded(text: str, characters: int) -> str:
 
 def prompt_alone(case: Case) -> str:
     """Return a case's instruction and text in FairGate's own template, without documents."""
-    shown = {"instruction": case.instruction, "text": case.text or case.query}
-    return render_prompt(DEFAULT_TEMPLATE, **shown, documents=(), characters=1)
+    text = case.text or case.query
+    return DEFAULT_TEMPLATE.format(instruction=case.instruction, documents="", text=text)
 
 
 def _plain(value: object) -> bool | int | float | str:

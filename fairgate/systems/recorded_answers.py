@@ -11,6 +11,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from fairgate.domain.cases import TURNS, Case
@@ -42,6 +44,7 @@ _UNLIKE = 0
 """Hash of a told question that is compared part by part."""
 _NAMED = 3
 """Answers to other questions that are named."""
+_as_json = json.JSONEncoder().encode
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000
 _MOST_LISTS = 50_000
@@ -185,13 +188,25 @@ def questions_hash(cases: Iterable[Case]) -> str:
 
     Cases whose question follows from answers are left out: `fairgate plan` does not write them.
     """
-    asked = {
-        json.dumps([case.key, case.query, prompt_alone(case), case.before, case.options, changed])
-        for case in cases
-        if not case.waits
-        for changed in [None if case.changed is None else [case.changed.id, case.changed.text]]
-    }
-    return hashlib.sha256("\n".join(sorted(asked)).encode()).hexdigest()[:16]
+    # Lines sort as the keys do that they begin with, so one after the other is made and hashed.
+    keyed = [(_as_json(case.key), case) for case in cases if not case.waits]
+    hashed, separator = hashlib.sha256(), ""
+    for key, alike in groupby(sorted(keyed, key=itemgetter(0)), key=itemgetter(0)):
+        for line in sorted({_question_line(key, case) for _, case in alike}):
+            hashed.update(f"{separator}{line}".encode())
+            separator = "\n"
+    return hashed.hexdigest()[:16]
+
+
+def _question_line(key: str, case: Case) -> str:
+    """Return as JSON what a case asks; `key` is its key as JSON."""
+    more = "[], []" if not case.before and not case.options else ""
+    more = more or f"{_as_json(case.before)}, {_as_json(case.options)}"
+    changed = None if case.changed is None else [case.changed.id, case.changed.text]
+    return (
+        f"[{key}, {_as_json(case.query)}, {_as_json(prompt_alone(case))}, {more}, "
+        f"{_as_json(changed)}]"
+    )
 
 
 def _hash_told(record: Mapping[str, Any]) -> int | None:
