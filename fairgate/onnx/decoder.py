@@ -21,6 +21,7 @@ from fairgate.domain.wording import quoted
 from fairgate.onnx.answer_row import AnswerRow, LabelTokens, LabelTrace
 from fairgate.onnx.batches import MOST, BatchSize
 from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.options import Context, OptionTokens
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 from fairgate.onnx.session import Device
 from fairgate.relations.oracles.choice import STOP_RULE
@@ -128,37 +129,39 @@ class OnnxDecoder:
 
         The sum over the option's tokens given the prompt, which is comparable between options
         of one request. Prompt and option are split into tokens together; what differs from the
-        prompt's own tokens belongs to the option. Raises ModelError.
+        prompt's own tokens belongs to the option. What options begin with in common is computed
+        once. Raises ModelError.
         """
-        rows: list[tuple[list[int], int]] = []
-        for request in requests:
-            if tag := self._prompts.opening(request.prompt):
-                raise ModelError(
-                    f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so "
-                    "an option that follows at once is no answer. Switch thinking off in the "
-                    "generator's `template_arguments`, {enable_thinking: false} for most models, "
-                    "or use `read: generated`."
-                )
-            prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
-            start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
-            rows += [(tokens, max(1, start)) for tokens in full]
-        if not rows:
-            return [[] for _ in requests]
-        score = partial(self._score, rows, self._prepare([tokens for tokens, _ in rows], 0))
-        found = dict(self._batch.halving(len(rows), score))
-        remaining = iter([found[place] for place in range(len(rows))])
-        return [[next(remaining) for _ in request.options] for request in requests]
+        scored = [self._options_of(request) for request in requests]
+        contexts = [context for options in scored for context in options.contexts]
+        if contexts:
+            widest = self._prepare([context.tokens for context in contexts], 0)
+            self._check_vocabulary({token for options in scored for token in options.looked_up})
+            score = partial(self._score, contexts, widest)
+            of_places = dict(self._batch.halving(len(contexts), score))
+            remaining = iter([of_places[place] for place in range(len(contexts))])
+        return [options.summed([next(remaining) for _ in options.contexts]) for options in scored]
+
+    def _options_of(self, request: GenerationRequest) -> OptionTokens:
+        """Return the options' tokens behind the prompt. Raises ModelError where it is thinking."""
+        if tag := self._prompts.opening(request.prompt):
+            raise ModelError(
+                f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so "
+                "an option that follows at once is no answer. Switch thinking off in the "
+                "generator's `template_arguments`, {enable_thinking: false} for most models, "
+                "or use `read: generated`."
+            )
+        return OptionTokens.of(*self._prompts.encode_with_option(request.prompt, request.options))
 
     def _score(
-        self, all_rows: list[Read], widest: int | None, left: Sequence[int]
-    ) -> Iterator[tuple[int, float]]:
-        rows = [all_rows[place] for place in left]
+        self, contexts: Sequence[Context], widest: int | None, left: Sequence[int]
+    ) -> Iterator[tuple[int, list[dict[int, float]]]]:
+        """Yield what those that are left say of the tokens behind them, by their place."""
+        rows = [(contexts[place].tokens, contexts[place].start) for place in left]
         for batch in self._batches(rows, 0, widest):
             logits, _ = batch.prefill()
             for own, place in zip(logits, batch.places, strict=False):
-                tokens, start = rows[place]
-                steps = enumerate(tokens[start:])
-                yield left[place], sum(_log_probability(own[step], token) for step, token in steps)
+                yield left[place], contexts[left[place]].read(own)
 
     def _answer_jointly(
         self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]], most: int
@@ -332,16 +335,3 @@ class OnnxDecoder:
         from fairgate.onnx.decoder_session import DecoderSession
 
         return DecoderSession(self._folder, device=self._device, threads=self._threads)
-
-
-def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    pairs = zip(first, second, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
-
-
-def _log_probability(logits: npt.NDArray[Any], token: int) -> float:
-    scores = logits.astype(np.float64)
-    top = scores.max()
-    if not np.isfinite(top):
-        raise ModelError("the decoder returned logits that are not finite; export it in fp32.")
-    return float(scores[token] - top - np.log(np.exp(scores - top).sum()))

@@ -1,0 +1,105 @@
+"""Texts that could follow a prompt, and their log-probabilities: what they share is read once.
+
+The tokens of options form a tree behind the prompt. A *context* is a path through it without its
+last token, of which no logits are needed; a context that another one begins with is read as a part
+of that one. So the labels of an answer cost nothing beside the prompt where each is one token, and
+further forms (`- positive`, `The sentiment is positive`) the tokens of their beginnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import ModelError
+
+Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Tokens that are read, and the tokens that options have behind each of the last ones."""
+
+    tokens: list[int]
+    start: int
+    """After how many of them logits are read first: at least 1."""
+    following: tuple[Tokens, ...]
+    """By position from there on: what options go on with."""
+
+    def read(self, logits: npt.NDArray[Any]) -> list[dict[int, float]]:
+        """Return the log-probabilities (nats) of what follows each position.
+
+        `logits` `[positions or more, vocabulary]`. Raises ModelError where they are not finite.
+        """
+        positions = zip(logits, self.following, strict=False)
+        return [_log_probabilities(own, tokens) for own, tokens in positions]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionTokens:
+    """The options of one prompt as paths through the contexts that are read for them."""
+
+    tokens: tuple[Tokens, ...]
+    """Of each option: its tokens behind what all begin with."""
+    contexts: tuple[Context, ...]
+    """The longest ones, in the order of their tokens."""
+    places: tuple[int, ...]
+    """Of each option: which of the contexts it is read in."""
+
+    @classmethod
+    def of(cls, prompt: Sequence[int], *whole: Sequence[int]) -> Self:
+        """Take the tokens of the prompt, and those of prompt and option together, per option."""
+        start = max(1, min((_common(prompt, tokens) for tokens in whole), default=0))
+        before = list(whole[0][:start]) if whole else []
+        tokens = tuple(tuple(each[start:]) for each in whole)
+        # In this order those that begin with a context stand directly behind it.
+        paths = sorted({each[:-1] for each in tokens if each})
+        longest = [
+            path
+            for place, path in enumerate(paths, 1)
+            if place == len(paths) or paths[place][: len(path)] != path
+        ]
+        places = tuple(
+            next((n for n, path in enumerate(longest) if path[: len(each) - 1] == each[:-1]), 0)
+            for each in tokens
+        )
+        following = [[set[int]() for _ in range(len(path) + 1)] for path in longest]
+        for each, place in zip(tokens, places, strict=True):
+            for position, token in enumerate(each):
+                following[place][position].add(token)
+        contexts = tuple(
+            Context([*before, *path], start, tuple(tuple(sorted(one)) for one in behind))
+            for path, behind in zip(longest, following, strict=True)
+        )
+        return cls(tokens, contexts, places)
+
+    @property
+    def looked_up(self) -> set[int]:
+        """Return all tokens whose log-probabilities are looked up."""
+        return {token for each in self.tokens for token in each}
+
+    def summed(self, read: Sequence[Sequence[dict[int, float]]]) -> list[float]:
+        """Return each option's log-probability, by what was read of each context."""
+        return [
+            sum(read[place][position][token] for position, token in enumerate(each))
+            for each, place in zip(self.tokens, self.places, strict=True)
+        ]
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the number of tokens that two sequences begin with in common."""
+    pairs = zip(first, second, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+
+
+def _log_probabilities(logits: npt.NDArray[Any], tokens: Tokens) -> dict[int, float]:
+    scores = logits.astype(np.float64)
+    top = scores.max()
+    if not np.isfinite(top):
+        raise ModelError("the decoder returned logits that are not finite; export it in fp32.")
+    total = top + np.log(np.exp(scores - top).sum())
+    return {token: float(scores[token] - total) for token in tokens}
