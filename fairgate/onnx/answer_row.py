@@ -80,7 +80,7 @@ class LabelTokens:
     variants: dict[str, frozenset[Tokens]]
     """By label, lower case."""
     tracked: npt.NDArray[np.int64]
-    """All tokens of all variants, ascending: the log-probabilities worth remembering."""
+    """All tokens of all variants, ascending: the logits worth remembering."""
 
     @classmethod
     def of(cls, labels: Sequence[str], splits: Callable[[str], Iterable[Tokens]]) -> LabelTokens:
@@ -119,19 +119,21 @@ class LabelTrace:
     stop: Stop | None = None
     """What ends the answer: from where it is read, and what it may repeat."""
     steps: list[tuple[int, dict[int, float]]] = field(default_factory=list)
-    """The token taken, and the log-probabilities of the tracked tokens and of that one."""
+    """The token taken, and the logits of the tracked tokens and of that one.
+
+    Of log-probabilities only differences count, in which the softmax's sum over the vocabulary
+    cancels out: it is not computed.
+    """
     ends: list[int] = field(default_factory=list)
     """Length of the answer's text after each step."""
 
     def add(self, logits: npt.NDArray[Any], token: int, text_length: int) -> None:
         """Store one step."""
-        scores = logits.astype(np.float64)
-        top = scores.max()
-        total = top + np.log(np.exp(scores - top).sum())
         places = self.labels.tracked
-        known = dict(zip(places.tolist(), (scores[places] - total).tolist(), strict=True))
-        known[token] = float(scores[token] - total)
-        self.steps.append((token, known))
+        tracked = logits[places].astype(np.float64).tolist()
+        scores = dict(zip(places.tolist(), tracked, strict=True))
+        scores[token] = float(logits[token])
+        self.steps.append((token, scores))
         self.ends.append(text_length)
 
     def margin(self, text: str) -> float | None:

@@ -86,6 +86,8 @@ class BatchSize:
         self._sharing = sharing
         self.rows = MOST if rows is None else max(1, rows)
         self._fits = rows is not None
+        self._effect = "no answer changed"
+        """What another number of rows means for answers."""
         self.notices: list[str] = []
         """What users should know: that memory ran out."""
 
@@ -94,6 +96,8 @@ class BatchSize:
 
         Where free memory is not known, as on a card, it begins with the most.
         """
+        if not on_cpu:
+            self._effect = "which can change the last digits of a margin on a card"
         if self._fits:
             return
         self._fits = True
@@ -130,7 +134,7 @@ class BatchSize:
                 before, self.rows = self.rows, self.rows // 2
                 self.notices.append(
                     f"memory ran out with {before} prompts at a time; the run went on with "
-                    f"{self.rows} (`--batch-size`), no answer changed"
+                    f"{self.rows} (`--batch-size`), {self._effect}"
                 )
 
 

@@ -208,7 +208,7 @@ class OnnxDecoder:
     ) -> Iterator[tuple[int, Answer]]:
         first, cache = prompts.prefill()
         logits = first[:, 0]
-        rows = batch if len(batch) > 1 else [batch[0], batch[0]]
+        rows = [*batch, *[batch[0]] * (len(logits) - len(batch))]
         while True:
             likeliest = logits.argmax(axis=1).tolist()
             for place, row in enumerate(rows):

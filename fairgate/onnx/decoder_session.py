@@ -167,6 +167,15 @@ class DecoderSession:
         return self._device == "cpu"
 
     @property
+    def fills_batches(self) -> bool:
+        """Whether each batch has as many rows as run together, the last ones being copies.
+
+        Libraries of a card choose a kernel, and so an order of sums, by the number of rows. With
+        one number a row's bits depend neither on how many others are left nor on which they are.
+        """
+        return self._device != "cpu" and not self.one_by_one
+
+    @property
     def shares(self) -> bool:
         """Whether what prompts begin with in common is read once."""
         return self.selects and self._splits

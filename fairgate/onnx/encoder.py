@@ -142,12 +142,18 @@ class EncoderSession:
         width_of = padded_width if self.pads else int  # loads the graph, before there are threads
         if batch_size is None:
             batch_size = most_rows(on_cpu=self._device == "cpu")
-        most = -(-min(max(1, batch_size), len(rows)) // self._threads)
+        fills = self._device != "cpu"  # see DecoderSession.fills_batches
+        most = max(1, batch_size)
+        if not fills:
+            most = -(-min(most, len(rows)) // self._threads)
         batches = list(batches_by_width(lengths, most, width_of))
 
         def work(batch: tuple[int, list[int]]) -> Result:
             width, places = batch
-            return take(places, self.run([rows[place] for place in places], fitting(width)))
+            together = [rows[place] for place in places]
+            copies = [together[0]] * (most - len(together) if fills else 0)
+            states = self.run([*together, *copies], fitting(width))
+            return take(places, states[: len(places)])
 
         if self._threads == 1 or len(batches) < 2:
             yield from map(work, batches)

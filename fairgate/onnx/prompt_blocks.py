@@ -218,8 +218,10 @@ class PromptBlocks:
             read = read * 2
         if len(pieces) == 1:
             chosen = [0, 1]
+        if self._session.fills_batches:
+            read += [read[0]] * (self._batch_size - len(read))
         logits, cache = self._run(rows, read, window, _positions(rows, read))
-        if chosen == list(range(len(read))):
+        if self._session.fills_batches or chosen == list(range(len(read))):
             return logits, cache
         return logits[chosen], self._session.select(cache, chosen)
 

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -60,11 +61,18 @@ OPTIONS = {
     "use_tf32": "0",
     # The default doubles the arena at every growth: half of the card would be reserved, unused.
     "arena_extend_strategy": "kSameAsRequested",
+    # Flash, memory-efficient and plain attention (1 + 2 + 16), without cuDNN's. That one compiles a
+    # plan for every number of rows and tokens, and on an H100 it gave other bits from run to run
+    # and failed on a step of four rows.
+    "sdpa_kernel": "19",
 }
 _LIBRARY = "libonnxruntime_providers_cuda.so"
 _DRIVER = "libcuda.so.1"
+_DRIVER_SYMBOL = "undefined symbol: cu"
 _BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-rocm")
 _QUIET, _WARNINGS = 4, 2
+_SOURCE = "/onnxruntime_src/"
+_CAUSE = re.compile(r"(?:\b[A-Z_]+ failure [^\s:]+:|Available memory of |Failed to allocate )[^;]*")
 _ATTENTION = (
     "GroupQueryAttention computes on CUDA in fp16 or bf16 only: build the model again with "
     "`--precision fp16 --execution_provider cuda`, or export it with `fairgate export MODEL`"
@@ -199,19 +207,27 @@ def quiet_start(onnxruntime: Any) -> Iterator[None]:
 def obstacle(onnxruntime: Any) -> str:
     """Return why CUDA does not start, with the next step: the library that cannot be loaded."""
     library = Path(onnxruntime.__file__).parent / "capi" / _LIBRARY
+    served, needed = _served_by_driver(), _needed_by(onnxruntime)
+    is_old = bool(served and needed and served[0] < needed[0])
     try:
         ctypes.CDLL(str(library))
     except OSError as error:
         reason = harmless(str(error)[:200])
         if "libcuda.so" in reason:
             return f"{reason}: no NVIDIA driver. Install one, or use --device cpu"
-        return (
-            f"{reason}. Install `fairgate[cuda]`, whose wheels bring CUDA and cuDNN, and an NVIDIA "
-            "driver for that CUDA version (`nvidia-smi` shows the newest it serves), or use "
-            "--device cpu"
-        )
-    served, needed = _served_by_driver(), _needed_by(onnxruntime)
-    if served and needed and served[0] < needed[0]:
+        if _DRIVER_SYMBOL in reason and not is_old:
+            return (
+                f"{reason}: the NVIDIA driver lacks a function, as one that is older than this "
+                "ONNX Runtime does. Install a newer driver (`nvidia-smi` shows yours), or use "
+                "--device cpu"
+            )
+        if not is_old:
+            return (
+                f"{reason}. Install `fairgate[cuda]`, whose wheels bring CUDA and cuDNN, and an "
+                "NVIDIA driver for that CUDA version (`nvidia-smi` shows the newest it serves), or "
+                "use --device cpu"
+            )
+    if is_old and served and needed:
         return (
             f"the NVIDIA driver serves CUDA {served[0]}.{served[1]}, and this ONNX Runtime needs "
             f"CUDA {needed[0]}. Install a newer driver (580 or later for CUDA 13), or the last "
@@ -368,6 +384,7 @@ _OTHER_CARD = (
 )
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("allocate memory", "bad allocation", "bad_alloc", "alloc_failed", "out of memory"), _MEMORY),
+    (("is smaller than requested bytes",), _MEMORY),
     (("arena alloc failed",), _MEMORY),
     (("not_implemented", "bfloat16", "no op registered", "not a registered function"), _NO_KERNEL),
     (("unsupported model ir version", "onnx runtime only *guarantees*"), _NEWER),
@@ -376,7 +393,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("driver version is insufficient", "insufficientdriver", "cuda failure 35:"), _OLD_DRIVER),
     (("no cuda-capable device", "cuda failure 100:", "invalid device ordinal"), _NO_CARD),
     (("no kernel image", "unsupported toolchain", "cuda failure 209:"), _OTHER_CARD),
-    (("cuda failure", "cudnn failure", "cublas failure", "cuda error"), _CUDA),
+    (("cuda failure", "cudnn failure", "cudnn_fe failure", "cublas failure", "cuda error"), _CUDA),
 )
 """What a message contains, in lower case, and the next step that follows from it; first wins."""
 
@@ -421,7 +438,8 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
         yield
     except raised as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())
-        message, advice = f"{what}: {harmless(reason[:400])}", _advice(reason, next_step)
+        told = harmless(_without_source(reason)[:400])
+        message, advice = f"{what}: {told}", _advice(reason, next_step)
         if isinstance(error, MemoryError) or advice is _MEMORY:
             raise OutOfMemoryError(message, _MEMORY) from error
         raise ModelError(f"{message}. {advice}") from error
@@ -452,6 +470,18 @@ def memory_errors(what: str) -> Iterator[None]:
             raise
         reason = " ".join(f"{type(error).__name__} {error}".split())
         raise OutOfMemoryError(f"{what}: {harmless(reason[:400])}", _MEMORY) from error
+
+
+def _without_source(reason: str) -> str:
+    """Return ONNX Runtime's message without its own source code, and without the machine's name.
+
+    In front of a failure of CUDA stand the file and the C++ signature of what noticed it (300
+    characters and more), behind it the host's name and the expression.
+    """
+    cause = _CAUSE.search(reason)
+    if cause is None or _SOURCE not in reason:
+        return reason
+    return f"{reason.split(_SOURCE, maxsplit=1)[0]}{cause[0].strip()}"
 
 
 def _advice(reason: str, otherwise: str) -> str:

@@ -169,7 +169,11 @@ def test_cuda_is_given_only_the_memory_that_is_asked_for(on_cuda):
     on_cuda({CUDA: ["MatMul"]})
     [(name, options), other] = on_cuda.given["providers"]
     assert (name, other) == (CUDA, CPU)
-    assert options == {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
+    assert options == {
+        "use_tf32": "0",
+        "arena_extend_strategy": "kSameAsRequested",
+        "sdpa_kernel": "19",
+    }
 
 
 def test_a_runtime_that_cannot_tell_where_operators_run_is_refused(on_cuda):

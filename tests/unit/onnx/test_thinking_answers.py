@@ -34,6 +34,7 @@ class ScriptedSession:
     one_by_one = False
     shares = cuts_freely = joins = False
     token_bytes = 1
+    fills_batches = False
     vocabulary = None
     reach = Reach()
 
