@@ -118,3 +118,81 @@ def test_rows_that_are_complete_go_on_beside_the_others_and_answer_once(card):
     assert len({answer.tokens for _, answer in answers}) > 1
     assert {given[0].shape()[0] for given, _, _ in card} == {12}
     assert len(card) == 1 + max(answer.tokens for _, answer in answers)
+
+
+def test_batches_on_a_card_have_one_number_of_rows_whatever_is_asked(card):
+    # A card's libraries choose kernels, and so the order of sums, by the number of rows.
+    engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
+    engine._session  # noqa: B018 loads it
+    for asked in (PROMPTS, PROMPTS[:1], PROMPTS[::-1], PROMPTS[2:5]):
+        card.clear()
+        answers = engine.answers(asked)
+        assert len(answers) == len(asked)
+        assert {given[0].shape()[0] for given, _, _ in card} == {8}
+
+
+def test_vectors_on_a_card_are_computed_in_batches_of_one_number_of_rows(monkeypatch):
+    from fairgate.onnx import encoder
+
+    sizes, start = [], encoder.open_session
+    monkeypatch.setattr(
+        encoder, "open_session", lambda *given, device, **more: start(*given, device="cpu", **more)
+    )
+    run = encoder.EncoderSession.run
+    monkeypatch.setattr(
+        encoder.EncoderSession,
+        "run",
+        lambda self, rows, width: sizes.append(len(rows)) or run(self, rows, width),
+    )
+    texts = [f"A listener wrote down verse {number}." for number in range(5)]
+    options = {"choice": encoder.EmbedderChoice(query_prompt="", document_prompt="")}
+    here = encoder.OnnxEncoder(DEMO.parent / "minilm", **options).embed(texts)
+    sizes.clear()
+    there = encoder.OnnxEncoder(DEMO.parent / "minilm", device="cuda", batch_size=7, **options)
+    assert np.array_equal(there.embed(texts), here)
+    assert 7 in sizes
+    assert set(sizes) <= {2, 7}, "two rows are those of the trial of padding"
+
+
+def test_memory_that_runs_out_on_a_card_is_told_as_what_can_move_a_margin(card, monkeypatch):
+    run = DecoderSession._run
+
+    def limited(self, ids, *given, **options):
+        if len(ids) > 4:
+            raise MemoryError
+        return run(self, ids, *given, **options)
+
+    engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
+    engine._session  # noqa: B018 loads it
+    monkeypatch.setattr(DecoderSession, "_run", limited)
+    assert len(engine.answers(PROMPTS)) == len(PROMPTS)
+    [notice] = engine.notices
+    assert "went on with 4" in notice
+    assert "last digits of a margin" in notice
+
+
+def test_logits_in_half_precision_leave_the_graph_in_float32_with_the_same_values(tmp_path):
+    import onnx.reference
+    from onnx import TensorProto, helper, numpy_helper
+
+    from fairgate.onnx.decoder_graph import widen_logits
+
+    value = helper.make_tensor_value_info
+    weights = RNG.normal(size=(4, 9)).astype(np.float16)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["logits"])],
+        "g",
+        [value("x", TensorProto.FLOAT16, ["rows", 4])],
+        [value("logits", TensorProto.FLOAT16, ["rows", 9])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    before = onnx.reference.ReferenceEvaluator(model)
+    x = RNG.normal(size=(3, 4)).astype(np.float16)
+    [half] = before.run(None, {"x": x})
+    assert widen_logits(model)
+    onnx.checker.check_model(model)
+    [full] = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    assert (half.dtype, full.dtype) == (np.float16, np.float32)
+    assert np.array_equal(half.astype(np.float32), full)
+    assert not widen_logits(model), "nothing is left to do"

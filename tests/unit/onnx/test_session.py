@@ -348,3 +348,68 @@ def test_every_operator_of_dynamic_quantisation_is_found_in_branches_and_functio
     ):
         with pytest.raises(ModelError, match=operator):
             refuse_batch_scaling(model, Path("model.onnx"))
+
+
+SIGNATURE = (
+    "/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:154 std::conditional_t<THRW, "
+    "void, onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, const char*, "
+    "SUCCTYPE, const char*, const char*, int) [with ERRTYPE = cudaError; bool THRW = true] "
+    "/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:147 std::conditional_t<THRW> "
+)
+NODE = (
+    "Error in execution: Non-zero status code returned while running Gather node. "
+    "Name:'/model/embed_tokens/Gather' Status Message: "
+)
+ARENA = (
+    "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:360 void* "
+    "onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) "
+)
+HOST = (
+    " ; GPU=-1 ; hostname=build-7.internal ; file=cuda_call.cc ; line=31 ; expr=cudaSetDevice(0); "
+)
+SEEN_ON_A_CARD = {
+    SIGNATURE + "CUDA failure 100: no CUDA-capable device is detected" + HOST: "No NVIDIA card",
+    SIGNATURE + "CUDA failure 101: invalid device ordinal" + HOST: "No NVIDIA card",
+    SIGNATURE + "CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version"
+    + HOST: "driver is older",
+    SIGNATURE + "CUDA failure 209: no kernel image is available for execution on the device"
+    + HOST: "no code for this card",
+    SIGNATURE + "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED" + HOST: "Memory ran out",
+    SIGNATURE + "CUDA failure 2: out of memory" + HOST: "Memory ran out",
+    NODE + SIGNATURE + "CUDNN_FE failure 11: CUDNN_BACKEND_API_FAILED" + HOST: "CUDA failed",
+    NODE + ARENA + "Available memory of 3073024 is smaller than requested bytes of 5767168":
+        "Memory ran out",
+    NODE + ARENA + "Failed to allocate memory for requested buffer of size 5767168":
+        "Memory ran out",
+}  # fmt: skip
+
+
+def test_failures_of_a_card_are_told_without_source_code_and_host_and_with_their_next_step():
+    wrong = []
+    for message, advice in SEEN_ON_A_CARD.items():
+        with pytest.raises(ModelError) as refused, mapped_errors("the decoder failed", "Export."):
+            raise RuntimeError(message)
+        told = str(refused.value)
+        unwanted = [
+            part
+            for part in ("onnxruntime_src", "CudaCall", "conditional_t", "build-7")
+            if part in told
+        ]
+        lacks_memory = isinstance(refused.value, OutOfMemoryError) != (advice == "Memory ran out")
+        if unwanted or advice not in told or lacks_memory or len(told) > 600:
+            wrong.append((message[-120:], told))
+    assert not wrong
+
+
+def test_a_driver_that_lacks_a_function_is_called_too_old(monkeypatch):
+    def lacking(path, *_):
+        raise OSError(f"{path}: undefined symbol: cuTensorMapEncodeTiled")
+
+    monkeypatch.setattr(session.ctypes, "CDLL", lacking)
+    for served, said in (((11, 4), "serves CUDA 11.4"), (None, "lacks a function")):
+        monkeypatch.setattr(session, "_served_by_driver", lambda served=served: served)
+        monkeypatch.setattr(session, "_needed_by", lambda _: (13, 0))
+        told = session.obstacle(session)
+        assert said in told
+        assert "newer driver" in told
+        assert "fairgate[cuda]`, whose wheels" not in told
