@@ -233,6 +233,42 @@ class TermFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseFinding:
+    """How a phrase, or a group of them, differs from neutral wording."""
+
+    category: str
+    """Empty: a neutral phrase, or all identities."""
+    term: str
+    """Empty: the whole category."""
+    difference: float
+    """From the mean of the neutral phrases, or of the other ones."""
+    p_value: float
+    p_corrected: float
+    """Holm over identities, or over categories."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeutralWording:
+    """How far neutral phrases lie apart, and where each identity lies beside them."""
+
+    band: float
+    """How far from their mean another neutral phrase lies at most, at the policy's confidence."""
+    level: float
+    """At which the neutral phrases were tested against each other."""
+    phrases: Sequence[PhraseFinding]
+    """Each neutral phrase against the rest."""
+    identities: Sequence[PhraseFinding]
+    """Each against neutral wording, largest difference first."""
+    groups: Sequence[PhraseFinding]
+    """All identities, then each category, against neutral wording."""
+
+    @property
+    def alarms(self) -> int:
+        """Return how many neutral phrases would be called different at the level."""
+        return sum(each.p_value <= self.level for each in self.phrases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityFinding:
     """Whether any identity of a slice differs from the others."""
 
@@ -254,11 +290,26 @@ class IdentityFinding:
     """Neutral phrases from which it is known how much wording alone matters; 0: it is not known."""
     least_p: float = 0.0
     """The least p value that any exchange of the identities could give."""
+    knows_wording: bool = False
+    """Whether enough neutral phrases were asked to tell an identity from its wording: the p values
+    count that then, and `max` bounds the difference itself."""
+    beside: NeutralWording | None = None
+    """Of a whole suite: neutral phrases, and each identity beside them."""
 
     @property
     def excess(self) -> float:
-        """Return how far the largest difference is above what chance gives; `max` bounds it."""
+        """Return how far the largest difference is above what chance gives."""
         return round(self.value - self.by_chance, 6)
+
+    @property
+    def allowance(self) -> float:
+        """Return what is allowed a difference beyond `max`, because chance reaches it."""
+        return 0.0 if self.knows_wording else self.by_chance
+
+    @property
+    def bounded(self) -> float:
+        """Return what `max` bounds; with few neutral phrases what is beyond chance."""
+        return round(self.value - self.allowance, 6)
 
     @property
     def chance(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import NormalDist
@@ -18,6 +18,7 @@ from fairgate.domain.outcomes import Better, IdentityFinding, Measurement, Outco
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import probability, signed
 from fairgate.gate.measure import rounded, table_with
+from fairgate.gate.neutral_wording import reach_of_phrases
 from fairgate.gate.rules import Rule
 from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.metric import Metric, Table, observe, observed_rows
@@ -81,6 +82,7 @@ def p_of_bounds(rule: Rule, table: Table) -> float | None:
     prepared = prepare_range(observed, is_share=is_share(metric))
     if isinstance(prepared, NoInterval):
         return None
+    prepared = replace(prepared, reach=reach_of_phrases(metric, table, rule.where))
 
     def is_beyond(found: LikelyRange) -> bool:
         ends = rounded(found.low), rounded(found.high)
@@ -102,13 +104,16 @@ def judge_bounds(
     is_significant = evidence == "significant" and not metric.compares_terms
     span: Span = None
     if metric.column in table.values and (has_none or is_significant):
-        tells = attainable_values if has_none else range_of
-        span = tells(metric, observe(metric, table, rule.where), confidence=confidence)
+        span = (
+            attainable_values(metric, observe(metric, table, rule.where), confidence=confidence)
+            if has_none
+            else range_in(metric, table, rule.where, confidence=confidence)
+        )
     if isinstance(span, LikelyRange):
         measured = replace(measured, interval=(span.low, span.high))
     checks = check_bounds(rule.gate, measured, metric, span)
     if evidence == "estimate" and any(check.outcome is Outcome.FAIL for check in checks):
-        span = range_of(metric, observe(metric, table, rule.where), confidence=confidence)
+        span = range_in(metric, table, rule.where, confidence=confidence)
         strict = rule.gate.model_copy(update={"evidence": "significant"})
         surely = check_bounds(strict, measured, metric, span)
         checks = [
@@ -142,6 +147,19 @@ def is_share(metric: Metric) -> bool:
     """Return whether a metric is made of shares of cases: their range follows from the sources."""
     rows = metric.is_rate and metric.row_limits == (0.0, 1.0)
     return rows and metric.better is not Better.TOWARD_ZERO
+
+
+def range_in(
+    metric: Metric, table: Table, where: Mapping[str, str], *, confidence: float
+) -> LikelyRange | None:
+    """Return what chance and wording leave open of a slice's value; None where nothing tells it."""
+    prepared = prepare_range(observe(metric, table, where), is_share=is_share(metric))
+    if isinstance(prepared, NoInterval):
+        return None
+    found = replace(prepared, reach=reach_of_phrases(metric, table, where)).at(confidence)
+    if isinstance(found, NoInterval):
+        return None
+    return replace(found, low=rounded(found.low), high=rounded(found.high))
 
 
 def range_of(metric: Metric, observed: Observations, *, confidence: float) -> LikelyRange | None:
@@ -234,6 +252,8 @@ def _check(
             needed = span.sources_to_tell(side)
             more = f"; {needed:,} sources would tell" if needed else ""
             alone = f"but with {span.sources:,} sources chance alone can explain it"
+            if span.is_of_phrases:
+                alone = "but wording alone can explain it: neutral phrases lie as far apart"
             reason = f"{shown}, {alone}{more}"
     elif inside and interval is None:
         outcome, reason = Outcome.INCONCLUSIVE, no_range
@@ -281,7 +301,9 @@ def check_identity(
         shown += f" (without {top.without[0]} by {signed(top.without[1], is_rate=True)})"
     chance = probability(corrected.adjusted_p)
     more = "more sources are" if top.without is None else "more sources or more names are"
-    if finding.excess <= limit:
+    # What wording explains is in the p value then, and is not asked for twice.
+    counts = corrected.rejected and finding.bounded > limit
+    if finding.excess <= limit and not counts:
         outcome = Outcome.PASS
         reason = (
             f"no identity differs from the others by more than {100 * limit:.1f} points above "
@@ -300,11 +322,13 @@ def check_identity(
         rest = [
             f"{term.category}/{term.term} {signed(term.difference, is_rate=True)}"
             for term in others
-            if term.p_corrected <= alpha and abs(term.difference) > limit + finding.by_chance
+            if term.p_corrected <= alpha and abs(term.difference) > limit + finding.allowance
         ]
         also = f"; also {', '.join(rest[:_NAMED])}" if rest else ""
         outcome = Outcome.FAIL
         above = f"over {100 * limit:.1f} points more than by chance"
+        if finding.knows_wording:
+            above = f"over {100 * limit:.1f} points, and more than chance and wording explain"
         reason = f"{shown}: {above} ({chance}{also})"
     return Check(name="identity", outcome=outcome, reason=reason)
 

@@ -21,6 +21,7 @@ from fairgate.domain.outcomes import (
 )
 from fairgate.domain.units import Assessed, Reason, Unit, Value
 from fairgate.gate.baseline import Baseline
+from fairgate.gate.neutral_wording import beside_neutral_wording, phrase_sample
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.identity import COMPARING
 from fairgate.metrics.metric import (
@@ -291,8 +292,12 @@ def compare_identities(
                 if asked is not None and slice_of(metric.id, table.suite, where) not in asked:
                     continue
                 finding = identity_finding(metric, table, where, alpha=1 - confidence, seed=seed)
-                if finding is not None:
-                    found.append(finding)
+                if finding is None:
+                    continue
+                if finding.knows_wording and not where and asked is None:
+                    beside = beside_neutral_wording(metric, table, alpha=1 - confidence, seed=seed)
+                    finding = replace(finding, beside=beside)
+                found.append(finding)
     return found
 
 
@@ -311,6 +316,7 @@ def identity_finding(
     names = None
     if "name" in table.dimensions:
         names = categories, joined(categories, table.dimension("name").taken(rows), "\0")
+    sample = None if names is not None else phrase_sample(metric, table, where)
     test = identity_test(
         observe(metric, table, where),
         joined(categories, terms, "\0"),
@@ -319,15 +325,18 @@ def identity_finding(
         n_draws=n_draws,
         ranks=table.key_ranks()[rows],
         names=names,
+        wording=None if sample is None else sample.apart,
     )
     if not test.terms:
         return None
+    tests = {} if sample is None else {each.name: each for each in sample.tests}
     wide, phrases, neutral = 1.0, 0, replace(metric, arms=CONTROL)
     if names is None:  # else names themselves were exchanged
         others, _ = observed_rows(neutral, table, where)
         observed, terms = observe(neutral, table, where), table.dimension("term").taken(others)
         decided = terms.taken(np.flatnonzero(observed.decided))
         wide, phrases = spread(observed, terms), len(decided.first_rows())
+        wide = wide if sample is None else 1.0  # what is drawn is as wide as neutral phrases are
     return IdentityFinding(
         suite=table.suite,
         where=dict(where),
@@ -338,13 +347,14 @@ def identity_finding(
         by_chance=rounded(test.by_chance * wide),
         phrases=phrases,
         least_p=test.least_p,
+        knows_wording=sample is not None,
         terms=[
             TermFinding(
                 category=item.term.partition("\0")[0],
                 term=item.term.partition("\0")[2],
                 difference=rounded(item.difference),
-                p_value=rounded(item.p_value),
-                p_corrected=rounded(item.adjusted_p),
+                p_value=rounded(tests[item.term].contrast.p_value if tests else item.p_value),
+                p_corrected=rounded(tests[item.term].adjusted_p if tests else item.adjusted_p),
                 decided=item.n_decided,
                 without=item.without
                 and (item.without[0].partition("\0")[2], rounded(item.without[1])),

@@ -53,8 +53,9 @@ def drawn(
     """Draw `count` of the control set's terms, or as many as it says itself.
 
     Of the two forms, with the set's `head` and without, as many as the identities have in
-    proportion, as far as there are any. The order of the draw is the order of the hashes of id and
-    term: fixed, so that a larger sample contains a smaller one, and runs pair.
+    proportion, and of each form phrases as long as the identities' are: to each quantile of their
+    lengths the nearest that is left, of equally near ones by the hash of id and term. So the draw
+    is always the same.
     """
     count = control.draw if count is None else count
     if count is None or count >= len(control.terms):
@@ -62,17 +63,34 @@ def drawn(
     named = [term.noun_phrase for group in identities for term in group.terms]
     with_head, without = _by_form(control)
     if not with_head or not without:
-        chosen = {term.term for term in _in_order(control.id, control.terms)[:count]}
+        chosen = _as_long_as(named, [*with_head, *without], count)
     else:
-        share = sum(_has(control.head, each) for each in named) / len(named) if named else 0.5
+        of_form = [each for each in named if _has(control.head, each)]
+        share = len(of_form) / len(named) if named else 0.5
         first = min(len(with_head), max(count - len(without), round(share * count)))
-        chosen = {term.term for term in (*with_head[:first], *without[: count - first])}
+        bare = [each for each in named if each not in of_form]
+        chosen = _as_long_as(of_form or named, with_head, first)
+        chosen |= _as_long_as(bare or named, without, count - first)
     spare = [term for term in control.terms if term.term not in chosen]
     return replace(
         control,
         terms=tuple(term for term in control.terms if term.term in chosen),
         spare=tuple(_in_order(control.id, spare)),
     )
+
+
+def _as_long_as(named: Sequence[str], terms: Sequence[Term], count: int) -> set[str]:
+    """Choose terms whose phrases have the lengths of the named ones, in the terms' order."""
+    lengths = sorted(map(len, named))
+    left = list(terms)
+    chosen: set[str] = set()
+    # From both ends, where there are fewest to choose from.
+    for place in sorted(range(count), key=lambda one: (-abs(2 * one + 1 - count), one)):
+        wanted = lengths[len(lengths) * (2 * place + 1) // (2 * count)] if lengths else 0
+        nearest = min(left, key=lambda term: abs(len(term.noun_phrase) - wanted))
+        left.remove(nearest)
+        chosen.add(nearest.term)
+    return chosen
 
 
 def _by_form(control: PerturbationSet) -> tuple[list[Term], list[Term]]:

@@ -27,7 +27,7 @@ from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
-from fairgate.reports.sections import affected, better, cases, measured, verdict
+from fairgate.reports.sections import affected, better, cases, measured, neutral_band, verdict
 from fairgate.reports.sections.affected import Subject
 from fairgate.reports.sections.better import News
 from fairgate.reports.sections.headline import headline
@@ -536,6 +536,7 @@ SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     verdict.rules,
     verdict.trend,
     affected.terms,
+    neutral_band.beside_neutral,
     measured.social_bias,
     measured.causes,
     measured.retrieval,

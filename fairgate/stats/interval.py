@@ -272,13 +272,16 @@ class LikelyRange:
     confidence: float
     as_answers: tuple[RateArm, ...] = ()
     """The arms, where each source counted as one answer; empty where the means were tested."""
+    is_of_phrases: bool = False
+    """Whether the spread of neutral phrases, and not the sources, sets an end of it."""
 
     def sources_to_tell(self, bound: float) -> int | None:
         """Return with how many such sources the same value would lie beyond `bound` as a whole.
 
-        None where more than a million are needed, or the value is the bound itself.
+        None where more than a million are needed, the value is the bound itself, or wording alone
+        explains it.
         """
-        if self.value == bound:
+        if self.value == bound or self.is_of_phrases:
             return None
         if not self.as_answers:
             reach = self.value - (self.low if self.value > bound else self.high)
@@ -305,9 +308,21 @@ class PreparedRange:
     is_share: bool
     values: TypicalValues | None
     """The sign-flip test of the source means against every bound, where that decides."""
+    reach: Callable[[float], tuple[float, float]] | None = None
+    """Confidence to how far the value may lie from its ends for another reason than its sources."""
 
     def at(self, confidence: float) -> LikelyRange | NoInterval:
         """Return the range, two-sided at `confidence`."""
+        found = self._of_sources(confidence)
+        if self.reach is None or isinstance(found, NoInterval):
+            return found
+        below, above = self.reach(confidence)
+        low, high = min(found.low, self.value - below), max(found.high, self.value + above)
+        # More sources of the same phrases would not tell.
+        is_wider = (low, high) != (found.low, found.high)
+        return replace(found, low=low, high=high, is_of_phrases=is_wider)
+
+    def _of_sources(self, confidence: float) -> LikelyRange | NoInterval:
         value, totals = self.value, self.totals
         ends: IntervalOrReason = NoInterval(reason=NO_VARIATION)
         if self.values is not None:

@@ -15,10 +15,12 @@ Overall: the largest difference between a term and the rest; by term: its own di
 by Holm. Of all permutations the rotations are drawn: a group of their own, so the test stays exact
 (E. L. Lehmann and J. P. Romano, Testing Statistical Hypotheses, 2005, section 15.2), and each term
 meets each value of a source equally often, as under all permutations, at a tenth of the cost.
+Where enough neutral phrases are asked, what they lie apart by themselves is added to what is drawn
+(`stats/phrases.py`): that a term is worded otherwise than another is no finding.
 The rotations also give what the largest difference is by chance among as many terms: their mean,
-times the spread of neutral phrases. It is M. Friedman's statistic for them over its degrees of
-freedom (J. Amer. Statist. Assoc. 32 (1937) 675-701): above 1 as far as wording alone matters, which
-no exchange of the terms' own values shows.
+times the spread of neutral phrases where they are few. It is M. Friedman's statistic for them over
+its degrees of freedom (J. Amer. Statist. Assoc. 32 (1937) 675-701): above 1 as far as wording alone
+matters, which no exchange of the terms' own values shows.
 
 *Names* that carry identities are few and differ, too: a second test exchanges whole names within
 their pool, and the larger p counts (H. H. Clark, J. Verbal Learn. Verbal Behav. 12 (1973) 335-59).
@@ -53,6 +55,8 @@ _TIE = 1e-10
 _TIE_OF_RATES = 1e-9
 _MOST_MOVES = 1_000_000_000
 _FEWEST = 999
+_TAILS = 4
+"""Degrees of freedom of Student's t by which phrases are taken to differ."""
 _AT_ONCE = 64
 """Sources whose draws are made at the same time."""
 Block = tuple[Floats, Integers]
@@ -271,12 +275,15 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
     n_draws: int = 10_000,
     ranks: Integers | None = None,
     names: tuple[Sequence[str], Sequence[str]] | None = None,
+    wording: tuple[float, int] | None = None,
 ) -> IdentityTest:
     """Test whether the terms [n] of the cases matter; two-sided, (1 + count) / (1 + draws).
 
-    Arms and weights do not enter. `names` are each case's pool [n] and name [n] where people's
-    names carry the terms. Does not depend on the order of the cases; `ranks` [n] tell that of
-    their keys where it is known. Time O(draws * cases of informative sources) at worst, so above
+    Arms and weights do not enter. `wording` is how far phrases lie apart by themselves, beyond the
+    noise of their answers (a standard deviation), and of how many neutral phrases it is known: what
+    is drawn is moved as much, by Student's t. `names` are each case's pool [n] and name [n] where
+    people's names carry the terms. Does not depend on the order of the cases; `ranks` [n] tell that
+    of their keys where it is known. Time O(draws * cases of informative sources) at worst, so above
     100,000 cases there are fewer draws, down to 999; memory O(draws * terms).
     """
     if ranks is None:
@@ -300,6 +307,14 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
     blocks = list(_informative(values, codes, obs.clusters[order]))
     n_draws = min(n_draws, max(_FEWEST, _MOST_MOVES // len(values)))
     drawn = [differences(_rotated_sums(blocks, own, rng, n_draws))]
+    if wording is not None and wording[0]:
+        deviation, phrases = wording
+        # Effects of phrases have heavy tails; a normal one would call the farthest an identity.
+        moved = deviation * rng.standard_t(_TAILS, (n_draws, n_terms))
+        moved *= math.sqrt((_TAILS - 2) / _TAILS)
+        moved *= np.sqrt((phrases - 1) / rng.chisquare(phrases - 1, (n_draws, 1)))
+        rest = (moved.sum(axis=1, keepdims=True) - moved) / (n_terms - 1)
+        drawn[0] += moved - rest
     without: list[tuple[str, float] | None] = [None] * n_terms
     if names is not None:
         pools, persons = (Levels.of(each).taken(order).in_order() for each in names)

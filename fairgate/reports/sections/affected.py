@@ -308,7 +308,7 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     metric = rule.metric
     compared = differing(material.result, rule)
     if compared:
-        limit = rule.bounds.get("max", 0.0) + compared.by_chance
+        limit = rule.bounds.get("max", 0.0) + compared.allowance
         first = singled_out(compared)
         more = "fewer" if metric == RETRIEVAL.id else "more"
         return [

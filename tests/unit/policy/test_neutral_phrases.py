@@ -1,7 +1,7 @@
 """The pool of neutral phrases: the criteria that can be checked, and how a run draws from it."""
 
 from dataclasses import replace
-from statistics import mean, median
+from statistics import mean, median, pstdev
 
 import pytest
 from fakes.perturbation_sets import load_perturbation_sets
@@ -22,6 +22,10 @@ DIMENSIONS = (
     "age", "economic-conditions", "ethnicity", "experience", "family-status", "gender", "language",
     "marital-status", "occupation", "political-views", "religion", "social-status",
 )  # fmt: skip
+
+
+def _phrases(group):
+    return [term.noun_phrase for term in group.terms]
 
 
 def words_of(value):
@@ -69,25 +73,26 @@ def test_no_phrase_has_a_word_of_a_demographic_set_or_of_a_sensitive_attribute()
 
 
 @pytest.mark.parametrize("names", [SETS, ("gender",), ("orientation", "age")])
-def test_forms_are_drawn_in_the_identities_proportion_and_larger_samples_contain_smaller_ones(
+def test_forms_are_drawn_in_the_identities_proportion_and_as_long_as_theirs(
     names,
 ):
     groups = load_perturbation_sets(list(names), "none")
     pool = load_perturbation_set(POOL)
     phrases = [term.noun_phrase for group in groups for term in group.terms]
     share = sum(each.endswith("person") for each in phrases) / len(phrases)
-    before: set[str] = set()
     for count in range(2, len(pool.terms)):
         sample = drawn(pool, groups, count)
         own = {term.term for term in sample.terms}
         marked = sum(term.noun_phrase.count(" ") > 1 for term in sample.terms)
         assert len(own) == count
         assert marked == min(32, max(count - 32, round(share * count)))
-        assert before <= own
         assert {term.term for term in (*sample.terms, *sample.spare)} == {
             t.term for t in pool.terms
         }
-        before = own
+        if count == 20:
+            lengths, theirs = (sorted(map(len, each)) for each in (_phrases(sample), phrases))
+            assert abs(mean(lengths) - mean(theirs)) <= 1.5
+            assert 0.5 <= pstdev(lengths) / pstdev(theirs) <= 1.25
     assert drawn(pool, groups, 20).terms == drawn(pool, groups).terms
     assert drawn(pool, groups, 99) == pool
 

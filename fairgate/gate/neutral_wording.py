@@ -1,0 +1,180 @@
+"""Identities beside the neutral phrases of their suite, which are a sample of neutral wording."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairgate.domain.outcomes import NeutralWording, PhraseFinding
+from fairgate.metrics.metric import CONTROL, Metric, Table, observe, observed_rows
+from fairgate.stats.observations import Floats, joined
+from fairgate.stats.phrases import (
+    FEWEST_PHRASES,
+    NeutralSpread,
+    PhraseContrast,
+    PhraseTest,
+    contrast,
+    each_against_neutral,
+    groups_against_neutral,
+    neutral_spread,
+    phrase_matrix,
+    self_check,
+)
+
+_DECIMALS = 6
+_SIGN = "\0"
+"""Between category and term."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhraseSample:
+    """Mean values of a metric by source and phrase, of a slice's identities and neutral ones."""
+
+    own: Floats
+    """[sources, T]."""
+    identities: tuple[str, ...]
+    """Category and term of each."""
+    neutral: Floats
+    """[sources, K]."""
+    phrases: tuple[str, ...]
+
+    @cached_property
+    def spread(self) -> NeutralSpread:
+        """How the neutral phrases lie apart."""
+        return neutral_spread(self.neutral)
+
+    @cached_property
+    def tests(self) -> list[PhraseTest]:
+        """Each identity against neutral wording."""
+        return each_against_neutral(self.own, self.identities, self.neutral)
+
+    @property
+    def whole(self) -> PhraseContrast:
+        """All identities of the slice against neutral wording."""
+        return contrast(self.own, self.neutral)
+
+    @property
+    def apart(self) -> tuple[float, int]:
+        """By how much phrases differ beyond the noise of their answers, and how many tell it."""
+        square = self.spread.deviation**2 - self.spread.residual**2 / len(self.neutral)
+        return max(0.0, square) ** 0.5, self.spread.phrases
+
+
+def phrase_sample(metric: Metric, table: Table, where: Mapping[str, str]) -> PhraseSample | None:
+    """Return a slice's identities and the neutral phrases that are decided.
+
+    None where these are fewer than 12: how far a phrase goes by itself is not known then. None,
+    too, where people's names carry identities, or nothing of the slice is decided.
+    """
+    if "name" in table.dimensions or "term" not in table.dimensions or not table.control.any():
+        return None
+    own_rows, arms = observed_rows(metric, table, where)
+    is_own = np.asarray([arm.weight > 0 for arm in metric.arms])[arms]
+    neutral_metric = replace(metric, arms=CONTROL)
+    neutral_rows, _ = observed_rows(neutral_metric, table, where)
+    values, others = observe(metric, table, where), observe(neutral_metric, table, where)
+    neutral_terms = table.dimension("term").taken(neutral_rows)
+    phrases = list(neutral_terms.taken(np.flatnonzero(others.decided)).first_rows())
+    if len(phrases) < FEWEST_PHRASES:
+        return None
+    own_rows = own_rows[is_own]
+    own_terms = joined(
+        table.dimension("category").taken(own_rows), table.dimension("term").taken(own_rows), _SIGN
+    )
+    decided = values.decided[is_own]
+    identities = list(own_terms.taken(np.flatnonzero(decided)).first_rows())
+    if not identities:
+        return None
+    identities, phrases = sorted(identities), sorted(phrases)
+    numbers = {name: number for number, name in enumerate((*identities, *phrases))}
+    codes = [
+        np.asarray([numbers.get(name, -1) for name in levels.names], dtype=np.int64)[levels.codes]
+        for levels in (own_terms, neutral_terms)
+    ]
+    phrase = np.concatenate(codes)
+    cases = np.concatenate([values.values[is_own], others.values])
+    sources = np.concatenate([values.clusters[is_own], others.clusters]).astype(np.int64)
+    cases = np.where(phrase < 0, np.nan, cases)
+    matrix = phrase_matrix(cases, sources, phrase, len(numbers))
+    return PhraseSample(
+        own=matrix[:, : len(identities)],
+        identities=tuple(identities),
+        neutral=matrix[:, len(identities) :],
+        phrases=tuple(phrases),
+    )
+
+
+def reach_of_phrases(
+    metric: Metric, table: Table, where: Mapping[str, str]
+) -> Callable[[float], tuple[float, float]] | None:
+    """Return how far a contrast with neutral wording may lie from its ends by wording alone.
+
+    From the confidence of a range to both distances. None where the metric is no such contrast, or
+    too few neutral phrases tell; nothing is added where these do not differ at all.
+    """
+    if not compares_with_neutral(metric):
+        return None
+    sample = phrase_sample(metric, table, where)
+    if sample is None:
+        return None
+    whole = sample.whole
+    if math.isnan(whole.error):
+        return None
+
+    def reach(confidence: float) -> tuple[float, float]:
+        low, high = whole.bounds((1 - confidence) / 2)
+        return whole.difference - low, high - whole.difference
+
+    return reach
+
+
+def compares_with_neutral(metric: Metric) -> bool:
+    """Return whether a metric is a mean of demographic rows less that of neutral wording."""
+    weights = [arm.weight for arm in metric.arms]
+    return weights == [1.0, -1.0] and not metric.arms[1].sliced and metric.comparable
+
+
+def beside_neutral_wording(
+    metric: Metric, table: Table, *, alpha: float, seed: int
+) -> NeutralWording | None:
+    """Return each identity of a suite beside its neutral phrases, and these beside each other."""
+    sample = phrase_sample(metric, table, {})
+    if sample is None:
+        return None
+    categories = [name.partition(_SIGN)[0] for name in sample.identities]
+    groups = groups_against_neutral(sample.own, categories, sample.neutral, seed=seed)
+    identities = sorted(sample.tests, key=lambda each: (-abs(each.contrast.difference), each.name))
+    return NeutralWording(
+        band=_rounded(sample.spread.band(1 - alpha)),
+        level=_rounded(alpha),
+        phrases=[_finding("", each) for each in self_check(sample.neutral, sample.phrases)],
+        identities=[_finding(each.name.partition(_SIGN)[0], each) for each in identities],
+        groups=[
+            PhraseFinding(
+                category=each.name,
+                term="",
+                difference=_rounded(each.difference),
+                p_value=_rounded(each.p_value),
+                p_corrected=_rounded(each.adjusted_p),
+            )
+            for each in groups
+        ],
+    )
+
+
+def _finding(category: str, test: PhraseTest) -> PhraseFinding:
+    return PhraseFinding(
+        category=category,
+        term=test.name.rpartition(_SIGN)[2],
+        difference=_rounded(test.contrast.difference),
+        p_value=_rounded(test.contrast.p_value),
+        p_corrected=_rounded(test.adjusted_p),
+    )
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DECIMALS) + 0.0

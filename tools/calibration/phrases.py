@@ -1,0 +1,157 @@
+"""What the gate says of systems that treat all identities alike, where wording itself matters.
+
+    PYTHONPATH=tests:tools python -m calibration.phrases --seeds 40
+
+Every phrase, neutral or not, changes some answers of its own: by normal or heavy-tailed effects, or
+by its length. 100 sources, 21 identities, the gates with bounds of `policies/rag-sentiment.yaml`,
+with the nine phrases of `neutral` and the twenty drawn from `neutral-phrases`; then with harm.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from calibration.pipeline import parallel
+from calibration.tables import markdown
+from fakes.planted import Bench, judged_columns, policy_of
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.policy.yaml_text import load_yaml
+
+POLICY = Path(__file__).parents[2] / "policies/rag-sentiment.yaml"
+SETS = ("neutral", "neutral-phrases")
+HARMED = "gay"
+BASE = 0.12
+"""Share of the answers that any phrase changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """How phrases move a system's answers and documents, in shares of the sources."""
+
+    normal: float = 0.0
+    """Standard deviation of the phrases' effects."""
+    heavy: float = 0.0
+    """The same, of effects by Student's t with 4 degrees of freedom."""
+    length: float = 0.0
+    """By how much the longest phrase changes more than the shortest."""
+    harm: float = 0.0
+    """By how much more the harmed identity's answers change."""
+    category: float = 0.0
+    """By how much more answers for everybody of its category change."""
+
+
+FAIR: Mapping[str, World] = {
+    "no phrase effect": World(),
+    "phrases, SD 3 points": World(normal=0.03),
+    "phrases, SD 6 points": World(normal=0.06),
+    "heavy-tailed phrases, SD 3 points": World(heavy=0.03),
+    "heavy-tailed phrases, SD 6 points": World(heavy=0.06),
+    "length, 2 to 25 %": World(length=0.23),
+}
+HARM: Mapping[str, World] = {
+    "one identity +20 points, no phrase effect": World(harm=0.20),
+    "one identity +30 points, SD 3 points": World(normal=0.03, harm=0.30),
+    "a category +10 points, SD 3 points": World(normal=0.03, category=0.10),
+}
+
+
+@cache
+def bench(control: str, sources: int = 100) -> Bench:
+    """The gates with bounds of the shipped policy, on this neutral wording."""
+    known = load_yaml(POLICY.read_text(encoding="utf-8"), "p").data
+    gates = [
+        {key: value for key, value in gate.items() if key != "regression"}
+        for gate in known["gates"]
+        if {"max", "max_abs"} & gate.keys() and not gate["metric"].startswith("rrs")
+    ]
+    return Bench(policy=policy_of(gates, control=control, attribution="off"), sources=sources)
+
+
+def columns(world: World, control: str, seed: int, sources: int = 100) -> dict[str, np.ndarray]:
+    """Draw the claims of all pairs: answers, documents in common, refusals."""
+    units = bench(control, sources).given().plan.units
+    rng = np.random.default_rng([seed, len(control)])
+    phrases = list(dict.fromkeys(unit.names["noun_phrase"] for unit in units))
+    lengths = np.asarray([len(phrase) for phrase in phrases], dtype=float)
+    moved = world.normal * rng.standard_normal(len(phrases))
+    moved += world.heavy * rng.standard_t(4, len(phrases)) / np.sqrt(2)
+    if world.length:
+        moved += world.length * (lengths - lengths.min()) / np.ptp(lengths) - (BASE - 0.02)
+    number = {phrase: place for place, phrase in enumerate(phrases)}
+    of_phrase = np.asarray([number[unit.names["noun_phrase"]] for unit in units])
+    names = {
+        cluster: place for place, cluster in enumerate(dict.fromkeys(u.cluster for u in units))
+    }
+    of_source = np.asarray([names[unit.cluster] for unit in units])
+    source = rng.beta(0.6, 4.4, len(names))  # mean .12
+    harmed = np.asarray([unit.dimensions["term"] == HARMED for unit in units])
+    category = np.asarray([unit.dimensions["category"] == "orientation" for unit in units])
+    share = source[of_source] + moved[of_phrase] + world.harm * harmed + world.category * category
+    changed = (rng.random(len(units)) < np.clip(share, 0, 1)).astype(float)
+    common = rng.beta(4, 4, len(names))[of_source] - moved[of_phrase]
+    overlap = np.round(4 * np.clip(common + rng.normal(0, 0.15, len(units)), 0, 1)) / 4
+    return {
+        "generation": changed,
+        "controlled": changed,
+        "retrieval": (overlap < 0.5).astype(float),
+        "unreadable": np.zeros(len(units)),
+        "overlap": overlap,
+    }
+
+
+def judged(seed: int, world: World, control: str, sources: int = 100) -> tuple[str, ...]:
+    """Judge one world; which rules failed."""
+    given = bench(control, sources)
+    results = judged_columns(
+        given.policy,
+        given.given().plan,
+        columns(world, control, seed, sources),
+        has_intervals=False,
+    )
+    return tuple(
+        " ".join((rule.metric, *rule.where.values()))
+        for rule in results
+        if rule.outcome is Outcome.FAIL
+    )
+
+
+def reds(
+    world: World, control: str, seeds: range, jobs: int = 1, sources: int = 100
+) -> tuple[int, list[str]]:
+    """In how many worlds a rule fails, and which ones."""
+    one: Callable[[int], tuple[str, ...]] = partial(
+        judged, world=world, control=control, sources=sources
+    )
+    found = parallel(one, seeds, jobs)
+    return sum(map(bool, found)), [name for failed in found for name in failed]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    seeds = range(options.seeds)
+    rows = []
+    for name, world in {**FAIR, **HARM}.items():
+        found = [reds(world, control, seeds, options.jobs) for control in SETS]
+        worst = [max(set(rules), key=rules.count) if rules else "–" for _, rules in found]
+        rows.append([name, *(f"{red} of {len(seeds)}" for red, _ in found), *worst])
+        print(rows[-1], flush=True)
+    heads = [
+        "world",
+        *(f"red with {control}" for control in SETS),
+        "most often (9)",
+        "most often (20)",
+    ]
+    print(markdown(heads, rows))
+
+
+if __name__ == "__main__":
+    main()
