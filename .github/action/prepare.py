@@ -5,12 +5,13 @@ take part. Everything is installed from the lock beside this file, by hash; an i
 the machine's own pip configuration names can therefore serve nothing else.
 """
 
-# ruff: noqa: INP001, T201, S603, S607  (a script of its own that talks to the log)
+# ruff: noqa: INP001, T201, S603  (a script of its own that talks to the log)
 from __future__ import annotations
 
 import hashlib
 import os
 import platform
+import re
 import secrets
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ import sys
 from pathlib import Path
 
 OLDEST = (3, 11)
+OLDEST_DRIVER = 580
+"""NVIDIA's first for CUDA 13, for which the locked ONNX Runtime is built."""
 HERE = Path(__file__).resolve().parent
 EXECUTION, USAGE = 4, 2
 DROPPED = ("PIP_", "PYTHON", "UV_", "VIRTUAL_ENV", "CONDA")
@@ -61,10 +64,18 @@ def device_of(asked: str) -> str:
         raise PrepareError(f"device is {asked[:40]!r}, expected `auto`, `cpu` or `cuda`", USAGE)
     if asked == "cpu":
         return asked
-    if has_nvidia_gpu():
+    drivers = drivers_of_gpus()
+    old = [one for one in drivers if int(one.split(".")[0]) < OLDEST_DRIVER]
+    if drivers and not old:
         return "cuda"
-    if asked == "cuda":
-        # The same workflow must work on any runner, but nobody should pay for a GPU unused.
+    # The same workflow must work on any runner, but nobody should pay for a GPU unused.
+    if old:
+        print(
+            f"::warning title=FairGate%3A old driver::The NVIDIA driver is {old[0]}, the locked "
+            f"ONNX Runtime needs {OLDEST_DRIVER} or newer: the gate runs on the CPU. Update the "
+            "runner's driver, or say `device: cpu`"
+        )
+    elif asked == "cuda":
         print(
             "::warning title=FairGate%3A no GPU::device is `cuda`, but nvidia-smi lists no GPU on "
             "this runner: the gate runs on the CPU. Fix the runner, or say `device: auto`"
@@ -72,13 +83,16 @@ def device_of(asked: str) -> str:
     return "cpu"
 
 
-def has_nvidia_gpu() -> bool:
-    """Return whether the driver lists a GPU."""
+def drivers_of_gpus() -> list[str]:
+    """Return the version of the driver for each GPU that it lists; empty without any."""
+    ask = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=60, check=False)
+        done = subprocess.run(ask, capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0 and b"GPU" in done.stdout
+        return []
+    lines = done.stdout.decode("ascii", errors="replace").split()
+    versions = [line for line in lines if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", line)]
+    return versions if done.returncode == 0 else []
 
 
 def given_python(named: str) -> Path:

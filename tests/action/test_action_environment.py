@@ -37,7 +37,12 @@ def driver(folder, monkeypatch, script):
 
 
 NO_GPU = "echo 'NVIDIA-SMI has failed'; exit 9"
-A_GPU = "echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)'"
+A_GPU = "echo 580.159.04"
+TWO_GPUS = "echo 580.159.04; echo 610.12"
+OLD_GPU = "echo 550.54.15"
+ONE_OLD_GPU = "echo 580.159.04; echo 535.183.01"
+NO_DEVICES = "echo 'No devices were found'"
+MISMATCH = "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18"
 
 
 @pytest.mark.whole
@@ -51,16 +56,17 @@ def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp
     assert "::warning" not in done.log
 
 
-@pytest.mark.parametrize(
-    ("device", "script", "chosen"),
-    [
-        ("cuda", A_GPU, "cuda"), ("auto", A_GPU, "cuda"), ("cpu", A_GPU, "cpu"),
-        ("cuda", NO_GPU, "cpu"), ("auto", NO_GPU, "cpu"),
-    ],
-)  # fmt: skip
-def test_the_lock_that_is_installed_is_the_device_s(
-    prepare, tmp_path, monkeypatch, device, script, chosen
-):
+CHOICES = [
+    ("cuda", A_GPU, "cuda"), ("auto", A_GPU, "cuda"), ("cpu", A_GPU, "cpu"),
+    ("cuda", NO_GPU, "cpu"), ("auto", NO_GPU, "cpu"), ("auto", TWO_GPUS, "cuda"),
+    *((asked, script, "cpu") for asked in ("cuda", "auto")
+      for script in (OLD_GPU, ONE_OLD_GPU, NO_DEVICES, MISMATCH)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=" ".join)
+def test_the_lock_that_is_installed_is_the_device_s(prepare, tmp_path, monkeypatch, capsys, choice):
+    device, script, chosen = choice
     driver(tmp_path / "driver", monkeypatch, script)
     installed = []
 
@@ -76,6 +82,10 @@ def test_the_lock_that_is_installed_is_the_device_s(
     assert prepare.main() == 0
     assert installed == [f"requirements-{chosen}.txt"]
     assert f"device={chosen}\n" in (tmp_path / "output").read_text()
+    told = capsys.readouterr().out
+    is_old, falls_back = script in {OLD_GPU, ONE_OLD_GPU}, device == "cuda" and chosen == "cpu"
+    assert ("old driver::The NVIDIA driver is 5" in told) == is_old
+    assert ("nvidia-smi lists no GPU" in told) == (falls_back and not is_old)
 
 
 def test_a_missing_interpreter_is_named(history, steps):
