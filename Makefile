@@ -59,8 +59,8 @@ lint: $(VENV)/test.stamp
 	$(BIN)/lint-imports --no-cache
 	! git grep -nE '^(<{7}|>{7}) '  # what a merge left
 
-# bench_cuda.py needs a card, bench_start_up.py another checkout: both are run by hand.
-BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tools/benchmarks/bench_*.py)))
+# bench_start_up.py needs another checkout: it is run by hand.
+BENCHES = $(filter-out %/bench_start_up.py,$(sort $(wildcard tools/benchmarks/bench_*.py)))
 
 bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one run
 	for script in $(BENCHES); do echo "== $$script"; PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(EXPORT)/bin/python $$script || exit 1; done

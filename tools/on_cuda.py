@@ -335,7 +335,7 @@ def reverse(found: dict[int, Any]) -> dict[int, Any]:
 def models(table: Table, out: Path, options: argparse.Namespace) -> None:
     """Write both models; what is there already stays."""
     import torch
-    from bench_cuda import write_model
+    from cuda_models import write_model
 
     with table.attempt("SmolLM2"):
         start = time.perf_counter()
@@ -648,8 +648,8 @@ def smollm2(table: Table, out: Path, options: argparse.Namespace) -> None:
 
 def three_b(table: Table, out: Path, options: argparse.Namespace) -> None:
     """Ask a random model of Llama-3.2-3B's shape for two tokens, and for 150."""
-    from bench_cuda import engine_of, matrix_rate, weights_per_token
     from bench_prefixes import prompts_of
+    from cuda_models import matrix_rate, weights_per_token
 
     graph = out / "3b" / "onnx"
     requests = prompts_of(ROOT / "policies" / "rag-sentiment.yaml")[:3100]
@@ -661,8 +661,11 @@ def three_b(table: Table, out: Path, options: argparse.Namespace) -> None:
         from fairgate.onnx.decoder import OnnxDecoder
 
         tokens = sum(map(len, OnnxDecoder(graph, decoding=Decoding())._prompts.encode(prompts)))
-        work = engine_of(graph, 1, options.device, prompts)
-        taken, _ = seconds_of(work)
+        engine = OnnxDecoder(
+            graph, decoding=Decoding(max_new_tokens=1), batch_size=None, device=options.device
+        )
+        list(engine.generate(requests[:2]))
+        taken, _ = seconds_of(lambda: list(engine.generate(requests)))
         share = 2 * weights_per_token(graph) * tokens / taken / rate
         table.add("prefill", f"{taken:.1f} s for {tokens} tokens: {share:.3f} of the matrix rate")
     measured(
@@ -846,7 +849,7 @@ def ask_engine(graph: Path, device: str, limit_mib: int | None = None) -> tuple[
 def tiny_checkpoint(source: Path) -> None:
     """Write a random model of two layers with the embedded model's tokenizer."""
     import torch
-    from bench_cuda import SHAPES
+    from cuda_models import SHAPES
     from engine_models import DEMO, TOKENIZER
     from transformers import LlamaConfig, LlamaForCausalLM
 
