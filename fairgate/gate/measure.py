@@ -19,15 +19,15 @@ from fairgate.domain.outcomes import (
     TermFinding,
     slice_of,
 )
-from fairgate.domain.units import Assessed, Reason, Unit, Value
+from fairgate.domain.units import Assessed, Unit, Value
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.neutral_wording import beside_neutral_wording, phrase_sample
 from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
 from fairgate.metrics.identity import COMPARING
 from fairgate.metrics.metric import (
     CONTROL,
     Metric,
-    RowReasons,
     Table,
     demographic_rows,
     observe,
@@ -58,45 +58,32 @@ def tabulate(
     suites: Mapping[str, Suite], assessed: Sequence[Assessed], baseline: Baseline | None
 ) -> dict[str, Table]:
     """Return a table for every suite; bands of scores may be the baseline's quartiles."""
-    groups: dict[str, list[Assessed]] = {name: [] for name in suites}
-    for row in assessed:
-        groups[row.unit.suite].append(row)
+    of_suites = AssessedUnits.of(assessed).suites
     tables = {}
     for name, suite in suites.items():
         known = baseline.suites.get(name) if baseline else None
         bands = suite.bands(known.quartiles if known else None)
-        tables[name] = table_of(suite, groups[name], bands)
+        tables[name] = table_of(suite, of_suites.get(name, ()), bands)
         suite.verify(tables[name])
     return tables
 
 
 def table_of(suite: Suite, rows: Sequence[Assessed], bands: tuple[float, float]) -> Table:
     """Return the table of one suite's units, in their order."""
-    values: dict[str, Floats] = {}
-    reasons: dict[str, Mapping[int, str]] = {}
+    assessed = AssessedSuite.of(rows)
+    none = Column.of(())
+    columns = {name: assessed.columns[name] if len(rows) else none for name in suite.columns}
     absent: dict[str, str] = {}
-    # Units are many, different claims few: every column is made of those.
-    places = {id(row.claims): place for place, row in enumerate(rows)}
-    different = [rows[place].claims for place in places.values()]
-    order = {name: number for number, name in enumerate(places)}
-    of_rows = np.fromiter((order[id(row.claims)] for row in rows), np.int64, count=len(rows))
-    for column in suite.columns:
-        claims = [each[column] for each in different]
-        undecided = [claim for claim in claims if isinstance(claim, Reason)]
-        numbers = [np.nan if isinstance(claim, Reason) else float(claim) for claim in claims]
-        values[column] = np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)[of_rows]
-        reasons[column] = RowReasons(
-            [str(claim) if isinstance(claim, Reason) else None for claim in claims], of_rows
-        )
-        if rows and len(undecided) == len(claims):
-            why = suite.absent(column, [undecided[number] for number in of_rows.tolist()])
+    for name, column in columns.items():
+        if len(column) and len(column.reasons) == len(column):
+            why = suite.absent(name, list(column.reasons.values()))
             if why is not None:
-                absent[column] = why
+                absent[name] = why
     return table_with(
         suite.id,
-        [row.unit for row in rows],
-        values=values,
-        reasons=reasons,
+        assessed.units,
+        values={name: column.rounded for name, column in columns.items()},
+        reasons={name: column.reasons for name, column in columns.items()},
         not_evaluated=absent,
         bands=bands,
     )

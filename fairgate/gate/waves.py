@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Progress, Staged, SystemUnderTest
-from fairgate.domain.units import Assessed
+from fairgate.metrics.columns import AssessedSuite, AssessedUnits
 from fairgate.relations.oracles.judge import JudgedTexts
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.relation import RESPONSE
@@ -73,13 +73,14 @@ def ask(
     return asked
 
 
-def assess(asked: Answers, sut: SystemUnderTest) -> list[Assessed]:
+def assess(asked: Answers, sut: SystemUnderTest) -> AssessedUnits:
     """Return every unit of the plan assessed, suite by suite."""
-    found: list[Assessed] = []
+    suites = {}
     for name, suite in asked.suites.items():
         units, readings = asked.plan.units_of(name), asked.readings[name]
-        found += suite.assess(units, readings, asked.executions, sut.vectors)
-    return found
+        rows = suite.assess(units, readings, asked.executions, sut.vectors)
+        suites[name] = AssessedSuite.of(rows)
+    return AssessedUnits(suites)
 
 
 def embedded_responses(asked: Answers) -> Iterator[Case]:

@@ -17,37 +17,6 @@ from fairgate.domain.outcomes import Better
 from fairgate.stats.observations import Floats, Integers, Levels, Mask, Observations
 
 
-class RowReasons(Mapping[int, str]):
-    """Row to why it is not decided; a byte a row, because a column may be undecided throughout."""
-
-    def __init__(self, reasons: Sequence[str | None], of_rows: Integers | None = None) -> None:
-        """Take a reason, or None, for every row; at most 255 different ones.
-
-        With `of_rows` [n], each row has the reason that stands at its place in `reasons`.
-        """
-        self._words = list(dict.fromkeys(filter(None, reasons)))
-        numbers = {word: number for number, word in enumerate(self._words, 1)}
-        codes = (numbers[each] if each else 0 for each in reasons)
-        self._codes = np.fromiter(codes, dtype=np.uint8, count=len(reasons))
-        if of_rows is not None:
-            self._codes = self._codes[of_rows]
-
-    def __getitem__(self, row: int) -> str:
-        """Return the reason of a row. Raises KeyError where it is decided."""
-        code = int(self._codes[row]) if 0 <= row < len(self._codes) else 0
-        if not code:
-            raise KeyError(row)
-        return self._words[code - 1]
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the rows that are not decided, in their order."""
-        return iter(np.flatnonzero(self._codes).tolist())
-
-    def __len__(self) -> int:
-        """Return how many rows are not decided."""
-        return int(np.count_nonzero(self._codes))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One row per judged case, in the order of the plan; all columns have that length."""

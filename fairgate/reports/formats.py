@@ -19,6 +19,7 @@ from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.gate import GateResult
+from fairgate.metrics.columns import alike_number
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports import material
@@ -175,7 +176,7 @@ def _pairs(result: GateResult) -> Iterator[str]:
     A million pairs are of a few dozen kinds, and have a few hundred different outcomes.
     """
     kinds: dict[tuple[str, str, str, str, bool], tuple[str, str]] = {}
-    outcomes: dict[tuple[int, int], tuple[Assessed, str]] = {}
+    outcomes: dict[tuple[str, int], str] = {}
     for row in material.pair_rows(result):
         kind = row.relation, row.suite, row.category, row.term, row.is_control
         if kind not in kinds:
@@ -183,11 +184,12 @@ def _pairs(result: GateResult) -> Iterator[str]:
             suite = {"suite": row.suite, "relation": row.relation}
             kinds[kind] = _members(suite), _members(about)
         before, after = kinds[kind]
-        same = id(row.assessed.readings), id(row.assessed.claims)
-        # Kept with what has these ids, so that nothing else takes them.
-        _, outcome = outcomes.get(same) or (row.assessed, _members(_outcome(row)))
-        if len(outcomes) < _MOST_HELD:
-            outcomes.setdefault(same, (row.assessed, outcome))
+        number = alike_number(row.assessed)
+        outcome = None if number is None else outcomes.get((row.suite, number))
+        if outcome is None:
+            outcome = _members(_outcome(row))
+            if number is not None and len(outcomes) < _MOST_HELD:
+                outcomes[row.suite, number] = outcome
         yield (
             f'{{"key":{_AS_JSON(row.key)},{before},"source":{_AS_JSON(row.source)},'
             f"{after},{outcome}}}"

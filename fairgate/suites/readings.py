@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+
+import numpy as np
 
 from fairgate.domain.cases import Case, first_asked
 from fairgate.domain.executions import Execution
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import Reading, Reason, Unit
+from fairgate.metrics.columns import ReadingColumn
 from fairgate.relations.oracles.oracle import Oracle, read_together
 from fairgate.relations.oracles.text import Pairs, with_known_tags
-
-MOST_HELD = 100_000
-"""Equal things that are kept as one."""
-Result = TypeVar("Result")
-
-
-def once(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Return the function as one that is called once for the same objects (not for equal ones).
-
-    What is kept holds what was given, so that no other objects take their ids.
-    """
-    known: dict[tuple[int, ...], tuple[Sequence[object], Result]] = {}
-
-    def found(*given: object) -> Result:
-        name = tuple(map(id, given))
-        kept = known.get(name)
-        if kept is None:
-            kept = given, function(*given)
-            if len(known) < MOST_HELD:
-                known[name] = kept
-        return kept[1]
-
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +107,21 @@ class Readings:
         if key not in known:
             known[key] = self._together_of(keys, name)
         return known[key]
+
+    def columns(self, units: Sequence[Unit]) -> dict[str, ReadingColumn]:
+        """Read the answers to units, and return by role how they were read.
+
+        Each answer is read by the oracle of its unit's relation, where it has one.
+        """
+        roles = dict.fromkeys(role for unit in units for role in unit.asks)
+        codes = {role: np.full(len(units), -1, dtype=np.int32) for role in roles}
+        places: dict[Reading, int] = {}
+        for row, unit in enumerate(units):
+            reader = unit.dimensions.get("relation", "")
+            for role, key in unit.asks.items():
+                codes[role][row] = places.setdefault(self.all_of(key, reader), len(places))
+        different = list(places)
+        return {role: ReadingColumn(of_role, different) for role, of_role in codes.items()}
 
     def repeat_keys(self, key: str) -> Sequence[str]:
         """List the keys of a case and of its repeats that count together."""

@@ -193,8 +193,8 @@ class Suite(ABC):
     @abstractmethod
     def assess(
         self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
-    ) -> list[Assessed]:
-        """Return an assessed unit for each unit, in their order."""
+    ) -> Sequence[Assessed]:
+        """Return an assessed unit for each unit, in their order: as columns, or as rows."""
 
     @abstractmethod
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:

@@ -29,7 +29,7 @@ from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.judge import code_of
 from fairgate.relations.relation import changes_documents
 from fairgate.relations.set_equivalence import SetEquivalence
-from fairgate.suites.metamorphic.assess import assess_pairs, is_violated
+from fairgate.suites.metamorphic.assess import DocumentColumns, assess_pairs, is_violated
 from fairgate.suites.metamorphic.plan import build_plan
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.readings import Readings
@@ -103,7 +103,7 @@ def verdicts(suite, plan, task, changed=None, text=""):
     """Each pair by key: its claims, where the case `changed` is answered by `text`."""
     said = lambda case, task: text if case.key == changed else answer(case, task, FIRST)  # noqa: E731
     readings = readings_of(suite, plan.cases, executed(plan.cases, task, said))
-    documents = [{} for _ in plan.units]
+    documents = DocumentColumns()
     places = task.places
     judged = assess_pairs(plan.units, suite.relations, readings, frozenset(), documents, places)
     return {item.unit.key: item for item in judged}

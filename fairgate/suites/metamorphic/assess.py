@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
 
-from fairgate.domain.executions import Document, Execution, kept
+from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import label_profile
-from fairgate.metrics.columns import VectorsOf
+from fairgate.metrics.columns import (
+    AssessedSuite,
+    Column,
+    ReadingColumn,
+    RowReasons,
+    VectorsOf,
+)
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
@@ -23,9 +29,10 @@ from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.association import entropy
+from fairgate.stats.observations import Integers
 from fairgate.suites.metamorphic.plan import ALONE, FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.metamorphic.policy import SuitePolicy
-from fairgate.suites.readings import MOST_HELD, Readings, once
+from fairgate.suites.readings import Readings
 
 DECISIVE = "generation"
 CONTROLS = "controls"
@@ -37,11 +44,19 @@ _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 _Answers = Mapping[str, Reading]
 """Role to how the answer was read."""
-_Claims = Mapping[str, Claim]
 _DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overlap")
 _NEAREST = 5
 """Neutral phrases that a demographic one is compared with: those nearest to it in length."""
-Lists = tuple[Sequence[Document], Sequence[Document]]
+Lists = tuple[tuple[Document, ...], tuple[Document, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentColumns:
+    """What the documents of pairs say."""
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    alike: Integers | None = None
+    """Pairs with the same number [n] have the same values; None: not known."""
 
 
 def assess_pairs(
@@ -49,89 +64,170 @@ def assess_pairs(
     relations: Mapping[str, MetamorphicRelation],
     readings: Readings,
     quarantined: frozenset[str],
-    documents: Sequence[Mapping[str, Claim]],
+    documents: DocumentColumns,
     places: Mapping[str, int],
-) -> Iterator[Assessed]:
-    """Yield an assessed unit for each pair; `documents` holds the claims about its documents.
+) -> AssessedSuite:
+    """Compare the answers of every pair, as `readings` has read them.
 
     `places` are those of the task's labels from the worst to the best; none: there is no direction.
-
-    Where answers are labels a million pairs have a few hundred different ones: pairs with the same
-    readings and claims about documents are compared once, and equal claims are one object.
+    Where answers are labels a million pairs have a few hundred different ones: pairs whose answers
+    are read alike are compared once.
     """
+    read = readings.columns(units)
+    expected = _expected(units, relations, read, quarantined)
+    comparisons = _Comparisons(relations, readings, places)
+    codes = np.fromiter(comparisons.of(units, read, expected), np.int64, count=len(units))
+    excluded = _excluded(units, quarantined, documents.columns.get(NET))
+    columns = {**comparisons.columns(codes), **documents.columns}
+    alike = None
+    if documents.alike is not None and not len(excluded):
+        alike = codes * (int(documents.alike.max(initial=0)) + 1) + documents.alike
+    read = {**read, CONTROLS: expected}
+    if FOLLOW_UP in read:
+        judged = {row: read[FOLLOW_UP][row] for row in (*comparisons.called, *excluded)}
+        judged = {
+            row: replace(reading, value=comparisons.called.get(row, reading.value))
+            for row, reading in judged.items()
+        }
+        for row, why in excluded.items():
+            judged[row] = replace(judged[row], value=None, reason=why, shown="")
+        read[FOLLOW_UP] = read[FOLLOW_UP].replaced(judged)
+        none = {row: Reading(value=None, reason=why) for row, why in excluded.items()}
+        read[CONTROLS] = expected.replaced(none)
+    if len(excluded):
+        columns = {name: column.without(excluded) for name, column in columns.items()}
+    return AssessedSuite(
+        units=units, readings=read, columns=columns, decisive=DECISIVE, alike=alike
+    )
+
+
+def _excluded(
+    units: Sequence[Unit], quarantined: frozenset[str], exposures: Column | None
+) -> RowReasons:
+    """Say which pairs count nowhere: those of quarantined cases, and documents not taken.
+
+    The answer to a document that was not changed is the source's, whoever is treated how.
+    """
+    words = (None, Reason.QUARANTINED, Reason.NOT_TAKEN)
+    codes = np.zeros(len(units), dtype=np.uint8)
+    for row in exposures.reasons if exposures is not None else ():
+        if exposures is not None and exposures[row] is Reason.NOT_TAKEN:
+            codes[row] = 2
+    for row, unit in enumerate(units if quarantined else ()):
+        if not quarantined.isdisjoint(unit.asks.values()):
+            codes[row] = 1
+    return RowReasons(codes, words)
+
+
+def _expected(
+    units: Sequence[Unit],
+    relations: Mapping[str, MetamorphicRelation],
+    read: Mapping[str, ReadingColumn],
+    quarantined: frozenset[str],
+) -> ReadingColumn:
+    """Return the source's control answers taken together; of a control pair, the others alone."""
     # The readable control answers of each source, in the order of the plan.
-    controls: dict[_GroupKey, dict[str, Reading]] = {}
-    for unit in units:
+    controls: dict[_GroupKey, dict[str, int]] = {}
+    for row, unit in enumerate(units):
         if unit.is_control and unit.key not in quarantined:
+            code = int(read[FOLLOW_UP].codes[row])
+            if read[FOLLOW_UP].readings[code].value is not None:
+                group = unit.dimensions["relation"], unit.asks[SOURCE]
+                controls.setdefault(group, {})[unit.key] = code
+    codes = np.empty(len(units), dtype=np.int32)
+    known: dict[tuple[object, ...], int] = {}
+    places: dict[Reading, int] = {}
+    of_group: dict[_GroupKey, int] = {}
+    for row, unit in enumerate(units):
+        group = unit.dimensions["relation"], unit.asks[SOURCE]
+        place = None if unit.is_control else of_group.get(group)
+        if place is None:
+            others = controls.get(group, {})
+            rest = tuple(code for key, code in others.items() if key != unit.key)
+            source = int(read[SOURCE].codes[row])
+            name = group[0], source, rest
+            place = known.get(name)
+            if place is None:
+                different = read[FOLLOW_UP].readings
+                reading = relations[group[0]].expected(
+                    read[SOURCE].readings[source], [different[code] for code in rest]
+                )
+                place = known[name] = places.setdefault(reading, len(places))
+            if not unit.is_control:
+                # Of all pairs of a group that name an identity it is the same.
+                of_group = {group: place}
+        codes[row] = place
+    return ReadingColumn(codes, list(places))
+
+
+class _Comparisons:
+    """Different comparisons of answers, each made once; their values as columns."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, MetamorphicRelation],
+        readings: Readings,
+        places: Mapping[str, int],
+    ) -> None:
+        self._relations = relations
+        self._readings = readings
+        self._places = places
+        self._count = 0
+        self._claims: dict[str, list[Claim]] = {}
+        self.called: dict[int, str] = {}
+        """Row to its answer with the judges' verdict about it."""
+
+    def of(
+        self, units: Sequence[Unit], read: Mapping[str, ReadingColumn], expected: ReadingColumn
+    ) -> Iterator[int]:
+        """Yield the number of each pair's comparison."""
+        known: dict[tuple[object, ...], int] = {}
+        several = {**read, CONTROLS: expected}
+        codes = zip(*(column.codes.tolist() for column in several.values()), strict=True)
+        is_repeated = self._readings.has_repeats
+        for row, (unit, of_roles) in enumerate(zip(units, codes, strict=True)):
             name = unit.dimensions["relation"]
-            reading = readings.all_of(unit.asks[FOLLOW_UP], name)
-            if reading.value is not None:
-                controls.setdefault((name, unit.asks[SOURCE]), {})[unit.key] = reading
-    equal_readings: dict[Reading, Reading] = {}
-    equal_claims: dict[tuple[object, ...], _Claims] = {}
+            if is_repeated or unit.verdicts:
+                yield self._add(row, unit, self._answers(several, of_roles), is_alone=True)
+                continue
+            place = known.get((name, of_roles))
+            if place is None:
+                place = self._add(row, unit, self._answers(several, of_roles), is_alone=False)
+                known[name, of_roles] = place
+            yield place
 
-    def of_controls(relation: MetamorphicRelation, source: Reading, *others: Reading) -> Reading:
-        found = relation.expected(source, others)
-        return equal_readings.setdefault(found, found)
+    def columns(self, codes: Integers) -> dict[str, Column]:
+        """Return the values of all pairs, by the number of each one's comparison."""
+        return {name: Column.of(claims).taken(codes) for name, claims in self._claims.items()}
 
-    def compared(
-        relation: MetamorphicRelation,
-        retrieved: _Claims,
-        roles: Sequence[str],
-        *read: Reading,
-        unit: Unit | None = None,
-    ) -> tuple[_Answers, _Claims]:
-        answers = dict(zip(roles, read, strict=True))
+    def _answers(
+        self, several: Mapping[str, ReadingColumn], codes: Sequence[int]
+    ) -> dict[str, Reading]:
+        return {
+            role: column.readings[code]
+            for (role, column), code in zip(several.items(), codes, strict=True)
+            if code >= 0
+        }
+
+    def _add(self, row: int, unit: Unit, answers: _Answers, *, is_alone: bool) -> int:
+        relation = self._relations[unit.dimensions["relation"]]
         claims = _compared(relation, answers)
-        claims[DIRECTION] = _direction(answers, places if relation.reads_task else {})
-        if unit is not None:
-            claims |= _steadiness(unit, relation, readings)
-        if unit is not None and unit.verdicts:
+        claims[DIRECTION] = _direction(answers, self._places if relation.reads_task else {})
+        if is_alone:
+            claims |= _steadiness(unit, relation, self._readings)
+        if unit.verdicts:
             source, follow_up = answers[SOURCE], answers[FOLLOW_UP]
-            votes = [readings.all_of(key) for key in unit.verdicts]
+            votes = [self._readings.all_of(key) for key in unit.verdicts]
             verdict = follow_up.reason or source.reason or voted(votes)
             claims |= {"generation": verdict, "controlled": Reason.NO_CONTROLS}
             if not isinstance(verdict, Reason):
-                called = f"{follow_up.value}, judged {_CALLED[verdict]}"
-                answers[FOLLOW_UP] = replace(follow_up, value=called)
-        claims |= retrieved
-        return answers, kept(equal_claims, (*claims, *claims.values()), claims, MOST_HELD)
-
-    expected_once, compared_once = once(of_controls), once(compared)
-    has_repeats = readings.has_repeats
-    current: _GroupKey | None = None
-    expected: Reading | None = None
-    for unit, retrieved in zip(units, documents, strict=True):
-        asks, name = unit.asks, unit.dimensions["relation"]
-        answers = {role: readings.all_of(key, name) for role, key in asks.items()}
-        relation, source = relations[name], answers[SOURCE]
-        # The answer to a document that was not changed is the source's, whoever is treated how.
-        why = retrieved.get(NET)
-        if quarantined and not quarantined.isdisjoint(asks.values()):
-            why = Reason.QUARANTINED
-        if why is Reason.NOT_TAKEN or why is Reason.QUARANTINED:
-            answers[FOLLOW_UP] = replace(answers[FOLLOW_UP], value=None, reason=why, shown="")
-            answers[CONTROLS] = Reading(value=None, reason=why)
-            absent = (*COLUMNS, DIRECTION, HIDDEN, DRIFT, *STEADINESS, *retrieved)
-            claims = dict.fromkeys(absent, why)
-            yield Assessed(unit=unit, readings=answers, claims=claims, decisive=DECISIVE)
-            continue
-        group = name, asks[SOURCE]
-        if group != current:
-            current, expected = group, None
-        others = controls.get(group, {})
-        if unit.is_control:
-            rest = (reading for key, reading in others.items() if key != unit.key)
-            of_pair = expected_once(relation, source, *rest)
-        else:
-            # Of all pairs of a group that name an identity it is the same.
-            expected = of_pair = expected or expected_once(relation, source, *others.values())
-        read, roles = (*answers.values(), of_pair), (*answers, CONTROLS)
-        if unit.verdicts or has_repeats:
-            found = compared(relation, retrieved, roles, *read, unit=unit)
-        else:
-            found = compared_once(relation, retrieved, roles, *read)
-        yield Assessed(unit=unit, readings=found[0], claims=found[1], decisive=DECISIVE)
+                self.called[row] = f"{follow_up.value}, judged {_CALLED[verdict]}"
+        for name in claims.keys() - self._claims.keys():
+            self._claims[name] = [Reason.MISSING] * self._count
+        for name, values in self._claims.items():
+            values.append(claims.get(name, Reason.MISSING))
+        self._count += 1
+        return self._count - 1
 
 
 def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Claim]:
@@ -194,36 +290,35 @@ def is_violated(assessed: Assessed) -> bool:
     return claim == 1.0
 
 
-def document_claims(
+def document_columns(
     suite: SuitePolicy, units: Sequence[Unit], executions: Executed, vectors: VectorsOf
-) -> list[Mapping[str, Claim]]:
-    """Return `retrieval`, `rrs`, `mean-distance`, `label-changes` and `overlap` of every pair.
+) -> DocumentColumns:
+    """Compare the documents of every pair: `retrieval`, `rrs`, `mean-distance`, … as columns.
 
     All distances of one depth are computed together.
     """
-    places: dict[object, int] = {}
-    different: list[Lists | Reason] = []
-    of_pairs: list[int] = []
-    for unit in units:
+    places: dict[Lists | Reason, int] = {}
+    codes = np.empty(len(units), dtype=np.int64)
+    for row, unit in enumerate(units):
         left, right = (executions.get((suite.id, unit.asks[r])) for r in (SOURCE, FOLLOW_UP))
-        found = _documents(left, right)
         # Lists of documents are shared: most pairs have the two that another pair has.
-        name = (id(found[0]), id(found[1])) if isinstance(found, tuple) else found
-        place = places.setdefault(name, len(different))
-        if place == len(different):
-            different.append(found)
-        of_pairs.append(place)
+        codes[row] = places.setdefault(_documents(left, right), len(places))
+    different = list(places)
     distances = _distances(different, vectors, suite)
     claims = [
-        dict.fromkeys(_DOCUMENT_CLAIMS, found)
-        if isinstance(found, Reason)
-        else _claims(found, distance, suite.criterion)
-        for found, distance in zip(different, distances, strict=True)
+        dict.fromkeys(_DOCUMENT_CLAIMS, lists)
+        if isinstance(lists, Reason)
+        else _claims(lists, distance, suite.criterion)
+        for lists, distance in zip(different, distances, strict=True)
     ]
+    columns = {
+        name: Column.of([each[name] for each in claims]).taken(codes) for name in _DOCUMENT_CLAIMS
+    }
     if not any("document" in unit.names for unit in units):
-        return [claims[place] for place in of_pairs]
-    exposures = _exposures(suite, units, executions)
-    return [{**claims[n], **more} for n, more in zip(of_pairs, exposures, strict=True)]
+        return DocumentColumns(columns=columns, alike=codes)
+    exposures = list(_exposures(suite, units, executions))
+    ranked = {name: Column.of([each[name] for each in exposures]) for name in (*EXPOSURE, *RANKS)}
+    return DocumentColumns(columns=columns | ranked)
 
 
 def _exposures(
@@ -275,7 +370,11 @@ def _documents(left: Execution | None, right: Execution | None) -> Lists | Reaso
         return Reason.NO_DOCUMENTS
     if len(left.documents) != len(right.documents):
         return Reason.UNEQUAL_DEPTH
-    return left.documents, right.documents
+    return _as_tuple(left.documents), _as_tuple(right.documents)
+
+
+def _as_tuple(documents: Sequence[Document]) -> tuple[Document, ...]:
+    return documents if isinstance(documents, tuple) else tuple(documents)
 
 
 def _claims(lists: Lists, distance: Claim, criterion: str) -> Mapping[str, Claim]:

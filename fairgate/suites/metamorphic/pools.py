@@ -9,32 +9,45 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Claim, Reason, Unit
 from fairgate.domain.wording import quoted, shown
-from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, VectorsOf
+from fairgate.metrics.columns import (
+    AssessedSuite,
+    Column,
+    Pool,
+    PoolAnswer,
+    PoolColumns,
+    Values,
+    VectorsOf,
+)
 from fairgate.relations.oracles.text import spoken
+from fairgate.suites.metamorphic.assess import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.readings import Readings
 
+_EXCLUDED = (Reason.QUARANTINED, Reason.NOT_TAKEN)
 
-def pool_claims(
+
+def pool_columns_of(
     columns: Mapping[str, Sequence[PoolColumns]],
-    units: Sequence[Unit],
-    excluded: Sequence[Reason | None],
+    assessed: AssessedSuite,
     readings: Readings,
     executions: Executed,
     vectors: VectorsOf,
-) -> list[Mapping[str, Claim]]:
-    """Every pair's values in the columns that its relation, or the suite, computes from pools.
+) -> dict[str, Column]:
+    """Compute the columns of pairs that their relation, or the suite, rests on pools.
 
-    `columns`: id of a relation to what is computed from its pools. `excluded` [n] says why a pair
-    belongs to no pool. Raises UsageError where a column breaks its contract.
+    `columns`: id of a relation to what is computed from its pools. Raises UsageError where a column
+    breaks its contract.
     """
+    units, of_controls = assessed.units, assessed.readings.get(CONTROLS)
+    # A pair that is excluded has its reason throughout.
+    why = [None if of_controls is None else of_controls[row].reason for row in range(len(units))]
+    excluded = [reason if reason in _EXCLUDED else None for reason in why]
     computed = list(dict.fromkeys(each for several in columns.values() for each in several))
-    absent = dict.fromkeys(
-        (name for each in computed for name in each.names), Reason.OTHER_RELATION
-    )
-    claims: list[dict[str, Claim]] = [
-        dict(absent) if why is None else dict.fromkeys(absent, why) for why in excluded
-    ]
+    claims: dict[str, list[Claim]] = {
+        name: [reason or Reason.OTHER_RELATION for reason in excluded]
+        for each in computed
+        for name in each.names
+    }
     rows_of: dict[tuple[str, str], list[int]] = {}
     for row, unit in enumerate(units):
         if excluded[row] is None:
@@ -58,14 +71,14 @@ def pool_claims(
             rows = groups[pools[number].relation, pools[number].source.key]
             for name in each.names:
                 for row, value in zip(rows, values[name], strict=True):
-                    claims[row][name] = value if isinstance(value, Reason) else float(value)
+                    claims[name][row] = value if isinstance(value, Reason) else float(value)
         if number + 1 != len(pools):
             count = f"more than {len(pools)}" if number >= len(pools) else f"{number + 1}"
             raise UsageError(
                 f"column {quoted(each.names[0])}: values of {count} pools were computed; expected "
                 f"those of {len(pools)}, one mapping for each pool"
             )
-    return list(claims)
+    return {name: Column.of(values) for name, values in claims.items()}
 
 
 def _pool(

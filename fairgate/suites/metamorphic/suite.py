@@ -10,10 +10,10 @@ from functools import cached_property
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.ports import Executed
-from fairgate.domain.units import Assessed, Reason, Unit
+from fairgate.domain.units import Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
-from fairgate.metrics.columns import PoolColumns, VectorsOf
+from fairgate.metrics.columns import AssessedSuite, PoolColumns, VectorsOf
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.drift import RELATION as TALKS
@@ -32,10 +32,10 @@ from fairgate.relations.relation import (
     judge_instruction,
     pool_columns,
 )
-from fairgate.suites.metamorphic.assess import COLUMNS, CONTROLS, assess_pairs, document_claims
+from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_columns
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
-from fairgate.suites.metamorphic.pools import pool_claims
+from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite
 
@@ -216,25 +216,19 @@ class MetamorphicSuite(Suite):
 
     def assess(
         self, units: Sequence[Unit], readings: Readings, executions: Executed, vectors: VectorsOf
-    ) -> list[Assessed]:
-        """Return an assessed unit for each pair."""
-        documents = document_claims(self.policy, units, executions, vectors)
-        excluded = self.setup.quarantined
+    ) -> AssessedSuite:
+        """Return every pair assessed, as columns."""
+        documents = document_columns(self.policy, units, executions, vectors)
         places = self.task.places if self.task is not None else {}
-        found = list(assess_pairs(units, self.relations, readings, excluded, documents, places))
+        assessed = assess_pairs(
+            units, self.relations, readings, self.setup.quarantined, documents, places
+        )
         if any(self.pool_columns.values()):
-            # An excluded pair has one reason throughout.
-            why = [one.readings[CONTROLS].reason for one in found]
-            out = [each if each in (Reason.QUARANTINED, Reason.NOT_TAKEN) else None for each in why]
-            pooled = pool_claims(self.pool_columns, units, out, readings, executions, vectors)
-            found = [
-                replace(one, claims={**one.claims, **more})
-                for one, more in zip(found, pooled, strict=True)
-            ]
+            pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
+            assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
         if not self.policy.retrieve_only:
-            return found
-        decisive = NET if EXPOSURE[0] in self.columns else OVERLAP.column
-        return [replace(each, decisive=decisive) for each in found]
+            return assessed
+        return replace(assessed, decisive=NET if EXPOSURE[0] in self.columns else OVERLAP.column)
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
         """Return the commonest reason in words; whether answers changed is always asked."""

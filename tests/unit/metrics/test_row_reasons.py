@@ -3,12 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.metrics.metric import RowReasons
+from fairgate.domain.units import Reason
+from fairgate.metrics.columns import Column
 
 
-@given(st.lists(st.none() | st.sampled_from(["unreadable", "missing", "no-text"])))
+@given(st.lists(st.none() | st.sampled_from([Reason.UNREADABLE, Reason.MISSING, Reason.NO_TEXT])))
 def test_reads_like_a_dictionary(reasons):
-    found = RowReasons(reasons)
+    found = Column.of([0.5 if why is None else why for why in reasons]).reasons
     plain = {row: why for row, why in enumerate(reasons) if why is not None}
     assert dict(found) == plain
     assert found == plain
