@@ -13,12 +13,11 @@ from fairgate.domain.units import Assessed, Reading, Reason, counted
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
-from fairgate.metrics.sentences import TEXT
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.oracle import Oracle, agree
 from fairgate.stats.association import alike_within_groups, commonest, within_groups
-from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.metamorphic.plan import SOURCE
 
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
 MOST_ALIKE = 0.98
@@ -139,22 +138,9 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
             readers[relation] = _read_by(relation)
         reader, oracle = readers[relation]
         of_reader = found.setdefault((unit.suite, reader), {})
-        text = one.claims.get(TEXT)
         for role, key in unit.asks.items():
             reading = readings[role]
             if reading.value is None:
-                continue
-            if TEXT in one.claims:
-                # Answers in sentences are constant where their words are, not their tone.
-                if role == FOLLOW_UP and not isinstance(text, Reason):
-                    of_reader[key] = ReadAnswer(
-                        suite=unit.suite,
-                        about=about,
-                        value=f"text {int(text or 0):08x}",
-                        is_open=True,
-                        is_plain=unit.is_control,
-                        reader=reader,
-                    )
                 continue
             is_plain = unit.is_control or role == SOURCE
             name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown

@@ -11,7 +11,6 @@ from fairgate.metrics import (
     exposure,
     identity,
     intersectional,
-    sentences,
     social_bias,
 )
 from fairgate.metrics import retriever_robustness as rrs
@@ -24,7 +23,6 @@ METRICS = BY_ID = Catalogue(
         asr.UNREADABLE_NET,
         direction.DIRECTION,
         *identity.COMPARING,
-        *sentences.METRICS,
         intersectional.HIDDEN,
         *exposure.METRICS,
         *drift.METRICS,

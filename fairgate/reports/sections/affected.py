@@ -26,7 +26,18 @@ from fairgate.metrics.exposure import NET
 from fairgate.metrics.identity import ADVISED, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import blocks, figures
-from fairgate.reports.blocks import Column, Inline, RowKind, code, columns, figure, name, of_suites
+from fairgate.reports.blocks import (
+    Column,
+    Inline,
+    RowKind,
+    Span,
+    code,
+    columns,
+    figure,
+    name,
+    of_suites,
+    spans,
+)
 from fairgate.reports.figures import Figure
 from fairgate.reports.material import Material, identities, pair_suites
 from fairgate.stats.interval import NoInterval, wilson
@@ -45,7 +56,6 @@ _GROWN = 0.05
 """Growth of a known difference above which it warns again."""
 _EQUAL = 1e-6
 """Differences that are rounded to millionths and as large as each other."""
-_ADVISED = 0.05
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
 CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
@@ -87,7 +97,7 @@ def alerts(result: GateResult) -> list[Alert]:
         difference = "".join(differs(finding.metric, finding.terms[0].difference))
         than = f", {difference} than for {others(finding.where)} ({finding.chance}). "
         chance = " is too much to be chance, and "
-        limit = ADVISED.get(finding.metric, _ADVISED)
+        limit = ADVISED[finding.metric]
         advice = "no rule asks for it: add the gate "
         if asked:
             most = max(rule.bounds.get("max", 0.0) for rule in asked)
@@ -100,16 +110,30 @@ def alerts(result: GateResult) -> list[Alert]:
         where = ", ".join(f"{part}: {level}" for part, level in finding.where.items())
         where = f", where: {{{where}}}" if where else ""
         gate = f"{{metric: {finding.metric}{where}, max: {limit:g}}}"
+        few, instead = _too_few_phrases(finding)
         reason = f"for {who}{than}That{chance}{advice}`{gate}`"
+        reason += f". {few}`{instead}`" if few else ""
+        more: list[Span] = [*spans(f" {few}"), code(instead), Span(".")] if few else []
         found.append(
             Alert(
                 who=who,
-                words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), "."],
-                advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
+                words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), ".", *more],
+                advice=[
+                    *("The difference for ", name(who), f"{chance}{advice}", code(gate), "."),
+                    *more,
+                ],
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
             )
         )
     return found
+
+
+def _too_few_phrases(finding: IdentityFinding) -> tuple[str, str]:
+    """Say why a difference may be one of wording, and what would tell; empty where it is told."""
+    if finding.knows_wording or not finding.phrases:
+        return "", ""
+    few = f"{finding.phrases} neutral phrases are too few to tell an identity from its wording: "
+    return few, "control: neutral-phrases"
 
 
 def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]]]:
@@ -375,7 +399,7 @@ def titled(material: Material) -> list[tuple[str, str]]:
 
 def differing(result: GateResult, rule: RuleResult) -> IdentityFinding | None:
     """Return how the identities that a rule compares differ; None where it compares none."""
-    found = [*result.identities, *result.beside_neutral]
+    found = result.identities
     return next((one for one in found if one.terms and _about(one) == _about(rule)), None)
 
 
@@ -477,8 +501,6 @@ def affected_table(material: Material) -> Iterator[blocks.Block]:
     rule = leading(material.result)
     if rule is None or material.result.outcome is not Outcome.FAIL:
         return
-    if rule.metric in BY_ID and BY_ID[rule.metric].is_against_neutral:
-        return  # said by what they are told
     metric = shown[0].metric if shown else main_metric(material, rule.suite)
     more = [
         material.now.get(metric, each.suite, {"term": term})

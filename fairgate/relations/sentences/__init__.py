@@ -1,1 +1,0 @@
-"""How answers in sentences are read: split, masked, and looked through for facts and phrasings."""
