@@ -16,7 +16,7 @@ import numpy as np
 
 from fairgate.domain.cases import Case, crossed_key, repeat_key
 from fairgate.domain.outcomes import AttributedPart, Attribution
-from fairgate.domain.units import Assessed, Reason, Unit, Value
+from fairgate.domain.units import Assessed, Claim, Reason, Unit, Value
 from fairgate.gate.measure import rounded
 from fairgate.gate.waves import Answers
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
@@ -30,7 +30,7 @@ from fairgate.suites.suite import Suite
 
 FEWEST = 30
 """Satisfied pairs that are crossed in each arm even where fewer are violated."""
-_DECIMALS, _WAVE, _MOST_HELD = 6, 2, 100_000
+_DECIMALS, _WAVE = 6, 2
 _Kind = tuple[str, bool, bool]
 """Suite, and a stratum of it."""
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
@@ -38,6 +38,7 @@ _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTER
 _OFF = "attribution is off: the policy says so (`attribution: off`), or the pairs are written"
 Parts = tuple[float, float, float]
 """What retrieval, generator and interaction have of one pair's total; each -2 to 1."""
+_NO_PARTS, _BY_GENERATOR = (0.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 Stratum = tuple[bool, bool]
 """Whether a pair is of the control arm, and whether it is violated."""
 
@@ -52,9 +53,9 @@ class Documents(StrEnum):
     """The pair has no verdict, so its documents do not matter."""
 
 
-def keys_of(item: Assessed) -> tuple[str, str]:
+def keys_of(unit: Unit) -> tuple[str, str]:
     """Return the keys of a pair's cases: source and follow-up."""
-    asks = item.unit.asks
+    asks = unit.asks
     return asks[SOURCE], asks[FOLLOW_UP]
 
 
@@ -67,32 +68,23 @@ def _crossing(asked: Answers) -> dict[str, str]:
 def documents_of_pairs(assessed: Sequence[Assessed], asked: Answers) -> Iterator[Documents]:
     """Yield how the documents of each pair's source and follow-up relate, rank by rank.
 
-    Units of suites that do not cross count as undecided. Lists are shared, so that two of them are
-    compared once.
+    Units of suites that do not cross count as undecided.
     """
     suites, executions = _crossing(asked), asked.executions
-    known: dict[tuple[int, int], tuple[object, Documents]] = {}
     for item in assessed:
-        suite = item.unit.suite
-        if suite not in suites or isinstance(item.decision, Reason):
+        unit = item.unit
+        if unit.suite not in suites or isinstance(item.decision, Reason):
             yield Documents.UNDECIDED
             continue
-        source, follow_up = keys_of(item)
-        before, after = executions.get((suite, source)), executions.get((suite, follow_up))
-        left = None if before is None else before.documents
-        right = None if after is None else after.documents
+        known = (executions.get((unit.suite, unit.asks[role])) for role in (SOURCE, FOLLOW_UP))
+        left, right = (None if one is None else one.documents for one in known)
         if left is None or right is None:
             yield Documents.UNKNOWN
-            continue
-        name = id(left), id(right)
-        found = known.get(name)
-        if found is None:
-            # Kept with what has these ids, so that nothing else takes them.
-            equal = left is right or [*map(document_key, left)] == [*map(document_key, right)]
-            found = (left, right), Documents.EQUAL if equal else Documents.DIFFERENT
-            if len(known) < _MOST_HELD:
-                known[name] = found
-        yield found[1]
+        # Lists are shared: most pairs have one list.
+        elif left is right or [*map(document_key, left)] == [*map(document_key, right)]:
+            yield Documents.EQUAL
+        else:
+            yield Documents.DIFFERENT
 
 
 def crossed_cases(
@@ -107,13 +99,13 @@ def crossed_cases(
     drawn = list(_drawn(zip(assessed, documents, strict=True), crossing, suites, seed))
     if not drawn:
         return []
-    wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item)}
+    wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item.unit)}
     known = {name: case for case in asked.plan.cases if (name := (case.suite, case.key)) in wanted}
     cases: dict[tuple[str, str], Case] = {}
     for item in drawn:
         unit = item.unit
         again = suites[unit.suite].repeats + 1
-        source, follow_up = (known[unit.suite, key] for key in keys_of(item))
+        source, follow_up = (known[unit.suite, key] for key in keys_of(unit))
         for case in (
             _again(source, again),
             _again(follow_up, again),
@@ -212,7 +204,8 @@ def _drawing_order(seed: int, unit: Unit) -> str:
 class _Pair(NamedTuple):
     """A pair as attribution counts it."""
 
-    item: Assessed
+    unit: Unit
+    decision: Claim
     documents: Documents
     stratum: Stratum | None
     """None where its documents do not differ."""
@@ -275,20 +268,21 @@ class _Reader:
 
     def pair(self, item: Assessed, documents: Documents) -> _Pair:
         """Return a pair with what its crossed answers say, or its equal documents."""
-        is_violated, parts = item.decision == 1.0, None
+        unit, decision, parts = item.unit, item.decision, None
+        is_violated = decision == 1.0
         is_different = documents is Documents.DIFFERENT
-        is_crossed = is_different and crossed_key(*keys_of(item)) in self.asked
+        is_crossed = is_different and crossed_key(*keys_of(unit)) in self.asked
         if documents is Documents.EQUAL:
-            parts = 0.0, float(is_violated), 0.0
+            parts = _BY_GENERATOR if is_violated else _NO_PARTS
         elif is_crossed:
-            parts = self._parts(item)
-        stratum = (item.unit.is_control, is_violated) if is_different else None
-        return _Pair(item, documents, stratum, is_crossed, parts)
+            parts = self._parts(unit)
+        stratum = (unit.is_control, is_violated) if is_different else None
+        return _Pair(unit, decision, documents, stratum, is_crossed, parts)
 
-    def _parts(self, item: Assessed) -> Parts | None:
+    def _parts(self, unit: Unit) -> Parts | None:
         """Return the parts of a crossed pair from fresh answers; None where one is undecided."""
-        source, follow_up = keys_of(item)
-        relation = item.unit.dimensions.get("relation", "")
+        source, follow_up = keys_of(unit)
+        relation = unit.dimensions.get("relation", "")
         none, both = self.fresh(source, relation), self.fresh(follow_up, relation)
         documents = self.value(crossed_key(source, follow_up), relation)
         text = self.value(crossed_key(follow_up, source), relation)
@@ -297,15 +291,15 @@ class _Reader:
         total, retrieval, generator = (float(not agree(y, none)) for y in (both, documents, text))
         return retrieval, generator, total - retrieval - generator
 
-    def repeats(self, crossed: Sequence[Assessed]) -> tuple[int, int]:
+    def repeats(self, crossed: Sequence[Unit]) -> tuple[int, int]:
         """Return how many uncrossed answers were asked again, and how many of them changed.
 
         An answer changes where an oracle of the pairs that share it reads another value.
         """
         changed: dict[str, bool] = {}
-        for item in crossed:
-            relation = item.unit.dimensions.get("relation", "")
-            for key in keys_of(item):
+        for unit in crossed:
+            relation = unit.dimensions.get("relation", "")
+            for key in keys_of(unit):
                 again = repeat_key(key, self._again)
                 if again not in self.asked or not self._readings.is_answered(again):
                     continue
@@ -317,10 +311,10 @@ class _Reader:
 
 def _obstacle(pairs: Sequence[_Pair]) -> str:
     """Return why nothing can be attributed; empty where it can be."""
-    if not any(pair.item.unit.is_control for pair in pairs):
+    if not any(pair.unit.is_control for pair in pairs):
         return "the suite asks no neutral wording"
     decided = [pair for pair in pairs if pair.documents is not Documents.UNDECIDED]
-    if len({pair.item.unit.is_control for pair in decided}) < 2:
+    if len({pair.unit.is_control for pair in decided}) < 2:
         return "no pair of one of the arms is decided"
     if any(pair.documents is Documents.UNKNOWN for pair in pairs):
         return "the system does not report which documents it was shown"
@@ -347,8 +341,8 @@ def _columns(pairs: Sequence[_Pair]) -> dict[str, Floats]:
     weights = {stratum: size[stratum] / max(1, read[stratum]) for stratum in size}
     rows = []
     for pair in pairs:
-        weight, parts = weights[pair.stratum], pair.parts or (0.0, 0.0, 0.0)
-        if isinstance(pair.item.decision, Reason):
+        weight, parts = weights[pair.stratum], pair.parts or _NO_PARTS
+        if isinstance(pair.decision, Reason):
             weight = np.nan
         rows.append([weight * part for part in parts])
     values = np.round(np.asarray(rows, dtype=np.float64), _DECIMALS) + 0.0
@@ -363,12 +357,12 @@ def _finding(
     whole = replace(first, sums=np.sum([part.sums for part in totals.values()], axis=0))
     crossed = [pair for pair in pairs if pair.is_crossed]
     read = sum(pair.parts is not None for pair in crossed)
-    repeated, turned = reader.repeats([pair.item for pair in crossed])
+    repeated, turned = reader.repeats([pair.unit for pair in crossed])
     return Attribution(
         suite=table.suite,
         total=rounded(contrast(whole)),
         parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
-        pairs=sum(not isinstance(pair.item.decision, Reason) for pair in pairs),
+        pairs=sum(not isinstance(pair.decision, Reason) for pair in pairs),
         equal_documents=sum(pair.documents is Documents.EQUAL for pair in pairs),
         crossed=read,
         undecided=len(crossed) - read,

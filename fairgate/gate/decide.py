@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
@@ -13,6 +16,7 @@ from fairgate.domain.units import Assessed, Reading, Reason, counted
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
+from fairgate.metrics.columns import AssessedSuite, AssessedUnits
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.oracle import Oracle, agree
@@ -128,36 +132,37 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
     found: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
     alike: dict[tuple[object, ...], ReadAnswer] = {}
     readers: dict[str, tuple[str, Oracle | None]] = {}
-    for one in assessed:
-        unit, readings = one.unit, one.readings
-        if unit.follows is None:
-            continue
-        about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
-        relation = unit.dimensions.get("relation", "")
-        if relation not in readers:
-            readers[relation] = _read_by(relation)
-        reader, oracle = readers[relation]
-        of_reader = found.setdefault((unit.suite, reader), {})
-        for role, key in unit.asks.items():
-            reading = readings[role]
-            if reading.value is None:
+    for suite in AssessedUnits.of(assessed).suites.values():
+        codes = {role: column.codes.tolist() for role, column in suite.readings.items()}
+        for row, unit in enumerate(suite.units):
+            if unit.follows is None:
                 continue
-            is_plain = unit.is_control or role == SOURCE
-            name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown
-            known = alike.get(name)
-            if known is None:
-                known = alike[name] = ReadAnswer(
-                    suite=unit.suite,
-                    about=about,
-                    value=reading.shown if is_open else str(reading.value),
-                    shown="" if is_open else reading.shown,
-                    is_open=is_open,
-                    is_plain=is_plain,
-                    reading=reading,
-                    reader=reader,
-                    oracle=oracle,
-                )
-            of_reader[key] = known
+            about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
+            relation = unit.dimensions.get("relation", "")
+            if relation not in readers:
+                readers[relation] = _read_by(relation)
+            reader, oracle = readers[relation]
+            of_reader = found.setdefault((unit.suite, reader), {})
+            for role, key in unit.asks.items():
+                reading = suite.readings[role].readings[codes[role][row]]
+                if reading.value is None:
+                    continue
+                is_plain = unit.is_control or role == SOURCE
+                name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown
+                known = alike.get(name)
+                if known is None:
+                    known = alike[name] = ReadAnswer(
+                        suite=unit.suite,
+                        about=about,
+                        value=reading.shown if is_open else str(reading.value),
+                        shown="" if is_open else reading.shown,
+                        is_open=is_open,
+                        is_plain=is_plain,
+                        reading=reading,
+                        reader=reader,
+                        oracle=oracle,
+                    )
+                of_reader[key] = known
     return [answer for of_reader in found.values() for answer in of_reader.values()]
 
 
@@ -178,17 +183,12 @@ def weigh_evidence(
     plan: TestPlan, assessed: Sequence[Assessed], rules: Sequence[RuleResult], policy: Policy
 ) -> Evidence:
     """Count what was decided, and give the reason where it is too little for a verdict."""
+    suites = AssessedUnits.of(assessed).suites.values()
     planned = len(assessed)
-    decided = sum(not isinstance(item.decision, Reason) for item in assessed)
-    unit = "pair" if all(len(item.unit.asks) > 1 for item in assessed) else "case"
+    decided = sum(len(suite) - len(suite.decisions.reasons) for suite in suites)
+    unit = "pair" if all(len(unit.asks) > 1 for suite in suites for unit in suite.units) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
-    lacking = (
-        item.unit.asks[role]
-        for item in assessed
-        for role, reading in item.readings.items()
-        if reading.reason is Reason.MISSING and role in item.unit.asks
-    )
-    missing = list(dict.fromkeys(lacking))
+    missing = list(dict.fromkeys(chain.from_iterable(map(_unanswered, suites))))
     problems = [all_rejected(plan)] if planned == 0 and plan.rejected else []
     problems = problems or _too_few_decided(assessed, unit, policy)
     if missing:
@@ -250,24 +250,46 @@ def _too_few_decided(assessed: Sequence[Assessed], unit: str, policy: Policy) ->
 
     What an unmeasured judge leaves open takes no verdict from rules that rest on something else.
     """
-    counting = [item for item in assessed if not item.unit.is_unproven] or assessed
-    decided = sum(not isinstance(item.decision, Reason) for item in counting)
+    suites = AssessedUnits.of(assessed).suites.values()
+    proven = [np.asarray([not u.is_unproven for u in suite.units], np.bool_) for suite in suites]
+    if not any(rows.any() for rows in proven):
+        proven = [np.ones(len(suite), np.bool_) for suite in suites]
+    planned = decided = 0
+    reasons: Counter[Reason] = Counter()
+    unstable = 0.0
+    for suite, rows in zip(suites, proven, strict=True):
+        counting = suite.decisions.taken(np.flatnonzero(rows))
+        if not len(counting):
+            continue
+        planned += len(counting)
+        decided += len(counting) - len(counting.reasons)
+        reasons.update(counting.counts())
+        control = np.asarray([unit.is_control for unit in suite.units], np.bool_)[rows]
+        is_unstable = counting.having(Reason.UNSTABLE)
+        own, neutral = is_unstable[~control].tolist(), is_unstable[control].tolist()
+        # What is unstable, of follow-ups no more often than neutral wording, is for everybody.
+        unstable += sum(neutral) + as_often_as_neutral(own, neutral)
     if not decided:
         return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
-    suites: dict[str, tuple[list[bool], list[bool]]] = {}
-    for item in counting:
-        own, neutral = suites.setdefault(item.unit.suite, ([], []))
-        (neutral if item.unit.is_control else own).append(item.decision is Reason.UNSTABLE)
-    asked: float = len(counting)
-    for own, neutral in suites.values():
-        # What is unstable, of follow-ups no more often than neutral wording, is for everybody.
-        asked -= sum(neutral) + as_often_as_neutral(own, neutral)
     # Where hardly half is decided, nothing is shown, whoever has the unstable answers.
-    if decided >= policy.min_decided * max(asked, HALF * len(counting)):
+    if decided >= policy.min_decided * max(planned - unstable, HALF * planned):
         return []
-    why = Counter(item.decision for item in counting if isinstance(item.decision, Reason))
-    few = f"only {decided} of {len(counting)} planned {unit}s were decided"
-    return [f"{few}, fewer than min_decided {policy.min_decided:g} asks for ({counted(why)})"]
+    few = f"only {decided} of {planned} planned {unit}s were decided"
+    return [f"{few}, fewer than min_decided {policy.min_decided:g} asks for ({counted(reasons)})"]
+
+
+def _unanswered(suite: AssessedSuite) -> Iterator[str]:
+    """Yield the keys of the cases of a suite that have no answer, unit by unit."""
+    rows = np.zeros(len(suite), np.bool_)
+    for column in suite.readings.values():
+        lacking = [reading.reason is Reason.MISSING for reading in column.readings]
+        # The last place stands for -1: nothing was asked.
+        rows |= np.asarray([*lacking, False], np.bool_)[column.codes]
+    for row in np.flatnonzero(rows).tolist():
+        for role, key in suite.units[row].asks.items():
+            asked = suite.readings.get(role)
+            if asked is not None and row in asked and asked[row].reason is Reason.MISSING:
+                yield key
 
 
 def all_rejected(plan: TestPlan) -> str:

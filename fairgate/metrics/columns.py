@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import eq
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
-from fairgate.stats.observations import Floats, Integers
+from fairgate.stats.observations import Floats, Integers, Mask
 
 if TYPE_CHECKING:
     from typing import Self
@@ -99,6 +100,20 @@ class Column:
         values = np.where(reasons.codes == 0, self.values, np.nan)
         return type(self)(values, RowReasons(codes, words))
 
+    def counts(self) -> dict[Reason, int]:
+        """Return how many rows have no value for each reason."""
+        numbers = np.bincount(self.reasons.codes, minlength=len(self.reasons.words)).tolist()
+        counts: dict[Reason, int] = {}
+        for reason, number in zip(self.reasons.words, numbers, strict=True):
+            if reason is not None and number:
+                counts[reason] = counts.get(reason, 0) + number
+        return counts
+
+    def having(self, wanted: Reason) -> Mask:
+        """Return [n] which rows have a reason."""
+        is_wanted = np.asarray([reason is wanted for reason in self.reasons.words], dtype=np.bool_)
+        return np.asarray(is_wanted[self.reasons.codes], dtype=np.bool_)
+
     @property
     def rounded(self) -> Floats:
         """Values to six decimals, as metrics and baselines take them."""
@@ -147,12 +162,11 @@ class ReadingColumn:
 class _RowView(Mapping[str, Any]):
     """One row of several columns, by their names."""
 
-    __slots__ = ("alike", "columns", "row")
+    __slots__ = ("columns", "row")
 
-    def __init__(self, columns: Mapping[str, Any], row: int, alike: int | None) -> None:
+    def __init__(self, columns: Mapping[str, Any], row: int) -> None:
         self.columns = columns
         self.row = row
-        self.alike = alike
 
     def __getitem__(self, name: str) -> Any:
         return self.columns[name][self.row]
@@ -210,29 +224,76 @@ class AssessedSuite(Sequence[Assessed]):
     def __getitem__(self, row: Any) -> Any:
         """Return a row, or the list of several."""
         if isinstance(row, slice):
-            return [self[place] for place in range(*row.indices(len(self)))]
-        row = range(len(self))[row]
-        alike = None if self.alike is None else int(self.alike[row])
-        return Assessed(
-            unit=self.units[row],
-            readings=_RowReadings(self.readings, row, alike),
-            claims=_RowView(self.columns, row, alike),
-            decisive=self.decisive,
-        )
+            return [AssessedRow(self, place) for place in range(*row.indices(len(self)))]
+        return AssessedRow(self, range(len(self))[row])
 
     def __iter__(self) -> Iterator[Assessed]:
         """Yield the rows; each is made when it is asked for."""
-        return map(self.__getitem__, range(len(self.units)))
+        for row in range(len(self.units)):
+            yield AssessedRow(self, row)
 
     def __len__(self) -> int:
         """Return the number of units."""
         return len(self.units)
 
+    @property
+    def decisions(self) -> Column:
+        """The decisive column."""
+        return self.columns[self.decisive] if self.units else Column.of(())
 
-def alike_number(row: Assessed) -> int | None:
-    """Return the number of a row (`AssessedSuite.alike`); None where it is not known."""
-    numbers = {getattr(view, "alike", None) for view in (row.readings, row.claims)}
-    return numbers.pop() if len(numbers) == 1 else None
+
+class AssessedRow(Assessed):
+    """A row of an assessed suite, looked up when it is asked."""
+
+    __slots__ = ("row", "suite")
+    suite: AssessedSuite
+    row: int
+
+    def __init__(self, suite: AssessedSuite, row: int) -> None:
+        """Take the suite, and the row's place in it."""
+        object.__setattr__(self, "suite", suite)
+        object.__setattr__(self, "row", row)
+
+    @property
+    def unit(self) -> Unit:
+        """What was assessed."""
+        return self.suite.units[self.row]
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """Its readings by role."""
+        return _RowReadings(self.suite.readings, self.row)
+
+    @property
+    def claims(self) -> Mapping[str, Claim]:
+        """Its value in every column."""
+        return _RowView(self.suite.columns, self.row)
+
+    @property
+    def decisive(self) -> str:
+        """Name of the column that says whether it counts as decided."""
+        return self.suite.decisive
+
+    @property
+    def decision(self) -> Claim:
+        """The decisive column's value."""
+        return self.suite.columns[self.suite.decisive][self.row]
+
+    @property
+    def number(self) -> int | None:
+        """What rows of its suite share whose readings and values are equal; None: not known."""
+        return None if self.suite.alike is None else int(self.suite.alike[self.row])
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all that is known of both is equal."""
+        if not isinstance(other, Assessed):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_FIELDS = ("unit", "readings", "claims", "decisive")
 
 
 def _reading_column(readings: Sequence[Reading | None]) -> ReadingColumn:
@@ -285,13 +346,9 @@ class AssessedUnits(Sequence[Assessed]):
         """Return whether all rows are equal."""
         if not isinstance(other, Sequence):
             return NotImplemented
-        return len(self) == len(other) and all(map(_are_equal, self, other))
+        return len(self) == len(other) and all(map(eq, self, other))
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _are_equal(left: Assessed, right: Assessed) -> bool:
-    return left == right
 
 
 VectorsOf: TypeAlias = "Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]"

@@ -19,7 +19,6 @@ from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.gate import GateResult
-from fairgate.metrics.columns import alike_number
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports import material
@@ -184,7 +183,7 @@ def _pairs(result: GateResult) -> Iterator[str]:
             suite = {"suite": row.suite, "relation": row.relation}
             kinds[kind] = _members(suite), _members(about)
         before, after = kinds[kind]
-        number = alike_number(row.assessed)
+        number = getattr(row.assessed, "number", None)
         outcome = None if number is None else outcomes.get((row.suite, number))
         if outcome is None:
             outcome = _members(_outcome(row))

@@ -15,6 +15,7 @@ from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.columns import AssessedUnits
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Section, Span, code, columns, figure, joined, muted, name, spans
 from fairgate.reports.figures import RuleRow
@@ -221,8 +222,9 @@ def decided(material: Material) -> str:
     """Return `110 of 110 pairs decided`, with the reasons of those that are not."""
     result = material.result
     unit = "pair" if len(pair_suites(result)) == len(result.given.policy.suites) else "case"
-    decisions = (assessed.decision for assessed in result.assessed)
-    reasons = Counter(decision for decision in decisions if isinstance(decision, Reason))
+    reasons: Counter[Reason] = Counter()
+    for suite in AssessedUnits.of(result.assessed).suites.values():
+        reasons.update(suite.decisions.counts())
     found = result.evidence
     why = f" ({counted(reasons)})" if reasons else ""
     return f"{found.decided:,} of {figures.count(found.planned, unit)} decided{why}"

@@ -1,12 +1,10 @@
 """One pair told in full, with a sentence that is true of it."""
 
-import dataclasses
-
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.units import Reading
+from fairgate.domain.units import Assessed, Reading
 from fairgate.features.explain import difference, explain_case, explanation_lines, sentence
 
 BENCH = Bench(policy=policy_of(), sources=8, sets=("gender",))
@@ -52,8 +50,9 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     """The sentence where neutral speakers get `labels`, the explained pair first."""
     found = told(Plant(biased=ALL))
     item = next(i for i in BENCH.run(Plant(biased=ALL)).result.assessed if i.unit.key == key)
-    item = dataclasses.replace(
-        item,
+    item = Assessed(
+        unit=item.unit,
+        decisive=item.decisive,
         readings={**item.readings, "controls": Reading(value=majority)},
         claims={**item.claims, "generation": 1.0, "controlled": float(controlled)},
     )
