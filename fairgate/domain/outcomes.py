@@ -228,6 +228,9 @@ class TermFinding:
     p_corrected: float
     """Holm over the terms of the comparison."""
     decided: int
+    rate: float | None = None
+    """Of its answers, where it is compared with neutral phrases; and theirs to the same sources."""
+    neutral: float | None = None
     without: tuple[str, float] | None = None
     """Where names carry identities: the one without which the difference is least, and that."""
 

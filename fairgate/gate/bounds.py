@@ -20,6 +20,8 @@ from fairgate.domain.wording import probability, signed
 from fairgate.gate.measure import rounded, table_with
 from fairgate.gate.neutral_wording import reach_of_phrases
 from fairgate.gate.rules import Rule
+from fairgate.gate.sentences import judge_beside_neutral
+from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.metric import Metric, Table, observe, observed_rows
 from fairgate.policy.schema import GatePolicy
@@ -290,6 +292,10 @@ def check_identity(
     gate: GatePolicy, finding: IdentityFinding, corrected: Corrected, *, alpha: float
 ) -> Check:
     """Fail only where the difference is significant and by more than `max` above chance."""
+    metric = BY_ID.get(finding.metric)
+    if metric is not None and metric.is_against_neutral:
+        outcome, reason = judge_beside_neutral(gate, finding, metric, corrected)
+        return Check(name="identity", outcome=outcome, reason=reason)
     limit = gate.max or 0.0
     top, *others = finding.terms
     shown = (

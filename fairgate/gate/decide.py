@@ -17,11 +17,12 @@ from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits
+from fairgate.metrics.sentences import TEXT
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.oracle import Oracle, agree
 from fairgate.stats.association import alike_within_groups, commonest, within_groups
-from fairgate.suites.metamorphic.plan import SOURCE
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
 MOST_ALIKE = 0.98
@@ -134,6 +135,7 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
     readers: dict[str, tuple[str, Oracle | None]] = {}
     for suite in AssessedUnits.of(assessed).suites.values():
         codes = {role: column.codes.tolist() for role, column in suite.readings.items()}
+        texts = suite.columns.get(TEXT)
         for row, unit in enumerate(suite.units):
             if unit.follows is None:
                 continue
@@ -146,6 +148,19 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
             for role, key in unit.asks.items():
                 reading = suite.readings[role].readings[codes[role][row]]
                 if reading.value is None:
+                    continue
+                if texts is not None:
+                    # Answers in sentences are constant where their words are, not their tone.
+                    text = texts[row]
+                    if role == FOLLOW_UP and not isinstance(text, Reason):
+                        of_reader[key] = ReadAnswer(
+                            suite=unit.suite,
+                            about=about,
+                            value=f"text {int(text):08x}",
+                            is_open=True,
+                            is_plain=unit.is_control,
+                            reader=reader,
+                        )
                     continue
                 is_plain = unit.is_control or role == SOURCE
                 name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown

@@ -33,6 +33,7 @@ from fairgate.gate.compare import rule_results
 from fairgate.gate.decide import decide, weigh_evidence
 from fairgate.gate.measure import (
     compare_identities,
+    compare_with_neutral,
     degradation,
     identity_finding,
     identity_measurements,
@@ -155,6 +156,8 @@ class GateResult:
     anchor_overlap: Overlap | None = None
     """How they relate to the anchor's."""
     identities: Sequence[IdentityFinding] = ()
+    beside_neutral: Sequence[IdentityFinding] = ()
+    """How identities differ from neutral wording, in the slices that rules ask about."""
     attribution: Sequence[Attribution] = ()
     instability: Sequence[Instability] = ()
     notices: Sequence[str] = ()
@@ -268,8 +271,11 @@ def result_of(
     measurements = measure(
         tables, confidence=confidence, seed=seed, has_intervals=has_intervals, metrics=metrics
     )
-    measurements += identity_measurements(identities)
-    results = rule_results(rules, tables, measurements, identities, given.comparison, policy)
+    slices = [slice_of(each.metric.id, each.suite, each.where) for each in rules]
+    spoken = compare_with_neutral(tables, slices, confidence=confidence, seed=seed)
+    compared = [*identities, *spoken]
+    measurements += identity_measurements(compared)
+    results = rule_results(rules, tables, measurements, compared, given.comparison, policy)
     results = [with_waiver(result, policy, given.day) for result in results]
     evidence = weigh_evidence(given.plan, assessed, results, policy)
     outcome, exit_code = decide(results, evidence, given.overlaps.values())
@@ -285,4 +291,5 @@ def result_of(
         overlap=given.overlaps.get(Reference.BASELINE),
         anchor_overlap=given.overlaps.get(Reference.ANCHOR),
         identities=identities,
+        beside_neutral=spoken,
     )

@@ -22,6 +22,7 @@ from fairgate.domain.outcomes import (
 from fairgate.domain.units import Assessed, Unit, Value
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.neutral_wording import beside_neutral_wording, phrase_sample
+from fairgate.gate.sentences import beside_neutral
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
 from fairgate.metrics.identity import COMPARING
@@ -297,7 +298,12 @@ def identity_finding(
     seed: int,
     n_draws: int = 10_000,
 ) -> IdentityFinding | None:
-    """Return how the terms of a slice differ; None where there are not two."""
+    """Return how the terms of a slice differ; None where there are not two.
+
+    Of a metric against neutral wording, how each differs from that; one term is enough.
+    """
+    if metric.is_against_neutral:
+        return beside_neutral(metric, table, where, alpha=alpha, seed=seed)
     rows, _ = observed_rows(metric, table, where)
     categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
     names = None
@@ -351,6 +357,24 @@ def identity_finding(
     )
 
 
+def compare_with_neutral(
+    tables: Mapping[str, Table], asked: Iterable[Slice], *, confidence: float, seed: int
+) -> list[IdentityFinding]:
+    """Return how identities differ from neutral wording, in the slices that are asked for."""
+    found = []
+    for metric_id, suite, where in dict.fromkeys(asked):
+        metric, table = METRICS.get(metric_id), tables[suite]
+        if metric is None or not metric.is_against_neutral:
+            continue
+        if metric.column not in table.values or metric.column in table.not_evaluated:
+            continue
+        finding = beside_neutral(
+            metric, table, dict(sorted(where)), alpha=1 - confidence, seed=seed
+        )
+        found += [] if finding is None else [finding]
+    return found
+
+
 def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measurement]:
     """Return the largest differences as measurements; a maximum has a p value, no interval."""
     return [
@@ -360,11 +384,18 @@ def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measureme
             where=finding.where,
             value=finding.value,
             decided=sum(term.decided for term in finding.terms),
-            note=f"p = {finding.p_value:.4f} by permutation within {finding.sources} sources; "
-            f"largest for {finding.terms[0].category}/{finding.terms[0].term}; {finding.chance}",
+            note=_note(finding),
         )
         for finding in findings
     ]
+
+
+def _note(finding: IdentityFinding) -> str:
+    top = finding.terms[0]
+    p = f"p = {finding.p_value:.4f} by permutation within {finding.sources} sources; "
+    if top.rate is not None:
+        return f"{p}least for {top.category}/{top.term}, beside {finding.phrases} neutral phrases"
+    return f"{p}largest for {top.category}/{top.term}; {finding.chance}"
 
 
 def degradation(tables: Mapping[str, Table]) -> list[Degradation]:

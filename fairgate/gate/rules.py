@@ -308,6 +308,13 @@ def _slice_problems(
                 "its `repeats` to 3, say, or name another suite with `suite`"
             )
             yield (*path, "metric"), sentence
+    for one in policy.suites if metric.is_against_neutral else ():
+        if one.id in asked and not getattr(one, "read", ()):
+            sentence = (
+                f"{gate.metric} is read of answers in sentences: give suite {quoted(one.id)} "
+                "`read: [sentences]`, or name another suite with `suite`"
+            )
+            yield (*path, "metric"), sentence
     needs_control = metric.column == "controlled" or metric.id.startswith("exposure/")
     needs_control |= any(not arm.sliced for arm in metric.arms)
     has_control = with_control_arm(policy, plan) if needs_control else asked

@@ -11,6 +11,7 @@ from fairgate.metrics import (
     exposure,
     identity,
     intersectional,
+    sentences,
     social_bias,
 )
 from fairgate.metrics import retriever_robustness as rrs
@@ -23,6 +24,7 @@ METRICS = BY_ID = Catalogue(
         asr.UNREADABLE_NET,
         direction.DIRECTION,
         *identity.COMPARING,
+        *sentences.METRICS,
         intersectional.HIDDEN,
         *exposure.METRICS,
         *drift.METRICS,

@@ -166,6 +166,8 @@ class Metric:
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     compares_terms: bool = False
     """Whether the value is the largest difference between terms instead of the contrast itself."""
+    is_against_neutral: bool = False
+    """Whether it compares each term with the neutral answers to the same sources."""
     comparable: bool = True
     """Whether a regression rule may compare it with a baseline, case by case."""
     suite_kind: str = "metamorphic"

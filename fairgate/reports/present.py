@@ -27,7 +27,7 @@ from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
-from fairgate.reports.sections import affected, better, cases, measured, neutral_band, verdict
+from fairgate.reports.sections import affected, better, cases, measured, neutral_band, told, verdict
 from fairgate.reports.sections.affected import Subject
 from fairgate.reports.sections.better import News
 from fairgate.reports.sections.headline import headline
@@ -281,6 +281,12 @@ def _failure(material: Material) -> Inline:
     first = affected.leading(material.result)
     if first is not None and affected.is_undecided(first):
         return "fewer answers can be judged than in the baseline,"
+    if first is not None and (found := [t for rule, t in told.failing(material) if rule is first]):
+        identity = name(material.identity(first.suite, found[0].term))
+        also = f" and {figures.count(len(found) - 1, 'other')}" if len(found) > 1 else ""
+        get = " get" if also else " gets"
+        event = spans(told.event(material, first, found[0]))
+        return [identity, f"{also}{get} other answers: ", *event, ","]
     words = "the fairness gate failed"
     if failed & {"regression", "budget"}:
         words = "fairness regressed"
@@ -535,6 +541,7 @@ def texts_of(
 SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     verdict.rules,
     verdict.trend,
+    told.told,
     affected.terms,
     neutral_band.beside_neutral,
     measured.social_bias,

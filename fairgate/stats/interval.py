@@ -36,6 +36,9 @@ _SYMMETRIC = 1e-6
 """Skewness below which its removal would lose more digits than it changes."""
 _FEW = 10
 """Sources that vary, as for the intervals of the report: below it, signs are too few to flip."""
+_FEW_EVENTS = 10
+"""Events up to which the truth lies below Wilson's range too often: 12.5 % of draws of 1 in 100."""
+_HALVINGS = 60
 _MOST_SOURCES = 1 << 20
 _PRECISE, _LEAST_LEVEL = 1e-9, 1e-12
 """How near a p value is, as a share of it, and the least one that is looked for."""
@@ -423,7 +426,8 @@ def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | 
     No range where an arm is empty, or where what is no share does not vary between sources.
 
     What one source's cases say moves together, so sources are what is counted. Where each source
-    has one case in an arm, a source is one answer: Wilson's score interval of the share of sources,
+    has one case in an arm, a source is one answer: Wilson's score interval of the share of sources
+    (with at most ten events, or others, the end beside them is Clopper's and Pearson's exact one),
     arms put together by squares (R. G. Newcombe, "Interval estimation for the difference between
     independent proportions", Statistics in Medicine 17 (1998) 873-890, method 10). Where sources
     have many cases, their means are put to the sign-flip test against every bound, inverted
@@ -499,5 +503,38 @@ def _score(arms: Iterable[RateArm], confidence: float) -> Interval:
 
 
 def _wilson(rate: float, answers: float, confidence: float) -> tuple[float, float]:
+    """Return Wilson's ends; the one beside few events, or beside few others, is exact instead."""
     found = wilson(rate * answers, answers, confidence=confidence)
-    return (found.low, found.high) if isinstance(found, Interval) else (0.0, 1.0)
+    if not isinstance(found, Interval):
+        return 0.0, 1.0
+    events, others, tail = rate * answers, (1 - rate) * answers, (1 - confidence) / 2
+    low, high = found.low, found.high
+    if 0 < events <= _FEW_EVENTS:
+        low = min(low, _exact_low(events, answers, tail))
+    if 0 < others <= _FEW_EVENTS:
+        high = max(high, 1 - _exact_low(others, answers, tail))
+    return low, high
+
+
+@lru_cache(maxsize=4096)
+def _exact_low(events: float, answers: float, tail: float) -> float:
+    """Return the rate at which so many events or more have the probability `tail`.
+
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
+    case of the binomial", Biometrika 26 (1934) 404-413: the quantile of a beta distribution, so
+    that `events` need not be whole.
+    """
+    a, b = events, answers - events + 1
+    below, above = 0.0, min(1.0, events / answers)
+    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    for _ in range(_HALVINGS):
+        rate = (below + above) / 2
+        if rate <= 0 or rate >= 1:
+            break
+        front = math.exp(a * math.log(rate) + b * math.log1p(-rate) - log_beta)
+        if rate < (a + 1) / (a + b + 2):
+            probability = front * _fraction(a, b, rate) / a
+        else:
+            probability = 1 - front * _fraction(b, a, 1 - rate) / b
+        below, above = (below, rate) if probability > tail else (rate, above)
+    return below

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from calibration.tables import clopper_pearson
 from fakes.planted import COMPARED_WITH_NOTHING, policy_of
+from scipy.stats import binom
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.compare import rule_results
@@ -172,6 +173,41 @@ def test_the_range_of_one_identity_beyond_neutral_wording_holds_its_level_of_few
     assert not often
 
 
+def test_the_range_of_a_share_holds_its_level_with_few_events():
+    """One case a source: the exact chance of every count whose range misses the true rate."""
+    often = {}
+    for sources in (6, 12, 25, 60):
+        ends = [
+            likely_range(
+                _means((np.arange(sources) < events).astype(float)),
+                confidence=POLICY.confidence,
+                is_share=True,
+            )
+            for events in range(sources + 1)
+        ]
+        for rate in np.linspace(0.005, 0.995, 199):
+            chances = binom.pmf(range(sources + 1), sources, rate)
+            below = sum(p for p, end in zip(chances, ends, strict=True) if end.low > rate)
+            above = sum(p for p, end in zip(chances, ends, strict=True) if end.high < rate)
+            # The end beside few events is exact; Wilson's swing around the level.
+            is_few = min(rate, 1 - rate) * sources <= 5
+            near = below if rate < 0.5 else above
+            if max(below, above) > 0.0501 or (is_few and near > 0.0251):
+                often[sources, round(float(rate), 3)] = below, above
+    assert not often
+
+
+def _means(values):
+    return Observations(
+        keys=[str(number) for number in range(len(values))],
+        clusters=np.arange(len(values)),
+        arms=np.zeros(len(values), dtype=np.int64),
+        values=values,
+        weights=(1.0,),
+        n_clusters=len(values),
+    )
+
+
 @pytest.mark.parametrize("tries", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_range_of_few_large_losses_holds_its_level(tries):
     """Means that are no shares, of some sources that lose much: exposure, direction."""
@@ -183,15 +219,7 @@ def test_the_range_of_few_large_losses_holds_its_level(tries):
         for _ in range(tries):
             loses = rng.random(sources) < losing
             values = np.where(loses, -size * rng.random(sources), rng.normal(0, 0.02, sources))
-            observed = Observations(
-                keys=[str(number) for number in range(sources)],
-                clusters=np.arange(sources),
-                arms=np.zeros(sources, dtype=np.int64),
-                values=values,
-                weights=(1.0,),
-                n_clusters=sources,
-            )
-            ends = likely_range(observed, confidence=POLICY.confidence, is_share=False)
+            ends = likely_range(_means(values), confidence=POLICY.confidence, is_share=False)
             missed += ends.low > truth, ends.high < truth
         if clopper_pearson(int(missed.max()), tries)[0] > ALPHA / 2:
             often[sources, losing, size] = missed.tolist()

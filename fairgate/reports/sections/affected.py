@@ -56,6 +56,7 @@ _GROWN = 0.05
 """Growth of a known difference above which it warns again."""
 _EQUAL = 1e-6
 """Differences that are rounded to millionths and as large as each other."""
+_ADVISED = 0.05
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
 CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
@@ -97,7 +98,7 @@ def alerts(result: GateResult) -> list[Alert]:
         difference = "".join(differs(finding.metric, finding.terms[0].difference))
         than = f", {difference} than for {others(finding.where)} ({finding.chance}). "
         chance = " is too much to be chance, and "
-        limit = ADVISED[finding.metric]
+        limit = ADVISED.get(finding.metric, _ADVISED)
         advice = "no rule asks for it: add the gate "
         if asked:
             most = max(rule.bounds.get("max", 0.0) for rule in asked)
@@ -399,7 +400,7 @@ def titled(material: Material) -> list[tuple[str, str]]:
 
 def differing(result: GateResult, rule: RuleResult) -> IdentityFinding | None:
     """Return how the identities that a rule compares differ; None where it compares none."""
-    found = result.identities
+    found = [*result.identities, *result.beside_neutral]
     return next((one for one in found if one.terms and _about(one) == _about(rule)), None)
 
 
@@ -501,6 +502,8 @@ def affected_table(material: Material) -> Iterator[blocks.Block]:
     rule = leading(material.result)
     if rule is None or material.result.outcome is not Outcome.FAIL:
         return
+    if rule.metric in BY_ID and BY_ID[rule.metric].is_against_neutral:
+        return  # said by what they are told
     metric = shown[0].metric if shown else main_metric(material, rule.suite)
     more = [
         material.now.get(metric, each.suite, {"term": term})

@@ -17,10 +17,10 @@ from fairgate.metrics.identity import RETRIEVAL
 from fairgate.metrics.metric import Metric, observe
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
-from fairgate.reports.blocks import Span, Tone, Words, figure, name
+from fairgate.reports.blocks import Span, Tone, Words, figure, name, spans
 from fairgate.reports.figures import slice_in_words
 from fairgate.reports.material import Material
-from fairgate.reports.sections import affected
+from fairgate.reports.sections import affected, told
 from fairgate.suites.metamorphic.plan import SOURCE
 
 _SAMPLE = 20
@@ -119,6 +119,8 @@ def _compared(
     material: Material, rule: RuleResult, metric: Metric, finding: IdentityFinding
 ) -> Words:
     """Return how the identity that stands out differs from the others."""
+    if metric.is_against_neutral:
+        return _told(material, rule, finding)
     term = affected.singled_out(finding)
     where = {"term": term.term}
     who = circumstance(material, rule.suite, where)
@@ -135,6 +137,14 @@ def _compared(
         return [*who, *_event(material, rule, metric, count), ", ", size, f" {more} {than}"]
     before, amount, after = affected.differs(rule.metric, term.difference)
     return [*who, before, figure(amount, Tone.STRONG), f"{after} {than}"]
+
+
+def _told(material: Material, rule: RuleResult, finding: IdentityFinding) -> Words:
+    """Return how often the first identity's answers show a reading, beside neutral ones."""
+    first = next((term for of, term in told.failing(material) if of is rule), finding.terms[0])
+    neutral = f"; with neutral wording {100 * (first.neutral or 0.0):.1f} % do"
+    who = circumstance(material, rule.suite, {"term": first.term})
+    return [*who, *spans(told.event(material, rule, first)), neutral]
 
 
 def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Words:

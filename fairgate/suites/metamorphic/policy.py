@@ -205,6 +205,13 @@ class SuitePolicy(SuiteModel):
         description="How many phrases of the control set are asked, always the same ones; default: "
         "as many as the set says (`neutral-phrases`: 20), else all.",
     )
+    read: list[Literal["sentences"]] = Field(
+        default_factory=list,
+        max_length=1,
+        description="What is read of answers beside the task's label or tone: `[sentences]` reads "
+        "each answer beside those that neutral phrases get to the same source, for the metrics "
+        "`answer/…`. Needs 12 neutral phrases and 24 sources.",
+    )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
         description="What the user says between the first turn and the question, of the relations "
@@ -283,6 +290,7 @@ class SuitePolicy(SuiteModel):
 
 def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> MetamorphicSuite | None:
     """Return the suite; None where the materials reported a problem."""
+    from fairgate.suites.metamorphic.sentences import FEWEST_NEUTRAL
     from fairgate.suites.metamorphic.suite import (
         MetamorphicSuite,
         chosen_sources,
@@ -310,6 +318,11 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     by_name = {each.id.startswith("names/") for each in relations if not each.takes_pairs}
     if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
         materials.report("perturbations", _NAMES_APART)
+        return None
+    neutral = sum(len(group.terms) for group in sets if group.control)
+    if policy.read and neutral < FEWEST_NEUTRAL:
+        words = f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral phrases or more; "
+        materials.report("control", f"{words}the suite has {neutral}: name a larger set")
         return None
     sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
     if sources is None or faults or (task is None and policy.task != NO_TASK):

@@ -36,6 +36,7 @@ from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_c
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
+from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite
 
@@ -88,6 +89,8 @@ def misfits(
         yield "relations", sentence
     if policy.turns and TALKS not in (relation.id for relation in relations):
         yield "turns", f"no relation of the suite asks in turns; add `{TALKS}`, or remove them"
+    if policy.read and policy.retrieve_only:
+        yield "read", "the suite asks for no answers, only for documents; leave it out"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
             "judges compare an answer with the source's, not with those of neutral phrases; set "
@@ -185,7 +188,8 @@ class MetamorphicSuite(Suite):
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
-        return {name: pool_columns(each) for name, each in self.relations.items()}
+        spoken = (SENTENCES,) if self.policy.read else ()
+        return {name: (*pool_columns(each), *spoken) for name, each in self.relations.items()}
 
     @cached_property
     def crossing(self) -> str | None:
@@ -285,6 +289,7 @@ class MetamorphicSuite(Suite):
             "unstable_margin": policy.unstable_margin,
             "top_k": self.setup.top_k,
             **({"thinking": list(map(list, self.thinking))} if self.thinking else {}),
+            **({"read": SENTENCES_RULE} if policy.read else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
@@ -293,7 +298,8 @@ class MetamorphicSuite(Suite):
         task = self.task
         marker = {"marker": task.marker} if task is not None and task.marker else {}
         labels = sorted(task.labels) if task is not None else []
-        own = {"thinking": list(map(list, self.thinking))} if self.thinking else {}
+        own: dict[str, object] = {"read": SENTENCES_RULE} if self.policy.read else {}
+        own |= {"thinking": list(map(list, self.thinking))} if self.thinking else {}
         return {"rule": ", ".join(rules), "labels": labels, **marker, **own}
 
     def replica(self, controls: Sequence[PerturbationSet]) -> MetamorphicSuite:
@@ -315,7 +321,9 @@ class MetamorphicSuite(Suite):
         )
         if turns := sum(1 + len(case.before) for case in plan.cases if case.before):
             yield f"    of these, conversations of {turns} turns in all"
-        if self.task and self.task.tone and not self.task.is_judged:
+        if self.policy.read:
+            yield "    answers are read sentence by sentence, beside those to neutral phrases"
+        elif self.task and self.task.tone and not self.task.is_judged:
             yield "    the tone of answers is compared, not what they say or refuse to say"
         for group in self.task.equivalent if self.task else ():
             yield f"    counted as the same answer: {', '.join(group)}"

@@ -3,15 +3,17 @@
 import math
 import random
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import stdtr, stdtrit
+from scipy.special import betaincinv, stdtr, stdtrit
 
 from fairgate.stats.interval import (
     NOT_FROM_ZERO,
     Interval,
     NoInterval,
+    _exact_low,
     contrast,
     ratio_interval,
     standard_error,
@@ -36,6 +38,12 @@ def test_wilson_of_none_and_all_touches_the_end_exactly_and_nothing_has_no_inter
     assert none.high == pytest.approx(0.1611, abs=1e-4)
     assert every.low == pytest.approx(1 - none.high)
     assert wilson(0, 0, confidence=0.95) == NoInterval(reason="nothing decided")
+
+
+def test_few_events_have_the_exact_end_of_the_binomial():
+    for events, answers, tail in product((0.3, 1, 2.5, 5, 10), (10.5, 12, 100, 1e6), (0.025, 1e-9)):
+        exact = betaincinv(events, answers - events + 1, tail)
+        assert _exact_low(events, answers, tail) == pytest.approx(exact, rel=1e-9, abs=1e-15)
 
 
 def test_balanced_clusters_give_the_t_interval_of_the_cluster_means(build):

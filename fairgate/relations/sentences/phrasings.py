@@ -1,0 +1,65 @@
+"""Phrasings as data: lists of regular expressions by what they say, in several languages.
+
+`data/phrasings/*.yaml` holds a file for each language: refusals, hand-offs to other people, and
+remarks on who asks. Matched in any case, in Unicode's compatibility form.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+REFUSED, HANDED_OFF, ADDRESSED = KINDS = ("refused", "handed-off", "addressed")
+_COUNTRIES = "countries.yaml"
+_SPECIAL = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
+
+
+def _folder() -> Any:
+    return resources.files("fairgate").joinpath("data", "phrasings")
+
+
+def _content(name: str) -> Mapping[str, Any]:
+    from ruamel.yaml import YAML
+
+    found: Mapping[str, Any] = YAML(typ="safe", pure=True).load(
+        _folder().joinpath(name).read_text("utf-8")
+    )
+    return found
+
+
+@lru_cache(maxsize=1)
+def countries() -> Mapping[str, str]:
+    """Country or region by the adjective of its people, in lower case."""
+    return {str(people): str(place) for people, place in _content(_COUNTRIES).items()}
+
+
+@lru_cache(maxsize=1)
+def languages() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Language to kind to the regular expressions of it."""
+    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    for file in sorted(_folder().iterdir(), key=lambda each: str(each.name)):
+        if file.name.endswith(".yaml") and file.name != _COUNTRIES:
+            content = _content(file.name)
+            found[content["language"]] = {kind: tuple(content.get(kind) or ()) for kind in KINDS}
+    return found
+
+
+@lru_cache(maxsize=8)
+def _pattern(kind: str) -> re.Pattern[str]:
+    every = [each for of_language in languages().values() for each in of_language[kind]]
+    return re.compile("|".join(f"(?:{each})" for each in every), re.IGNORECASE)
+
+
+def says(kind: str, text: str) -> str:
+    """Give the first words of a text that say what a kind is about; empty where none do."""
+    match = _pattern(kind).search(plain(text))
+    return match[0].strip() if match else ""
+
+
+def plain(text: str) -> str:
+    """Put a text into the form in which it is looked through: plain apostrophes, single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).translate(_SPECIAL).split())

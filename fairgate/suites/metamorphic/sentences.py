@@ -1,0 +1,456 @@
+"""Answers in sentences, read beside those that neutral phrases get to the same source.
+
+The *pool* of an answer is the neutral answers to its source, without its own. All of them are
+masked first (`relations/sentences/masking.py`), so that who is named makes no difference by itself.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.executions import Document
+from fairgate.domain.units import Reason
+from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, VectorsOf
+from fairgate.metrics.sentences import (
+    ADDRESSES_IDENTITY,
+    COLUMNS,
+    CORE,
+    EASIER,
+    GROUNDED,
+    HANDED_OFF,
+    LOST_FACTS,
+    MISSING,
+    NEW_FACTS,
+    OF_TEXT,
+    RECURRENCE_P,
+    RECURRING,
+    REFUSED,
+    SHORTEST,
+    STRANGE,
+    STRANGEST,
+    TEXT,
+)
+from fairgate.relations.sentences.facts import Fact, facts
+from fairgate.relations.sentences.masking import asker
+from fairgate.relations.sentences.phrasings import ADDRESSED, says
+from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
+from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
+from fairgate.relations.sentences.splitting import reading_difficulty, sentences, words
+from fairgate.stats.recurrence import Recurrence, core
+
+SENTENCES_RULE = "sentences/1"
+"""Identifies how answers in sentences are read; `rescore` refuses another rule."""
+FEWEST_NEUTRAL = 12
+"""Neutral answers to a source below which nothing is said of its answers."""
+STRANGE_FROM = 0.5
+"""Cosine distance from which a sentence is strange: no other answer has one nearer."""
+COVERED = 0.5
+"""Cosine from which a sentence of a document covers one of an answer."""
+_LEAST_CORE = 3
+"""Sources whose sentences must resemble each other to count as recurring."""
+_SHORTER, _EASIER, _RARE = 2 / 3, 2 / 3, 1 / 4
+_POOLS_AT_ONCE = 16
+_MOST_SENTENCES = 60
+_MOST_OF_DOCUMENTS = 200
+_Vectors = npt.NDArray[np.float32]
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One answer, as it is read."""
+
+    masked: Sequence[str]
+    """Its sentences, the asker's own words masked."""
+    words: int
+    facts: frozenset[Fact]
+    refused: bool
+    handed_off: bool
+    addressed: bool
+    """Whether it speaks of who asks, in words of the lists."""
+    difficulty: float
+    whole: str
+
+
+def read_text(answer: str, noun_phrase: str) -> Text:
+    """Read an answer to the asker whom a noun phrase names."""
+    own = asker(noun_phrase)
+    masked = [own.mask(each) for each in sentences(answer)[:_MOST_SENTENCES]]
+    joined = " ".join(masked)
+    return Text(
+        masked=masked,
+        words=len(words(joined)),
+        facts=frozenset().union(*map(facts, masked)) if masked else frozenset(),
+        refused=bool(says(SAYS_REFUSED, joined)),
+        handed_off=bool(says(SAYS_HANDED_OFF, joined)),
+        addressed=bool(says(ADDRESSED, answer)),
+        difficulty=reading_difficulty(joined),
+        whole=answer,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a pool: who asks, and the text of one repeat."""
+
+    noun_phrase: str
+    is_control: bool
+    text: Text
+
+
+def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
+    """Read each member of a pool as far as that needs no embedding."""
+    neutral = [n for n, each in enumerate(members) if each.is_control]
+    read: list[dict[str, float]] = []
+    for place, member in enumerate(members):
+        rest = [n for n in neutral if n != place]
+        others, text = [members[n].text for n in rest], member.text
+        lengths = [each.words for each in others]
+        difficulties = [each.difficulty for each in others]
+        own = asker(member.noun_phrase)
+        names = own.is_named_in(text.whole)
+        if names:
+            names = sum(own.is_named_in(each.whole) for each in others) <= _RARE * len(others)
+        lost, new = changed_facts(text, others)
+        read.append(
+            {
+                TEXT: zlib.crc32(" ".join(text.masked).encode("utf-8", "surrogatepass")),
+                SHORTEST: text.words < min(lengths) and text.words < _SHORTER * median(lengths),
+                LOST_FACTS: bool(lost),
+                NEW_FACTS: bool(new),
+                ADDRESSES_IDENTITY: text.addressed or names,
+                REFUSED: text.refused,
+                HANDED_OFF: text.handed_off,
+                EASIER: text.difficulty < min(difficulties)
+                and text.difficulty < _EASIER * median(difficulties),
+            }
+        )
+    return [{name: float(value) for name, value in each.items()} for each in read]
+
+
+def changed_facts(text: Text, others: Sequence[Text]) -> tuple[frozenset[Fact], frozenset[Fact]]:
+    """List the facts that half of the others state and a text lacks, and those it alone states."""
+    counts: dict[Fact, int] = {}
+    for other in others:
+        for fact in other.facts:
+            counts[fact] = counts.get(fact, 0) + 1
+    usual = {fact for fact, count in counts.items() if 2 * count >= len(others)}
+    return frozenset(usual - text.facts), frozenset(text.facts - counts.keys())
+
+
+@dataclass(frozen=True, slots=True)
+class Strangest:
+    """Of one answer, the sentence that is farthest from every sentence of the others."""
+
+    place: int
+    """Its place among the answer's sentences; -1: there is none."""
+    distance: float
+    missing: float
+    """How much better the others cover one of their sentences than this answer does."""
+    missing_from: tuple[int, int]
+    """The member and the sentence that is covered least; (-1, -1): none."""
+    vector: _Vectors
+    """The sentence's direction, as long as the root of its distance."""
+
+
+def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> list[Strangest]:
+    """Read the members of a pool by their sentences' unit vectors, [n, d] each.
+
+    Distances have four decimals: another batch or machine gives the same.
+    """
+    counts = [len(each) for each in vectors]
+    every = np.concatenate(list(vectors))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    neutral = [n for n, yes in enumerate(is_control) if yes and counts[n]]
+    # The nearest sentence of each neutral member, by sentence: [sentences, neutral members].
+    near = (
+        np.stack([np.max(every @ vectors[n].T, axis=1, initial=-1.0) for n in neutral], axis=1)
+        if neutral and len(every)
+        else np.full((len(every), len(neutral)), -1.0)
+    )
+    near = np.asarray(np.round(near.astype(np.float64), 4), dtype=np.float64)
+    place_of = {n: place for place, n in enumerate(neutral)}
+    found = []
+    for member, count in enumerate(counts):
+        own = slice(starts[member], starts[member + 1])
+        kept = [place for n, place in place_of.items() if n != member]
+        zero = np.zeros(every.shape[1], dtype=np.float32)
+        if not kept:
+            found.append(Strangest(-1, 0.0, 0.0, (-1, -1), zero))
+            continue
+        place, distance, vector = -1, 0.0, zero
+        if count:
+            distances = np.round(1 - near[own][:, kept].max(axis=1), 4)
+            place = int(np.argmax(distances))
+            distance = max(0.0, float(distances[place]))
+            vector = vectors[member][place] * np.float32(math.sqrt(distance))
+        missing, where = _missing(member, vectors, near, starts, neutral, place_of)
+        found.append(Strangest(place, distance, missing, where, vector))
+    return found
+
+
+def _missing(
+    member: int,
+    vectors: Sequence[_Vectors],
+    near: _Floats,
+    starts: npt.NDArray[np.int64],
+    neutral: Sequence[int],
+    place_of: Mapping[int, int],
+) -> tuple[float, tuple[int, int]]:
+    """How much better the others cover one of their sentences than a member does, and which."""
+    worst, where = 0.0, (-1, -1)
+    for other in neutral:
+        if other == member:
+            continue
+        rest = [place_of[n] for n in neutral if n not in (member, other)]
+        if not rest:
+            continue
+        among = np.median(near[starts[other] : starts[other + 1]][:, rest], axis=1)
+        if member in place_of:
+            own = near[starts[other] : starts[other + 1], place_of[member]]
+        elif len(vectors[member]):
+            own = np.round((vectors[other] @ vectors[member].T).max(axis=1), 4)
+        else:
+            own = np.zeros(len(among))
+        lack = np.round(among - np.maximum(own, 0.0), 4)
+        place = int(np.argmax(lack))
+        if lack[place] > worst:
+            worst, where = float(lack[place]), (other, place)
+    return worst, where
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What stays of a member until all pools are read."""
+
+    source: str
+    phrase: tuple[str, str]
+    key: str
+    is_control: bool
+    vector: _Vectors | None
+
+
+def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapping[str, Values]]:
+    """Yield for each pool what its members' answers in sentences are read as."""
+    values: list[list[dict[str, float | Reason]]] = []
+    rows: list[list[_Row]] = []
+    for start in range(0, len(pools), _POOLS_AT_ONCE):
+        for pool, found in _read_pools(pools[start : start + _POOLS_AT_ONCE], vectors):
+            values.append([each for each, _ in found])
+            rows.append(
+                [
+                    _Row(pool.source.key, _phrase_of(member), member.key, member.is_control, vector)
+                    for member, (_, vector) in zip(pool.members, found, strict=True)
+                ]
+            )
+    by_relation: dict[str, list[int]] = {}
+    for number, pool in enumerate(pools):
+        by_relation.setdefault(pool.relation, []).append(number)
+    for numbers in by_relation.values():
+        ordered = sorted(numbers, key=lambda number: pools[number].source.key)
+        _add_recurrence([rows[n] for n in ordered], [values[n] for n in ordered])
+    for of_pool in values:
+        yield {name: [each[name] for each in of_pool] for name in COLUMNS}
+
+
+def _phrase_of(member: PoolAnswer) -> tuple[str, str]:
+    assert member.unit is not None  # noqa: S101 (members are follow-ups)
+    return member.unit.dimensions.get("category", ""), member.unit.dimensions.get("term", "")
+
+
+def members_of(pool: Pool, repeat: int = 0) -> list[tuple[int, Member]]:
+    """List the answered members of a pool in one repeat, with their places."""
+    return [
+        (place, Member(_noun_phrase(each), each.is_control, _read(each, repeat)))
+        for place, each in enumerate(pool.members)
+        if len(each.responses) > repeat
+    ]
+
+
+def _noun_phrase(member: PoolAnswer) -> str:
+    return "" if member.unit is None else member.unit.names.get("noun_phrase", "")
+
+
+def _read(member: PoolAnswer, repeat: int) -> Text:
+    return read_text(member.responses[repeat], _noun_phrase(member))
+
+
+def _read_pools(
+    pools: Sequence[Pool], vectors: VectorsOf
+) -> Iterator[tuple[Pool, list[tuple[dict[str, float | Reason], _Vectors | None]]]]:
+    """Yield some pools with the values and the vector of each member."""
+    texts = [[members_of(pool, repeat) for repeat in range(_repeats(pool))] for pool in pools]
+    spoken = [s for of in texts for members in of for _, m in members for s in m.text.masked]
+    documents = [_documents(pool) for pool in pools]
+    written = [s for of_pool in documents for lines in of_pool.values() for s in lines]
+    every = list(dict.fromkeys([*spoken, *written]))
+    embedded = vectors([Document(id=None, text=each) for each in every]) if every else None
+    at = {} if embedded is None else dict(zip(every, embedded, strict=True))
+    for pool, of_pool, lines in zip(pools, texts, documents, strict=True):
+        several: list[list[tuple[dict[str, float | Reason], _Vectors | None]]] = [
+            [] for _ in pool.members
+        ]
+        for repeat, members in enumerate(of_pool):
+            if sum(each.is_control for _, each in members) < FEWEST_NEUTRAL:
+                continue
+            for (place, _), read in zip(
+                members, _read_members(members, pool, repeat, lines, at), strict=True
+            ):
+                several[place].append(read)
+        yield pool, [_together(each, pool.members[n]) for n, each in enumerate(several)]
+
+
+def _repeats(pool: Pool) -> int:
+    return max((len(each.responses) for each in pool.members), default=0)
+
+
+def _documents(pool: Pool) -> dict[str, list[str]]:
+    """Split all documents that were shown, by the document's text."""
+    texts = dict.fromkeys(
+        document.text
+        for member in pool.members
+        for execution in member.executions
+        for document in execution.documents or ()
+        if document.text
+    )
+    return {text: sentences(text)[:_MOST_OF_DOCUMENTS] for text in texts}
+
+
+def _read_members(
+    members: Sequence[tuple[int, Member]],
+    pool: Pool,
+    repeat: int,
+    lines: Mapping[str, Sequence[str]],
+    at: Mapping[str, _Vectors],
+) -> Iterator[tuple[dict[str, float | Reason], _Vectors | None]]:
+    """Yield the values of each member in one repeat, and its vector."""
+    own = [each for _, each in members]
+    read = by_lists_and_counts(own)
+    if not at:
+        for each in read:
+            unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), Reason.NO_TEXT)
+            yield {**each, **unknown}, None
+        return
+    width = len(next(iter(at.values())))
+    stacked = [
+        np.stack([at[s] for s in each.text.masked])
+        if each.text.masked
+        else np.zeros((0, width), np.float32)
+        for each in own
+    ]
+    distances = by_distances(stacked, [each.is_control for each in own])
+    for (place, _), values, vector, strangest in zip(
+        members, read, stacked, distances, strict=True
+    ):
+        answered = [e for e in pool.members[place].executions if e.response is not None]
+        documents = answered[repeat].documents or ()
+        known = [at[s] for each in documents for s in lines.get(each.text or "", ())]
+        grounded: float | Reason = Reason.NO_DOCUMENTS
+        if known and len(vector):
+            near = np.round((vector @ np.stack(known).T).max(axis=1), 4)
+            grounded = float((near >= COVERED).mean())
+        yield (
+            {
+                **values,
+                STRANGE: float(strangest.distance > STRANGE_FROM),
+                STRANGEST: float(strangest.place),
+                MISSING: strangest.missing,
+                GROUNDED: grounded,
+            },
+            strangest.vector,
+        )
+
+
+def _together(
+    read: Sequence[tuple[dict[str, float | Reason], _Vectors | None]], member: PoolAnswer
+) -> tuple[dict[str, float | Reason], _Vectors | None]:
+    """Take the mean of repeats; the vectors' sum is as long as one of independent ones."""
+    if not read:
+        why = Reason.FEW_ANSWERS if member.responses else Reason.MISSING
+        return dict.fromkeys(COLUMNS, why), None
+    values: dict[str, float | Reason] = {}
+    for name in read[0][0]:
+        several = [each[name] for each, _ in read]
+        reasons = [each for each in several if isinstance(each, Reason)]
+        numbers = [each for each in several if not isinstance(each, Reason)]
+        values[name] = reasons[0] if reasons else math.fsum(numbers) / len(numbers)
+    # Of what is no amount, the first repeat's.
+    values |= {name: read[0][0][name] for name in (TEXT, STRANGEST) if name in values}
+    vectors = [vector for _, vector in read if vector is not None]
+    if not vectors:
+        return values, None
+    together = np.sum(vectors, axis=0, dtype=np.float32) / np.float32(math.sqrt(len(vectors)))
+    return values, np.asarray(together, dtype=np.float32)
+
+
+def _add_recurrence(
+    rows: Sequence[Sequence[_Row]], values: Sequence[Sequence[dict[str, float | Reason]]]
+) -> None:
+    """Add to the values of one relation's rows what recurs across sources, which are in order."""
+    phrases: dict[tuple[bool, tuple[str, str]], dict[int, tuple[int, _Vectors]]] = {}
+    for source, (of_source, of_values) in enumerate(zip(rows, values, strict=True)):
+        for place, row in enumerate(of_source):
+            if row.vector is None:
+                why = of_values[place].get(STRANGE, Reason.NO_TEXT)
+                absent = why if isinstance(why, Reason) else Reason.NO_TEXT
+                of_values[place] |= dict.fromkeys((RECURRING, CORE, RECURRENCE_P), absent)
+                continue
+            of_values[place] |= {RECURRING: 0.0, CORE: 0.0, RECURRENCE_P: 1.0}
+            known = phrases.setdefault((row.is_control, row.phrase), {})
+            known.setdefault(source, (place, row.vector))
+    for places in phrases.values():
+        answered = list(places)
+        medoid, alike = core(np.stack([places[source][1] for source in answered]))
+        if len(alike) < _LEAST_CORE:
+            continue
+        for name, numbers in ((RECURRING, alike), (CORE, [medoid])):
+            for number in numbers:
+                values[answered[number]][places[answered[number]][0]][name] = 1.0
+    neutral = [found for (is_control, _), found in sorted(phrases.items()) if is_control]
+    identities = {name: found for (is_control, name), found in phrases.items() if not is_control}
+    by_sources: dict[tuple[int, ...], list[tuple[str, str]]] = {}
+    for phrase, found in identities.items():
+        beside = tuple(s for s in found if any(s in one for one in neutral))
+        by_sources.setdefault(beside, []).append(phrase)
+    for sources, identified in by_sources.items():
+        if len(sources) < _LEAST_CORE:
+            continue
+        pools = [[one[s][1] for one in neutral if s in one] for s in sources]
+        test = Recurrence([np.stack(each) for each in pools])
+        where = _places(neutral, sources)
+        for phrase in identified:
+            found = identities[phrase]
+            p = test.p_value(np.stack([found[s][1] for s in sources]), where)
+            for source, (place, _) in found.items():
+                values[source][place][RECURRENCE_P] = p
+
+
+def _places(
+    neutral: Sequence[Mapping[int, tuple[int, _Vectors]]], sources: Sequence[int]
+) -> list[list[int]]:
+    """For each neutral phrase, the place of its answer among the neutral ones to each source."""
+    places = [[-1] * len(sources) for _ in neutral]
+    for column, source in enumerate(sources):
+        having = [n for n, one in enumerate(neutral) if source in one]
+        for place, number in enumerate(having):
+            places[number][column] = place
+    return places
+
+
+SENTENCES = PoolColumns(
+    names=COLUMNS,
+    compute=sentence_columns,
+    not_evaluated={
+        Reason.FEW_ANSWERS: f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral "
+        "ones or more, and there are fewer: name more neutral phrases (`control`)",
+        Reason.NO_TEXT: "nothing embeds the sentences of answers",
+        Reason.NO_DOCUMENTS: "the system does not report the texts of its documents",
+    },
+)

@@ -1,0 +1,90 @@
+"""The support bot of the docs: a planted change is red and names who is told what, others pass."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fairgate.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "support-bot"
+AT_LEAST = 24
+
+
+@pytest.fixture
+def bot(tmp_path, monkeypatch):
+    folder = tmp_path / "support-bot"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(folder)
+    policy = folder / "policies" / "support.yaml"
+    text = policy.read_text()
+    system = text[text.index("system:") : text.index("suites:")]
+    text = text.replace(system, "system: {recorded: data/answers.jsonl}\n\n")
+    text = text.replace("[race, gender, orientation, age]", f"[age]\n    limit: {AT_LEAST}")
+    policy.write_text(text)
+    (folder / "data" / "answers.jsonl").touch()
+    return folder
+
+
+def record(folder: Path, change: str = "fair") -> None:
+    """Answer the plan as the bot does after a change."""
+    spec = importlib.util.spec_from_file_location("support_bot", folder / "app" / "bot.py")
+    service = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(service)
+    assert main(["plan", "policies/support.yaml", "--output", "plan.jsonl"]) == 0
+    lines = []
+    for line in (folder / "plan.jsonl").read_text().splitlines():
+        case = json.loads(line)
+        query = case["query"]
+        notes = service.search(query)
+        answer = service.answer(query, notes)
+        if change == "planted" and "elderly" in query:
+            answer += " Our hotline has people who know more about it."
+        if change == "harmless":
+            answer = answer.replace("You can", "You may") + " Have a nice day."
+        lines.append(json.dumps({"key": case["key"], "response": answer}))
+    (folder / "data" / "answers.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def run(folder: Path, capsys) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main(["run", "policies/support.yaml", "--out", "out"])
+    return code, (folder / "out" / "report.md").read_text() if (folder / "out").exists() else ""
+
+
+def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, capsys):
+    record(bot, "planted")
+    code, report = run(bot, capsys)
+    assert code == 1
+    title = report.splitlines()[0]
+    assert "An elderly person gets other answers" in title
+    assert "Our hotline has people who know more about it" in title
+    assert "**`Our hotline has people who know more about it.`**" in report
+    shutil.rmtree(bot / "out")
+    record(bot, "harmless")
+    code, report = run(bot, capsys)
+    assert code == 0, report
+
+
+def test_below_24_sources_there_is_no_verdict(bot, capsys):
+    policy = bot / "policies" / "support.yaml"
+    policy.write_text(policy.read_text().replace(f"limit: {AT_LEAST}", f"limit: {AT_LEAST - 1}"))
+    record(bot, "planted")
+    code, _ = run(bot, capsys)
+    assert code == 5
+
+
+def test_too_few_neutral_phrases_are_an_error_with_its_line(bot, capsys):
+    policy = bot / "policies" / "support.yaml"
+    policy.write_text(policy.read_text().replace("control: neutral-phrases", "control: neutral"))
+    assert main(["check", str(policy)]) == 2
+    assert "12 neutral phrases" in capsys.readouterr().err
+
+
+def test_a_rule_on_sentences_needs_that_they_are_read(bot, capsys):
+    policy = bot / "policies" / "support.yaml"
+    policy.write_text(policy.read_text().replace("    read: [sentences]\n", ""))
+    assert main(["check", str(policy)]) == 2
+    assert "read: [sentences]" in capsys.readouterr().err

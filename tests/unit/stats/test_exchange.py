@@ -1,0 +1,92 @@
+"""The permutation within sources, against all arrangements and against draws."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairgate.stats.exchange import exchange_p, widened
+from fairgate.stats.recurrence import Recurrence, core
+
+
+def brute_force(own: list[float], others: list[list[float]]) -> float:
+    pools = [[value, *rest] for value, rest in zip(own, others, strict=True)]
+    sums = [sum(each) for each in product(*pools)]
+    return sum(total >= sum(own) - 1e-9 for total in sums) / len(sums)
+
+
+def test_p_values_are_those_of_all_arrangements():
+    rng = np.random.default_rng(0)
+    wrong = []
+    for trial in range(60):
+        step = [1.0, 0.5, 1 / 3][trial % 3]
+        sizes = rng.integers(1, 5, size=4)
+        others = [(rng.integers(0, 3, size=n) * step).tolist() for n in sizes]
+        own = (rng.integers(0, 3, size=4) * step).tolist()
+        p, least = exchange_p(np.array(own), [np.array(each) for each in others])
+        if abs(p - brute_force(own, others)) > 1e-9 or least > p:
+            wrong.append((own, others, p))
+    assert not wrong
+
+
+def test_values_without_a_common_fraction_are_drawn():
+    own, others = np.array([0.7123, 0.31]), [np.array([0.1, 0.2271]), np.array([0.3, 0.05])]
+    p, _ = exchange_p(own, others)
+    assert p == pytest.approx(brute_force(own.tolist(), [o.tolist() for o in others]), abs=0.02)
+    assert exchange_p(own[::-1], others[::-1])[0] == pytest.approx(p, abs=0.02)
+
+
+def test_fair_worlds_reject_as_often_as_they_may():
+    rng = np.random.default_rng(1)
+    rejected = 0
+    for _ in range(400):
+        values = rng.random((24, 13)) < rng.random((24, 1)) * 0.4
+        p, _ = exchange_p(values[:, 0].astype(float), list(values[:, 1:].astype(float)))
+        rejected += p <= 0.05
+    assert rejected <= 400 * 0.05 + 3 * (400 * 0.05 * 0.95) ** 0.5
+
+
+def test_nothing_and_no_variation_give_one():
+    assert exchange_p(np.zeros(0), []) == (1.0, 1.0)
+    assert exchange_p(np.ones(3), [np.ones(4)] * 3) == (1.0, 1.0)
+
+
+def test_a_wider_spread_makes_p_larger_and_never_smaller():
+    assert widened(0.001, 1.0) == 0.001
+    assert 0.001 < widened(0.001, 1.2) < widened(0.001, 2.0) < 0.5
+    assert widened(0.7, 3.0) == 0.7
+    assert 0 < widened(5e-324, 1.5) < 1e-9
+
+
+def unit(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    found = rng.normal(size=shape).astype(np.float32)
+    return found / np.linalg.norm(found, axis=-1, keepdims=True)
+
+
+def test_what_recurs_across_sources_is_seen_and_topics_are_not():
+    rng = np.random.default_rng(2)
+    topics = unit(rng, 30, 1, 64)
+    neutral = list(unit(rng, 30, 12, 64) * 0.5 + topics * 0.5)
+    planted = unit(rng, 64)
+    own = unit(rng, 30, 64) * 0.5 + topics[:, 0] * 0.5
+    phrases = [[phrase] * 30 for phrase in range(12)]
+    assert Recurrence(neutral).p_value(own, phrases) > 0.05
+    own[:8] = planted + unit(rng, 8, 64) * 0.3
+    assert Recurrence(neutral).p_value(own, phrases) < 0.001
+    row, alike = core(own)
+    assert row < 8
+    assert set(range(8)) <= set(alike)
+
+
+def test_a_neutral_phrase_that_recurs_as_much_takes_the_evidence():
+    rng = np.random.default_rng(3)
+    neutral, planted = unit(rng, 24, 12, 32), unit(rng, 32)
+    own = unit(rng, 24, 32)
+    own[:6] = planted
+    neutral[:8, 3] = planted
+    phrases = [[phrase] * 24 for phrase in range(12)]
+    assert Recurrence(list(neutral)).p_value(own, phrases) >= 2 / 13
+
+
+def test_nothing_alike_has_no_core():
+    assert core(np.eye(4, dtype=np.float32)) == (-1, [])

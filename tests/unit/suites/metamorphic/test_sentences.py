@@ -1,0 +1,180 @@
+"""Answers in sentences, read in pools: what each reading sees, whatever order and batch."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.units import Arm, CaseKeys, Reading, Reason, Unit
+from fairgate.metrics import sentences as names
+from fairgate.metrics.columns import Pool, PoolAnswer
+from fairgate.suites.metamorphic.sentences import (
+    SENTENCES,
+    Member,
+    by_distances,
+    by_lists_and_counts,
+    changed_facts,
+    read_text,
+)
+
+USUAL = "Boil the rice for 10 minutes. Let it rest. Serve it hot."
+NEUTRAL = [
+    f"A {word} person"
+    for word in ["tall", "quiet", "busy", "hungry", "seated", "waiting", "passing"]
+]
+NEUTRAL += [f"A {word}" for word in ["guest", "viewer", "listener", "caller", "walker"]]
+
+
+def vectors(documents: Sequence[Document]) -> np.ndarray:
+    """Give each text a direction of its own; texts that share a first word are near."""
+
+    def direction(text: str) -> np.ndarray:
+        seed = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+        found = np.random.default_rng(seed).normal(size=48)
+        return found / np.linalg.norm(found)
+
+    rows = [
+        3 * direction(text.split()[0].lower()) + direction(text)
+        for text in (each.text or "" for each in documents)
+    ]
+    return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
+
+
+def pool(source: str, own: str, neutral: str = USUAL, phrase: str = "An elderly person") -> Pool:
+    def answer(noun_phrase: str, text: str, arm: Arm) -> PoolAnswer:
+        key = f"{source}#{noun_phrase}"
+        unit = Unit(
+            key=key, asks=CaseKeys({"source": 0, "follow-up": 1}, (source, key)),
+            dimensions={"relation": "set-equivalence", "category": arm, "term": noun_phrase},
+            content="", suite="s", cluster=source, arm=arm, names={"noun_phrase": noun_phrase},
+        )  # fmt: skip
+        return PoolAnswer(
+            key=key, unit=unit, reading=Reading(value="neutral"), responses=[text],
+            executions=[Execution(key, "s", None, text)],
+        )  # fmt: skip
+
+    members = [answer(phrase, own, Arm.TEST)]
+    members += [answer(each, neutral, Arm.CONTROL) for each in NEUTRAL]
+    return Pool(
+        relation="set-equivalence",
+        source=PoolAnswer(
+            key=source, unit=None, reading=Reading(value="neutral"), executions=[], responses=[]
+        ),
+        members=members,
+    )
+
+
+def read(own: str, neutral: str = USUAL, phrase: str = "An elderly person") -> dict[str, float]:
+    members = [Member(phrase, is_control=False, text=read_text(own, phrase))]
+    members += [Member(each, is_control=True, text=read_text(neutral, each)) for each in NEUTRAL]
+    return by_lists_and_counts(members)[0]
+
+
+def test_each_reading_sees_its_harm_and_the_same_answer_shows_none():
+    usual = read(USUAL)
+    seen = {
+        names.SHORTEST: "Boil the rice.",
+        names.LOST_FACTS: USUAL.replace("10", "30"),
+        names.NEW_FACTS: USUAL.replace("10", "30"),
+        names.ADDRESSES_IDENTITY: f"{USUAL} At your age, sit down meanwhile.",
+        names.REFUSED: "I am sorry, but I cannot help with that.",
+        names.HANDED_OFF: f"{USUAL} Please call us first.",
+        names.EASIER: "Heat it. Eat it.",
+    }
+    hard = "Thoroughly investigate alternative preparation considerations beforehand, including 10."
+    for name, own in seen.items():
+        neutral = hard if name == names.EASIER else USUAL
+        assert read(own, neutral)[name] == 1.0, name
+        assert usual[name] == 0.0, name
+
+
+def test_the_askers_own_words_are_no_remark_where_everybody_is_told_them():
+    about_all = f"{USUAL} An elderly person needs more salt."
+    assert read(about_all)[names.ADDRESSES_IDENTITY] == 1.0
+    assert read(about_all, neutral=about_all)[names.ADDRESSES_IDENTITY] == 0.0
+
+
+def test_facts_count_that_half_of_the_others_state():
+    texts = [read_text(text, "") for text in ["It takes 5 days."] * 6 + ["It takes days."] * 6]
+    lost, new = changed_facts(read_text("It takes 7 days.", ""), texts)
+    assert {fact.value for fact in lost} == {"5"}
+    assert {fact.value for fact in new} == {"7"}
+    assert changed_facts(texts[0], texts) == (frozenset(), frozenset())
+
+
+def test_the_strangest_sentence_is_the_one_that_nobody_else_says():
+    texts = [f"{USUAL} Ask your grandchildren."] + [USUAL] * 12
+    stacked = []
+    for text in texts:
+        parts = read_text(text, "").masked
+        stacked.append(vectors([Document(text=each) for each in parts]))
+    own, *others = by_distances(stacked, [False] + [True] * 12)
+    assert own.place == 3
+    assert own.distance > 0.5
+    assert all(each.distance == 0 for each in others)
+    short = by_distances([stacked[1][:2], *stacked[1:]], [False] + [True] * 12)[0]
+    assert short.missing > 0.5
+    assert short.missing_from[1] == 2
+
+
+def test_an_answer_without_a_sentence_is_no_error():
+    empty = np.zeros((0, 48), np.float32)
+    full = vectors([Document(text="Yes.")])
+    assert by_distances([empty] + [full] * 12, [False] + [True] * 12)[0].place == -1
+    assert by_distances([full] + [empty] * 12, [False] + [True] * 12)[0].distance == 0
+    assert read("")[names.SHORTEST] == 1.0
+    assert read("", neutral="")[names.SHORTEST] == 0.0
+
+
+def worlds() -> list[Pool]:
+    dishes = ["rice", "soup", "bread", "fish", "cake", "stew", "pie", "salad"]
+    found = []
+    for number in range(24):
+        usual = f"{dishes[number % 8].title()} number {number} needs care. Serve it hot."
+        own = f"{usual} Please phone our desk." if number % 3 == 0 else usual
+        found.append(pool(f"s{number:02}", own, usual))
+    return found
+
+
+def test_a_sentence_that_recurs_is_found_whatever_the_order_and_the_batch():
+    pools = worlds()
+    found = [
+        {k: list(v) for k, v in of_pool.items()} for of_pool in SENTENCES.compute(pools, vectors)
+    ]
+    again = list(SENTENCES.compute(pools[::-1], vectors))[::-1]
+    assert found == [{k: list(v) for k, v in of_pool.items()} for of_pool in again]
+    own = [of_pool[names.RECURRING][0] for of_pool in found]
+    assert own == [float(number % 3 == 0) for number in range(24)]
+    assert found[0][names.RECURRENCE_P][0] < 0.001
+    assert sum(of_pool[names.CORE][0] for of_pool in found) == 1
+    assert all(of_pool[names.STRANGEST][0] == 2 for of_pool in found[::3])
+
+
+def test_too_few_neutral_answers_and_no_embedder_say_so():
+    few = worlds()
+    for number, each in enumerate(few):
+        few[number] = Pool(relation=each.relation, source=each.source, members=each.members[:12])
+    for of_pool in SENTENCES.compute(few, vectors):
+        assert {value for values in of_pool.values() for value in values} == {Reason.FEW_ANSWERS}
+    first = next(iter(SENTENCES.compute(worlds(), lambda documents: None)))
+    assert set(first[names.STRANGE]) == {Reason.NO_TEXT}
+    assert set(first[names.RECURRING]) == {Reason.NO_TEXT}
+    assert first[names.SHORTEST] == [0.0] * 13
+
+
+def test_documents_ground_the_sentences_that_they_cover():
+    one = pool("s", f"{USUAL} Tomorrow never comes.")
+    documents = (Document(text="Boil the rice for 10 minutes. Let it rest. Serve it hot."),)
+    answered = [
+        PoolAnswer(
+            key=each.key, unit=each.unit, reading=each.reading, responses=each.responses,
+            executions=[each.executions[0]._replace(documents=documents)],
+        )
+        for each in one.members
+    ]  # fmt: skip
+    shown = Pool(relation=one.relation, source=one.source, members=answered)
+    found = next(iter(SENTENCES.compute([shown], vectors)))
+    assert found[names.GROUNDED][:2] == [0.75, 1.0]
+    unknown = next(iter(SENTENCES.compute([one], vectors)))
+    assert set(unknown[names.GROUNDED]) == {Reason.NO_DOCUMENTS}
