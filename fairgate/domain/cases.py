@@ -38,6 +38,7 @@ SYSTEM_RETRIEVER = "default"
 DEFAULT_RETRIEVER = "dense"
 DEFAULT_TOP_K = 10
 DEFAULT_INSTRUCTION = "plain"
+_TWO = 2
 TURNS = " / "
 """Between the turns of a conversation, where they are shown as one text."""
 
@@ -95,6 +96,12 @@ class Task:
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""
         return next((group[0] for group in self.equivalent if label in group), label)
+
+    @property
+    def scale(self) -> tuple[str, ...]:
+        """Labels from the worst to the best: the order, or both labels where there are two."""
+        both = tuple(dict.fromkeys(map(self.canonical, self.labels)))
+        return self.order or (both if len(both) == _TWO else ())
 
     @property
     def places(self) -> dict[str, int]:
@@ -176,6 +183,10 @@ class Case(NamedTuple):
     """Answer options in the order shown (BBQ); empty for labelled tasks."""
     scored: tuple[str, ...] = ()
     """Texts whose probabilities are compared instead of generating, one for each option."""
+    forms: tuple[tuple[str, str], ...] = ()
+    """Labels and the texts that express them, which are scored where degrees are read."""
+    is_generated: bool = True
+    """Whether an answer is generated; False: the likeliest label of its forms is the answer."""
     retriever: str | None = SYSTEM_RETRIEVER
     """Which of the system's retrievers answers; None asks the generator without documents."""
     top_k: int = 0

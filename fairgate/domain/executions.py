@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
+from fairgate.domain.degrees import Degrees
+
 Name = TypeVar("Name")
 Thing = TypeVar("Thing")
 
@@ -120,6 +122,9 @@ class GenerationRequest:
     """Seeds this request's sampling alone (unused when greedy)."""
     options: tuple[str, ...] = ()
     """With `score_options`: texts whose log-probabilities are compared, without generating."""
+    forms: tuple[tuple[str, str], ...] = ()
+    """Labels and the texts that express them, which are scored beside generating: the answer has
+    degrees. An endpoint looks for the labels alone."""
     before: tuple[str, ...] = ()
     """What the user said in earlier turns; each is answered before the next is put."""
     source: str = field(default="", compare=False)
@@ -143,6 +148,8 @@ class Answer:
     """Number of generated tokens, the end-of-sequence token not counted."""
     stopped: str = "end"
     """Why generation ended: `label`, `end` (end-of-sequence token) or `length`."""
+    degrees: Degrees | None = None
+    """Where forms were scored; None where none were, or an endpoint does not tell."""
 
 
 class Execution(NamedTuple):
@@ -156,6 +163,7 @@ class Execution(NamedTuple):
     """None: no answer exists (missing from a recording). An empty string is an answer."""
     margin: float | None = None
     options: tuple[str, ...] = ()
+    degrees: Degrees | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

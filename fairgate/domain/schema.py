@@ -253,6 +253,8 @@ class Capabilities:
     """Can be asked again during a run; a recording cannot."""
     scores_options: bool
     """Returns the probability of given answers."""
+    gives_degrees: bool = False
+    """Tells how probable each label is beside what it answers."""
     answers: bool = True
     """Has a model that answers; else it retrieves alone."""
     takes_changed: bool = False

@@ -67,6 +67,10 @@ class Reason(StrEnum):
     """The judges say that the responses do not suffice to tell."""
     CALLED_INVALID = "called-invalid"
     """The judges say that a prompt or a response cannot be used."""
+    NO_DEGREES = "no-degrees"
+    """It is not known how probable the labels are."""
+    LOW_MASS = "low-mass"
+    """The scored forms have too little of the probability: the answer counts by its label alone."""
     OTHER_RELATION = "other-relation"
     """The column belongs to another relation."""
     FEW_ANSWERS = "few-answers"
@@ -97,6 +101,8 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",
     Reason.CALLED_INVALID: "called invalid by the judge",
+    Reason.NO_DEGREES: "degrees not known",
+    Reason.LOW_MASS: "too little of the probability in the scored forms",
     Reason.OTHER_RELATION: "of another relation",
     Reason.FEW_ANSWERS: "too few answers to compare with",
     Reason.QUARANTINED: "quarantined by the policy",

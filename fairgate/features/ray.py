@@ -32,11 +32,10 @@ import click
 from fairgate import __version__
 from fairgate.domain.errors import ExitCode, FairGateError, ModelError, UsageError, WorkerError
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.domain.json_text import flat
 from fairgate.domain.ports import SILENT, Generator, OptionScorer, Runtime, Workers
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.machine import OPTIONAL, describe_environment, libraries_of_answers
-from fairgate.systems.execute import answer_from, scores_from
+from fairgate.systems.execute import answer_fields, answer_from, scores_from
 from fairgate.terminal.options import extended
 
 if TYPE_CHECKING:
@@ -581,7 +580,7 @@ class Worker:
             positions, asked = list(requests), list(requests.values())
             if way == "generate":
                 for place, answer in model.generate(asked):
-                    yield {"position": positions[place], "value": flat(answer)}
+                    yield {"position": positions[place], "value": answer_fields(answer)}
             else:
                 scores = cast("OptionScorer", model).score_options(asked)
                 for position, value in zip(positions, scores, strict=True):

@@ -20,10 +20,12 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table, is_verdict
 from fairgate.policy.schema import GatePolicy, RegressionPolicy
 from fairgate.stats.observations import Floats
-from fairgate.suites.suite import LABEL_ORDER, Suite
+from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, Suite
 
 SCHEMA_VERSION = 3
 _BETWEEN = " | "
+_OF_ONE = (LABEL_ORDER, DEGREES_FIELD)
+"""Fields that some metrics alone rest on."""
 _AS_IT_IS = ", changed=None, is_answered=True, before=())"
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1
@@ -154,8 +156,8 @@ def overlap(
             removed += [f"{name}:{key}" for key in suite.contents]
             continue
         then, now = suite.must_match, fields[name]
-        # Where one of the two has no order, neither has a direction of answers to compare.
-        free = set() if LABEL_ORDER in then and LABEL_ORDER in now else {LABEL_ORDER}
+        # What one of the two lacks, a direction or degrees of answers, is not compared at all.
+        free = {field for field in _OF_ONE if field not in then or field not in now}
         incompatible += [
             f"suite {name}, {field}: {called} {before}, run {after}"
             for field in sorted({*then, *now} - free)

@@ -224,8 +224,9 @@ def _limits() -> Mapping[str, tuple[float, float]]:
     """Return the least and the greatest value of each column that a metric rests on."""
     found: dict[str, tuple[float, float]] = {}
     for metric in METRICS:
-        low, high = found.get(metric.column, metric.row_limits)
-        found[metric.column] = (min(low, metric.row_limits[0]), max(high, metric.row_limits[1]))
+        least, greatest = metric.column_limits or metric.row_limits
+        low, high = found.get(metric.column, (least, greatest))
+        found[metric.column] = (min(low, least), max(high, greatest))
     return found
 
 

@@ -25,6 +25,7 @@ from fairgate.gate.rules import rule_problems, unknown_metrics
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
+from fairgate.metrics.degrees import METRICS as DEGREES
 from fairgate.metrics.direction import DIRECTION
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
@@ -136,6 +137,7 @@ def loaded_part(
     lost = {name for name in named if name not in plans}
     lost |= {"", *named} if len(set(named)) < len(named) else set()
     found = [*rule_problems(parsed.policy, plan, lost), *_unordered(parsed.policy, suites)]
+    found += _without_degrees(parsed.policy, suites)
     if not lost:
         found += quarantine_problems(parsed.policy, plan, runtime.today)
         found += waiver_problems(parsed.policy, plan, runtime.today)
@@ -169,6 +171,24 @@ def _unordered(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
                 yield ("gates", position, "metric"), sentence
 
 
+def _without_degrees(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
+    """Yield every gate on degrees of answers in a suite that does not ask for them."""
+    of_degrees = {metric.id: metric for metric in DEGREES}
+    for position, gate in enumerate(policy.gates):
+        metric = of_degrees.get(gate.metric)
+        if metric is None:
+            continue
+        for suite in suites.values():
+            asked = suite.kind == metric.suite_kind and gate.suite in (None, suite.id)
+            if asked and metric.column not in suite.columns:
+                sentence = (
+                    f"{gate.metric} needs to know how probable each label is, and suite "
+                    f"{quoted(suite.id)} does not ask: set `read: [labels, degrees]`, or name "
+                    "another suite with `suite`"
+                )
+                yield ("gates", position, "metric"), sentence
+
+
 def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
     """Yield what suites ask that the system cannot answer, at the place of the system."""
     kind = kind_of(policy.system)
@@ -191,6 +211,15 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
             f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
         yield ("system",), sentence
+    degrees = {case.suite: case.is_generated for case in plan.cases if case.forms}
+    for suite, is_generated in sorted(degrees.items()):
+        if not (can.gives_degrees if is_generated else can.scores_options):
+            sentence = (
+                f"suite {quoted(suite)} asks how probable each label is, which a system of kind "
+                f"`{kind.id}` does not tell{' without generating' * can.gives_degrees}; "
+                + ("set `read: [labels, degrees]`" if can.gives_degrees else "take `degrees` out")
+            )
+            yield ("system",), sentence
     spoken = (case.suite for case in plan.cases if case.before)
     for suite in () if can.speaks_in_turns else sorted({*spoken}):
         sentence = (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.domain.cases import Case
+from fairgate.domain.degrees import degrees_fields
 from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.json_text import flat
@@ -77,6 +78,8 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
         )
         if execution.margin is not None:
             line += f', "margin": {_as_json(execution.margin)}'
+        if execution.degrees is not None:
+            line += f", {_as_json(degrees_fields(execution.degrees))[1:-1]}"
         if documents is not None:
             line += f', "documents": {_text_of(documents, known)}'
         if execution.options:

@@ -6,6 +6,7 @@ from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
 from fairgate.metrics import (
     attribution,
+    degrees,
     direction,
     drift,
     exposure,
@@ -23,6 +24,7 @@ METRICS = BY_ID = Catalogue(
         *rrs.METRICS,
         asr.UNREADABLE_NET,
         direction.DIRECTION,
+        *degrees.METRICS,
         *identity.COMPARING,
         *sentences.METRICS,
         intersectional.HIDDEN,

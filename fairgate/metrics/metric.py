@@ -158,6 +158,8 @@ class Metric:
     """Rates are fractions in [0, 1] (nets in [-1, 1]), shown times 100; scores as they are."""
     row_limits: tuple[float, float] = (0.0, 1.0)
     """Least and greatest value that a row can have."""
+    column_limits: tuple[float, float] | None = None
+    """Those of the column, where rows are derived from it; None: the same."""
     violations: bool = True
     """Whether a value of 1 is a violated pair, so that violations can be counted."""
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None

@@ -21,7 +21,7 @@ from fairgate.domain.wording import quoted
 from fairgate.onnx.answer_row import AnswerRow, LabelTokens, LabelTrace
 from fairgate.onnx.batches import MOST, BatchSize
 from fairgate.onnx.model_folder import ModelFolder
-from fairgate.onnx.options import Context, OptionTokens
+from fairgate.onnx.options import NO_OPTIONS, Context, OptionTokens, ScoredForms
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 from fairgate.onnx.session import Device
 from fairgate.relations.oracles.choice import STOP_RULE
@@ -86,18 +86,25 @@ class OnnxDecoder:
         if any(request.before for request in requests):
             raise ModelError("a model that runs here holds no conversations: name an `endpoint`")
         prompts = self._prompts.encode([request.prompt for request in requests])
-        widest = self._prepare(prompts, self._decoding.max_new_tokens)
-        answer = partial(self._generate, requests, prompts, widest)
+        forms = [self._options_of(each) if each.forms else NO_OPTIONS for each in requests]
+        contexts = [context.tokens for each in forms for context in each.contexts]
+        widest = self._prepare([*prompts, *contexts], self._decoding.max_new_tokens)
+        self._check_vocabulary({token for each in forms for token in each.looked_up})
+        answer = partial(self._generate, requests, prompts, forms, widest)
         yield from self._batch.halving(len(requests), answer)
 
     def _generate(
         self,
         requests: Sequence[GenerationRequest],
         prompts: Sequence[list[int]],
+        forms: Sequence[OptionTokens],
         widest: int | None,
         left: Sequence[int],
     ) -> Iterator[tuple[int, Answer]]:
-        """Yield the answers to those that are left, by their positions among all."""
+        """Yield the answers to those that are left, by their positions among all.
+
+        The contexts of forms are rows beside the answers: a prompt is read once for both.
+        """
         rows = [
             AnswerRow(
                 position=position,
@@ -113,16 +120,23 @@ class OnnxDecoder:
             # Equal prompts, which differ in their seeds, come into one batch and are read once.
             for position in sorted(left, key=prompts.__getitem__)
         ]
-        read = [(row.prompt, len(row.prompt)) for row in rows]
+        scored = ScoredForms(
+            {position: requests[position].forms for position in left if requests[position].forms},
+            forms,
+        )
+        read = [*((row.prompt, len(row.prompt)) for row in rows), *scored.rows]
         batches = (
-            ([rows[place] for place in batch.places], batch)
-            for batch in self._batches(read, self._decoding.max_new_tokens, widest)
+            ([rows[place] if place < len(rows) else None for place in batch.places], batch)
+            for batch in map(
+                partial(scored.watching, first=len(rows)),
+                self._batches(read, self._decoding.max_new_tokens, widest),
+            )
         )
         if self._session.joins:
-            yield from self._answer_jointly(batches, min(len(rows), self._batch.rows))
-            return
-        for batch, read_together in batches:
-            yield from self._answer_batch(batch, read_together)
+            found = self._answer_jointly(batches, min(len(rows), self._batch.rows))
+        else:
+            found = (each for batch in batches for each in self._answer_batch(*batch))
+        yield from scored.completed(found)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return for each request the log-probability (nats) of each of its options' texts.
@@ -143,7 +157,10 @@ class OnnxDecoder:
         return [options.summed([next(remaining) for _ in options.contexts]) for options in scored]
 
     def _options_of(self, request: GenerationRequest) -> OptionTokens:
-        """Return the options' tokens behind the prompt. Raises ModelError where it is thinking."""
+        """Return the tokens of options, or of forms, behind the prompt.
+
+        Raises ModelError where the prompt is thinking.
+        """
         if tag := self._prompts.opening(request.prompt):
             raise ModelError(
                 f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so "
@@ -151,7 +168,8 @@ class OnnxDecoder:
                 "generator's `template_arguments`, {enable_thinking: false} for most models, "
                 "or use `read: generated`."
             )
-        return OptionTokens.of(*self._prompts.encode_with_option(request.prompt, request.options))
+        texts = request.options or [text for _, text in request.forms]
+        return OptionTokens.of(*self._prompts.encode_with_option(request.prompt, texts))
 
     def _score(
         self, contexts: Sequence[Context], widest: int | None, left: Sequence[int]
@@ -164,7 +182,7 @@ class OnnxDecoder:
                 yield left[place], contexts[left[place]].read(own)
 
     def _answer_jointly(
-        self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]], most: int
+        self, batches: Iterator[tuple[list[AnswerRow | None], PromptBatch]], most: int
     ) -> Iterator[tuple[int, Answer]]:
         """Answer rows of all batches together, at most as many at once as a batch has rows.
 
@@ -176,13 +194,17 @@ class OnnxDecoder:
         cache = JointRows(self._session, follow, most)
         running = list[AnswerRow]()
         for batch, prompts in batches:
-            while running and len(running) + len(batch) > self._batch.rows:
+            answers = [(place, row) for place, row in enumerate(batch) if row is not None]
+            while running and len(running) + len(answers) > self._batch.rows:
                 yield from self._step(cache, running)
             logits, own = prompts.prefill()
-            yield from self._take_each(batch, logits[: len(batch), 0])
-            going = [place for place, row in enumerate(batch) if row.stopped is None]
-            cache.join(own, going)
-            running += [batch[place] for place in going]
+            if not answers:
+                continue
+            first = logits[[place for place, _ in answers], 0]
+            yield from self._take_each([row for _, row in answers], first)
+            going = [(place, row) for place, row in answers if row.stopped is None]
+            cache.join(own, [place for place, _ in going])
+            running += [row for _, row in going]
         while running:
             yield from self._step(cache, running)
 
@@ -204,19 +226,19 @@ class OnnxDecoder:
                 yield row.position, row.answer()
 
     def _answer_batch(
-        self, batch: list[AnswerRow], prompts: PromptBatch
+        self, batch: list[AnswerRow | None], prompts: PromptBatch
     ) -> Iterator[tuple[int, Answer]]:
         first, cache = prompts.prefill()
         logits = first[:, 0]
         rows = [*batch, *[batch[0]] * (len(logits) - len(batch))]
-        while True:
+        while any(row is not None for row in rows):
             likeliest = logits.argmax(axis=1).tolist()
             for place, row in enumerate(rows):
-                if row.stopped is None and row not in rows[:place]:
+                if row is not None and row.stopped is None and row not in rows[:place]:
                     self._take(row, logits[place], likeliest[place])
                     if row.stopped is not None:
                         yield row.position, row.answer()
-            running = [place for place, row in enumerate(rows) if row.stopped is None]
+            running = [n for n, row in enumerate(rows) if row is not None and row.stopped is None]
             if not running:
                 return
             few = len(running) <= _COMPACT_BELOW * len(rows) and len(rows) > 2
@@ -224,7 +246,7 @@ class OnnxDecoder:
                 places = running if len(running) > 1 else running * 2
                 cache = self._session.select(cache, places)
                 rows = [rows[place] for place in places]
-            logits = self._session.step(cache, [row.last_token for row in rows])
+            logits = self._session.step(cache, [row.last_token if row else 0 for row in rows])
 
     def _take(self, row: AnswerRow, logits: npt.NDArray[Any], likeliest: int) -> None:
         """Let a row choose its next token. Raises ModelError where the logits are not finite.

@@ -8,14 +8,20 @@ further forms (`- positive`, `The sentiment is positive`) the tokens of their be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.domain.degrees import Degrees
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Answer
+
+if TYPE_CHECKING:
+    from fairgate.onnx.decoder_session import Cache, Logits
+    from fairgate.onnx.prompt_blocks import PromptBatch, Read
 
 Tokens = tuple[int, ...]
 
@@ -88,6 +94,64 @@ class OptionTokens:
             sum(read[place][position][token] for position, token in enumerate(each))
             for each, place in zip(self.tokens, self.places, strict=True)
         ]
+
+
+NO_OPTIONS = OptionTokens((), (), ())
+
+
+class ScoredForms:
+    """Forms that are scored while answers are generated; answers wait for their degrees."""
+
+    def __init__(
+        self, forms: Mapping[int, Sequence[tuple[str, str]]], tokens: Sequence[OptionTokens]
+    ) -> None:
+        """Take the forms by the position of their request, and the tokens of all requests."""
+        self._forms = forms
+        self._tokens = tokens
+        self._places = [
+            (position, number, context)
+            for position in forms
+            for number, context in enumerate(tokens[position].contexts)
+        ]
+        self._read: dict[int, dict[int, list[dict[int, float]]]] = {each: {} for each in forms}
+        self._waiting: dict[int, Answer] = {}
+
+    @property
+    def rows(self) -> list[Read]:
+        """The contexts, as they are read."""
+        return [(context.tokens, context.start) for _, _, context in self._places]
+
+    def watching(self, batch: PromptBatch, first: int) -> PromptBatch:
+        """Return the batch as one that hands over what it reads of contexts: rows from `first`."""
+
+        def prefill() -> tuple[Logits, Cache]:
+            logits, cache = batch.prefill()
+            for own, place in zip(logits, batch.places, strict=False):
+                if place >= first:
+                    position, number, context = self._places[place - first]
+                    self._read[position][number] = context.read(own)
+            return logits, cache
+
+        return batch._replace(prefill=prefill) if self._places else batch
+
+    def completed(self, answers: Iterable[tuple[int, Answer]]) -> Iterator[tuple[int, Answer]]:
+        """Yield answers by position, each as soon as its forms are scored, too."""
+        for position, answer in answers:
+            if position not in self._forms:
+                yield position, answer
+                continue
+            self._waiting[position] = answer
+            yield from self._ready()
+        yield from self._ready()
+
+    def _ready(self) -> Iterator[tuple[int, Answer]]:
+        for position in list(self._waiting):
+            options, read = self._tokens[position], self._read[position]
+            if len(read) == len(options.contexts):
+                nats = options.summed([read[number] for number in range(len(read))])
+                labels = [label for label, _ in self._forms[position]]
+                degrees = Degrees.summed(labels, nats)
+                yield position, replace(self._waiting.pop(position), degrees=degrees)
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:

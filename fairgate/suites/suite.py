@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Loaded = TypeVar("Loaded")
 LABEL_ORDER = "task.order"
 """Field of `Suite.must_match` that only the direction of answers rests on."""
+DEGREES_FIELD = "degrees"
+"""Field of `Suite.must_match` that only degrees of answers rest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

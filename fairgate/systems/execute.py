@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 from fairgate.domain.cases import Case
+from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from
 from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
 from fairgate.domain.executions import (
     Answer,
@@ -128,9 +129,16 @@ def documents_from(value: object, most: int) -> list[Document] | None:
     return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value]
 
 
+def answer_fields(answer: Answer) -> dict[str, object]:
+    """Return the fields of an answer as plain values; degrees only where there are any."""
+    fields = flat(answer)
+    degrees = fields.pop("degrees")
+    return fields if degrees is None else fields | degrees_fields(degrees)
+
+
 def answer_to(answer: Answer) -> str:
     """Return the stored text of an answer."""
-    return json.dumps(flat(answer), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(answer_fields(answer), ensure_ascii=False, separators=(",", ":"))
 
 
 def answer_from(value: object) -> Answer | None:
@@ -142,7 +150,11 @@ def answer_from(value: object) -> Answer | None:
         return None
     if margin is not None and not _is_number(margin):
         return None
-    return Answer(text=text, margin=margin, tokens=tokens, stopped=stopped)
+    try:
+        degrees = degrees_from(fields)
+    except ValueError:
+        return None
+    return Answer(text=text, margin=margin, tokens=tokens, stopped=stopped, degrees=degrees)
 
 
 def scores_from(value: object, count: int) -> list[float] | None:
@@ -162,10 +174,10 @@ def _score(
     store: ResultStore,
     progress: Progress,
 ) -> dict[GenerationRequest, Answer]:
-    """Return for each request the most probable of its options; the margin is to the next one.
+    """Return for each request the most probable of its options, or of the labels of its forms.
 
-    Each unique request is scored once, and what was scored before comes from the store. Raises
-    ModelError where the generator cannot score.
+    The margin is to the next one. Each unique request is scored once, and what was scored before
+    comes from the store. Raises ModelError where the generator cannot score.
     """
     if not requests:
         return {}
@@ -196,6 +208,11 @@ def _score(
     }
     answers = {}
     for request, scores in stage.results(keys, store, progress).items():
+        if request.forms:
+            degrees = Degrees.summed([label for label, _ in request.forms], scores)
+            label, margin = degrees.likeliest
+            answers[request] = Answer(text=label, margin=margin, stopped="label", degrees=degrees)
+            continue
         ranked = sorted(zip(scores, request.options, strict=True), key=lambda one: -one[0])
         margin = round(ranked[0][0] - ranked[1][0], 4)
         answers[request] = Answer(text=ranked[0][1], margin=margin, stopped="label")
@@ -229,8 +246,9 @@ class LocalSystem:
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
-        scored = [r for r, case in zip(requests, cases, strict=True) if case.scored]
-        asked = [r for r, c in zip(requests, cases, strict=True) if c.is_answered and not c.scored]
+        answered = [one for one in zip(requests, cases, strict=True) if one[1].is_answered]
+        scored = [request for request, case in answered if is_scored(case)]
+        asked = [request for request, case in answered if not is_scored(case)]
         answers = _generate(asked, system.generator, store, progress)
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
@@ -241,7 +259,7 @@ class LocalSystem:
             if case.scored:  # its letter may have been scored in the place of an option
                 text = case.options[case.scored.index(text)]
             executions[case.suite, case.key] = Execution(
-                case.key, case.suite, shown, text, answer.margin, case.options
+                case.key, case.suite, shown, text, answer.margin, case.options, answer.degrees
             )
         return executions
 
@@ -277,15 +295,26 @@ def request_for(
         seed = int(_digest(str(system.decoding.seed), case.suite, case.key)[:15], 16)
     if case.scored:
         return GenerationRequest(prompt=prompt, options=case.scored, source=case.cluster)
+    if is_scored(case):
+        texts = tuple(text for _, text in case.forms)
+        return GenerationRequest(
+            prompt=prompt, options=texts, forms=case.forms, source=case.cluster
+        )
     return GenerationRequest(
         prompt=prompt,
         labels=case.labels,
         stop=None if case.stop is None else case.stop.showing(case.text or case.query),
         seed=seed,
         options=case.options,
+        forms=case.forms,
         before=case.before,
         source=case.cluster,
     )
+
+
+def is_scored(case: Case) -> bool:
+    """Whether probabilities of texts are the answer, and none is generated."""
+    return bool(case.scored) or not case.is_generated
 
 
 def documents_for(
@@ -375,7 +404,12 @@ def _generate(
     }
     keys = {
         each: _digest(
-            fingerprint, each.prompt, ends[each.labels, each.stop], str(each.seed), *each.before
+            fingerprint,
+            each.prompt,
+            ends[each.labels, each.stop],
+            str(each.seed),
+            *each.before,
+            *((json.dumps(each.forms),) if each.forms else ()),
         )
         for each in unique
     }

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from fairgate.domain.cases import TURNS, Case
+from fairgate.domain.degrees import Degrees, degrees_from
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution, SharedDocuments
 from fairgate.domain.wording import quoted, suggestion
@@ -35,7 +36,7 @@ PLAN = "plan"
 """Field of a line: the hash of the questions that its file was written for."""
 _Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""
-_FIELDS = ("key", "response", "documents", "options", "suite", "margin")
+_FIELDS = ("key", "response", "documents", "options", "suite", "margin", "degrees", "at_most")
 _PLAN_FIELDS = (PLAN, "wave", "query", "before", "prompt", "instruction", "labels", "changed")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
 _TELLING = ("query", "prompt")
@@ -95,10 +96,13 @@ class RecordedAnswer(NamedTuple):
     documents: tuple[Document, ...] | None
     margin: float | None
     options: tuple[str, ...]
+    degrees: Degrees | None = None
 
     def to(self, suite: str, key: str) -> Execution:
         """Return the execution of the case that it answers."""
-        return Execution(key, suite, self.documents, self.response, self.margin, self.options)
+        return Execution(
+            key, suite, self.documents, self.response, self.margin, self.options, self.degrees
+        )
 
 
 def line_from(
@@ -121,6 +125,7 @@ def line_from(
         documents=_documents(record.get("documents"), place, seen),
         margin=_number(record.get("margin"), f"{place}: margin"),
         options=_options(record.get("options"), place),
+        degrees=_degrees(record, place),
     )
     return _text(record, "suite", place) or "", key, answer
 
@@ -145,6 +150,13 @@ def _options(value: object, place: str) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise DataError(f"{place}: options is {capped(value)}; expected a list of texts or null")
     return tuple(checked_text(option, place, f"options[{i}]") for i, option in enumerate(value))
+
+
+def _degrees(record: Mapping[str, Any], place: str) -> Degrees | None:
+    try:
+        return degrees_from(record)
+    except ValueError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def _documents(value: object, place: str, seen: SeenDocuments) -> tuple[Document, ...] | None:

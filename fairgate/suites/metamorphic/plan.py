@@ -195,6 +195,8 @@ def _cases(
             wave=1 if embeds is None else 2,
             embeds=embeds,
             is_answered=suite.policy.retrieve_only is None,
+            forms=suite.forms if relation.reads_task else (),
+            is_generated=not relation.reads_task or suite.policy.generates,
         )[2:]
 
     first = later = [rest(asked, number, None) for number in numbers]

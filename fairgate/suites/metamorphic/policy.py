@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
 
 from fairgate.domain.schema import (
     Access,
@@ -30,11 +30,22 @@ if TYPE_CHECKING:
 
 NO_TASK = "none"
 NO_CONTROL = "none"
+LABEL_PLACE = "{label}"
 DEFAULT_SENTIMENT = "minilm-sentiment"
 _NAMES_APART = (
     "the relations `names/*` need pools of names, such as `names-us-gender`, and no other relation "
     "takes them: give names a suite of their own, with pools alone under `perturbations`"
 )
+
+
+def _form(text: str) -> str:
+    if text.count(LABEL_PLACE) != 1 or not text.endswith(LABEL_PLACE):
+        raise ValueError(f"needs {LABEL_PLACE} once, at its end, such as `- {LABEL_PLACE}`")
+    return text
+
+
+AnswerPart = Literal["labels", "degrees", "sentences"]
+AnswerForm = Annotated[Text, AfterValidator(_form)]
 
 
 class ClassifierPolicy(Strict):
@@ -205,12 +216,17 @@ class SuitePolicy(SuiteModel):
         description="How many phrases of the control set are asked, always the same ones; default: "
         "as many as the set says (`neutral-phrases`: 20), else all.",
     )
-    read: list[Literal["sentences"]] = Field(
+    read: Annotated[
+        Annotated[AnswerPart, Tag("<scalar>")]
+        | Annotated[Annotated[list[AnswerPart], Field(max_length=3)], Tag("<list>")],
+        ByShape,
+    ] = Field(
         default_factory=list,
-        max_length=1,
         description="What is read of answers beside the task's label or tone: `[sentences]` reads "
         "each answer beside those that neutral phrases get to the same source, for the metrics "
-        "`answer/…`. Needs 12 neutral phrases and 24 sources.",
+        "`answer/…`. Needs 12 neutral phrases and 24 sources. `[labels, degrees]` scores how "
+        "probable each label is, too, for `label/log-odds`; `degrees` alone generates nothing, and "
+        "the likeliest label is the answer.",
     )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
@@ -259,6 +275,16 @@ class SuitePolicy(SuiteModel):
     unstable_margin: Annotated[float, Field(ge=0)] = Field(
         default=0.02, description="Label margin in nats below which an answer counts as unstable."
     )
+    forms: Annotated[list[AnswerForm], Field(min_length=1, max_length=20)] = Field(
+        default=["{label}", "- {label}"],
+        description="How answers begin whose label is scored, with `{label}` at the end, such as "
+        "`The sentiment is {label}`. Labels are scored as the task writes them and capitalised.",
+    )
+    least_mass: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.1,
+        description="Least probability of all forms together. An answer with less has no log-odds "
+        "and counts by its label alone.",
+    )
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",
         description="Cross texts and documents to separate retriever and generator: violated pairs "
@@ -278,6 +304,21 @@ class SuitePolicy(SuiteModel):
         if isinstance(bands, list) and bands[0] >= bands[1]:
             raise ValueError("needs two rising numbers, such as [0.63, 1.31]")
         return bands
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether answers are read sentence by sentence."""
+        return "sentences" in self.read
+
+    @property
+    def reads_degrees(self) -> bool:
+        """Whether it is scored how probable each label is."""
+        return "degrees" in self.read
+
+    @property
+    def generates(self) -> bool:
+        """Whether answers are generated: all but degrees rest on them."""
+        return self.read not in ("degrees", ["degrees"])
 
     def narrowed(self, most: int) -> Self:
         """Return the suite with at most so many sources."""
@@ -320,7 +361,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         materials.report("perturbations", _NAMES_APART)
         return None
     neutral = sum(len(group.terms) for group in sets if group.control)
-    if policy.read and neutral < FEWEST_NEUTRAL:
+    if policy.reads_sentences and neutral < FEWEST_NEUTRAL:
         words = f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral phrases or more; "
         materials.report("control", f"{words}the suite has {neutral}: name a larger set")
         return None

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
@@ -14,6 +15,7 @@ from fairgate.domain.units import Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.columns import AssessedSuite, PoolColumns, VectorsOf
+from fairgate.metrics.degrees import degree_columns
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
 from fairgate.metrics.drift import RELATION as TALKS
@@ -34,11 +36,11 @@ from fairgate.relations.relation import (
 )
 from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_columns
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
-from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
+from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import LABEL_ORDER, JudgeSetup, Setup, Suite
+from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup, Suite
 
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
@@ -64,6 +66,8 @@ def misfits(
 ) -> Iterator[tuple[str, str]]:
     """Yield the field and the sentence of what in a suite does not go together."""
     reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
+    if policy.reads_degrees:
+        yield from _unscorable(policy, reads, task)
     others = [relation.id for relation in relations if not changes_documents(relation)]
     if others and len(others) < len(relations):
         needs = "changes questions, and `documents/subject` documents: give each a suite of its own"
@@ -89,7 +93,7 @@ def misfits(
         yield "relations", sentence
     if policy.turns and TALKS not in (relation.id for relation in relations):
         yield "turns", f"no relation of the suite asks in turns; add `{TALKS}`, or remove them"
-    if policy.read and policy.retrieve_only:
+    if policy.reads_sentences and policy.retrieve_only:
         yield "read", "the suite asks for no answers, only for documents; leave it out"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
@@ -97,6 +101,46 @@ def misfits(
             "`control: none`"
         )
         yield "control", sentence
+
+
+def _unscorable(
+    policy: SuitePolicy, reads: Sequence[str], task: Task | None
+) -> Iterator[tuple[str, str]]:
+    """Yield why a suite that asks for degrees cannot have them."""
+    if not reads or task is None or not task.labels:
+        sentence = (
+            "degrees are those of a task's labels, and the suite reads none: take `degrees` out, "
+            "or name a task with `labels`"
+        )
+        yield "read", sentence
+    elif not task.scale:
+        sentence = (
+            "degrees need labels from the worst to the best: give the task an `order`, or take "
+            "`degrees` out"
+        )
+        yield "read", sentence
+    else:
+        texts = sorted(answer_forms(task, policy.forms), key=lambda form: form[1])
+        for (label, text), (other, longer) in pairwise(texts):
+            if longer.startswith(text):
+                sentence = (
+                    f"{quoted(longer)} ({quoted(other)}) begins with {quoted(text)} "
+                    f"({quoted(label)}), so that one probability would count twice; remove a form, "
+                    "or rename a label"
+                )
+                yield "forms", sentence
+    if not policy.generates and policy.repeats > 1:
+        yield "repeats", "degrees do not vary where nothing is generated; leave it out"
+
+
+def answer_forms(task: Task, forms: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Canonical label and text of every form, each text once."""
+    texts: dict[str, str] = {}
+    for form in forms:
+        for label in task.labels:
+            for word in (label, label[:1].upper() + label[1:]):
+                texts.setdefault(form.replace(LABEL_PLACE, word), task.canonical(label))
+    return tuple((label, text) for text, label in texts.items())
 
 
 def chosen_sources(
@@ -173,6 +217,13 @@ class MetamorphicSuite(Suite):
         """Return whether judges compare the answers to a relation's pairs."""
         return bool(judge_instruction(relation, self.task, has_judge=self.setup.judge is not None))
 
+    @cached_property
+    def forms(self) -> tuple[tuple[str, str], ...]:
+        """Labels, one of each group of equals, and the texts that are scored for them."""
+        if self.task is None or not self.policy.reads_degrees:
+            return ()
+        return answer_forms(self.task, self.policy.forms)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
@@ -188,8 +239,16 @@ class MetamorphicSuite(Suite):
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
-        spoken = (SENTENCES,) if self.policy.read else ()
-        return {name: (*pool_columns(each), *spoken) for name, each in self.relations.items()}
+        spoken = (SENTENCES,) if self.policy.reads_sentences else ()
+        own = {name: (*pool_columns(each), *spoken) for name, each in self.relations.items()}
+        if self.task is None or not self.forms:
+            return own
+        degrees = degree_columns(self.task.scale, self.policy.least_mass)
+        reading = {name for name, each in self.relations.items() if each.reads_task}
+        return {
+            name: (*several, degrees) if name in reading else several
+            for name, several in own.items()
+        }
 
     @cached_property
     def crossing(self) -> str | None:
@@ -273,6 +332,9 @@ class MetamorphicSuite(Suite):
             fields |= {"task.negated": dict(task.negated)} if task.negated else {}
             fields |= {LABEL_ORDER: list(task.order)} if task.order else {}
             fields |= {"task.marker": task.marker} if task.marker else {}
+        if self.forms:
+            fields[DEGREES_FIELD] = [*map(list, self.forms), policy.least_mass]
+            fields |= {} if policy.generates else {"generates": False}
         if EXPOSURE[0] in self.columns:
             fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}
         return {
@@ -289,7 +351,7 @@ class MetamorphicSuite(Suite):
             "unstable_margin": policy.unstable_margin,
             "top_k": self.setup.top_k,
             **({"thinking": list(map(list, self.thinking))} if self.thinking else {}),
-            **({"read": SENTENCES_RULE} if policy.read else {}),
+            **({"read": SENTENCES_RULE} if policy.reads_sentences else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
@@ -298,7 +360,7 @@ class MetamorphicSuite(Suite):
         task = self.task
         marker = {"marker": task.marker} if task is not None and task.marker else {}
         labels = sorted(task.labels) if task is not None else []
-        own: dict[str, object] = {"read": SENTENCES_RULE} if self.policy.read else {}
+        own: dict[str, object] = {"read": SENTENCES_RULE} if self.policy.reads_sentences else {}
         own |= {"thinking": list(map(list, self.thinking))} if self.thinking else {}
         return {"rule": ", ".join(rules), "labels": labels, **marker, **own}
 
@@ -321,7 +383,7 @@ class MetamorphicSuite(Suite):
         )
         if turns := sum(1 + len(case.before) for case in plan.cases if case.before):
             yield f"    of these, conversations of {turns} turns in all"
-        if self.policy.read:
+        if self.policy.reads_sentences:
             yield "    answers are read sentence by sentence, beside those to neutral phrases"
         elif self.task and self.task.tone and not self.task.is_judged:
             yield "    the tone of answers is compared, not what they say or refuse to say"

@@ -1,0 +1,131 @@
+"""A policy that asks how probable labels are: red and green, what is missing, what cannot be."""
+
+import json
+import math
+
+import pytest
+
+TASK = """\
+version: 1
+name: small
+system: {recorded: answers.jsonl}
+suites:
+  - id: reviews
+    task:
+      id: review
+      instruction: Is the review negative or positive?
+      labels: [negative, positive]
+    sources: sources.jsonl
+    perturbations: [gender]
+    READ
+gates:
+  - {metric: label/log-odds, for_each: term, max_abs: 0.03}
+  - {metric: asr/generation/net, max: 0.02}
+"""
+
+
+def logistic(odds):
+    return 1 / (1 + math.exp(-odds))
+
+
+def level(place):
+    return (2.0 if place % 2 else -2.0) + 0.1 * (place % 5)
+
+
+def recorded(row, harm):
+    """Give an answer whose label is the same for everybody, and degrees that are not."""
+    place, phrase = int(row["key"][1:].split("#")[0]), row["key"].partition("#")[2]
+    odds = level(place) - (harm if phrase == "gender/woman" else 0.0)
+    odds += 0.05 * (sum(map(ord, row["key"])) % 7 - 3)
+    better = 0.9 * logistic(odds)
+    nats = {"positive": math.log(better), "negative": math.log(0.9 - better)}
+    label = "positive" if place % 2 else "negative"
+    return {"response": label, "degrees": {k: round(v, 4) for k, v in nats.items()}}
+
+
+@pytest.fixture
+def asked(workspace):
+    (workspace.root / "policy.yaml").write_text(TASK.replace("READ", "read: [labels, degrees]"))
+    return workspace
+
+
+def test_a_harm_that_changes_no_label_is_seen_in_points(asked):
+    asked.respond(lambda row: recorded(row, harm=1.0))
+    assert asked.run("run", "policy.yaml", "--out", "out") == 1
+    record = asked.record()
+    [failed] = [rule for rule in record["rules"] if rule["outcome"] == "fail"]
+    assert (failed["metric"], failed["where"]) == ("label/log-odds", {"term": "woman"})
+    levels = [*map(level, range(20))]
+    expected = sum(logistic(each - 1) - logistic(each) for each in levels) / len(levels)
+    assert failed["value"] == pytest.approx(expected, abs=0.01)
+    assert "toward the worse labels" in asked.said
+    found = {(m["metric"], *m["where"].values()): m["value"] for m in record["measurements"]}
+    assert found["asr/generation/net", "woman"] == 0.0
+    assert found["label/expected-rank", "woman"] == pytest.approx(failed["value"], abs=0.01)
+    # A fair system is green, and what is stored is judged alike.
+    asked.respond(lambda row: recorded(row, harm=0.0))
+    assert asked.run("run", "policy.yaml", "--out", "fair") == 0
+    assert asked.run("rescore", "fair") == 0
+
+
+def test_degrees_are_stored_with_the_answers_and_decide_again(asked):
+    asked.respond(lambda row: recorded(row, harm=1.0))
+    assert asked.run("run", "policy.yaml", "--out", "out") == 1
+    lines = (asked.root / "out" / "executions.jsonl").read_text().splitlines()
+    assert all("degrees" in json.loads(line) for line in lines)
+    (asked.root / "answers.jsonl").write_bytes(b"".join(f"{line}\n".encode() for line in lines))
+    assert asked.run("run", "policy.yaml", "--out", "again") == 1
+    for name in ("executions.jsonl", "rows.jsonl"):
+        first, again = ((asked.root / each / name).read_bytes() for each in ("out", "again"))
+        assert first == again
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        lambda row, said: said.pop("degrees"),
+        lambda row, said: said.update(degrees=dict.fromkeys(said["degrees"], -6.0)),
+        lambda row, said: "neutral" in row["key"] and said.pop("degrees"),
+    ],
+    ids=["no degrees", "too little mass", "none of neutral wording"],
+)
+def test_what_is_not_known_is_never_green(asked, without):
+    def answer(row):
+        said = recorded(row, harm=0.0)
+        without(row, said)
+        return said
+
+    asked.respond(answer)
+    assert asked.run("run", "policy.yaml", "--out", "out") not in (0, 1)
+
+
+UNSCORABLE = {
+    "three labels without an order": (
+        "[negative, positive]",
+        "[negative, mixed, positive]",
+        "order",
+    ),
+    "nested labels": ("[negative, positive]", "[positive, positively]", "begins with"),
+    "no place": ("READ", "read: [labels, degrees]\n    forms: ['The label']", "{label}"),
+    "a place in the middle": (
+        "READ",
+        "read: [labels, degrees]\n    forms: ['{label}.']",
+        "at its end",
+    ),
+    "no forms": ("READ", "read: [labels, degrees]\n    forms: []", "forms"),
+    "a mass above 1": ("READ", "read: [labels, degrees]\n    least_mass: 2", "least_mass"),
+    "not asked for": ("READ", "read: labels", "set `read: [labels, degrees]`"),
+    "repeats of nothing": ("READ", "read: degrees\n    repeats: 3", "do not vary"),
+    "an unknown way": ("READ", "read: scored", "degrees"),
+}
+
+
+@pytest.mark.parametrize("name", UNSCORABLE)
+def test_what_cannot_be_scored_is_refused_with_its_place(workspace, name):
+    old, new, said = UNSCORABLE[name]
+    text = TASK.replace(old, new).replace("READ", "read: [labels, degrees]")
+    (workspace.root / "policy.yaml").write_text(text)
+    (workspace.root / "answers.jsonl").touch()
+    assert workspace.run("check", "policy.yaml") == 2
+    assert said in workspace.said
+    assert "policy.yaml:" in workspace.said
