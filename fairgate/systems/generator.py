@@ -41,6 +41,7 @@ from fairgate.systems.exchange import (
     limits_of,
     require_safe,
 )
+from fairgate.systems.listed_tokens import MOST_LISTED, listed_degrees
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
 from fairgate.systems.revisions import RevisionField
 
@@ -358,7 +359,7 @@ class ChatEndpoint:
             error=ModelError,
             hints={
                 400: "the model may not take these settings: look at `decoding`, `system` and "
-                "`extra_body`",
+                "`extra_body` (`top_logprobs: 5` where a suite reads degrees and it lists fewer)",
                 403: "the key has no right to this model",
                 404: "check `base_url` (without /chat/completions) and `model`",
                 413: "the prompt is too long: lower `document_characters` or `top_k`",
@@ -410,7 +411,7 @@ class ChatEndpoint:
             for _ in range(self._endpoint.attempts):
                 asked = service.send(self._url, self._body(request, messages))
                 found = yield replace(asked, after=after)
-                answer, why_silent = self._generated(service.usable(found))
+                answer, why_silent = self._generated(service.usable(found), request)
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0
@@ -430,11 +431,13 @@ class ChatEndpoint:
             body |= {"top_p": decoding.top_p, "seed": request.seed % _MOST_SEED}
             # Not every endpoint knows it, so it is only sent where the policy asks for it.
             body |= {"top_k": decoding.top_k} if decoding.top_k else {}
+        if request.forms:
+            body |= {"logprobs": True, "top_logprobs": MOST_LISTED}
         if self._chat.arguments:
             body["chat_template_kwargs"] = dict(self._chat.arguments)
         return {name: value for name, value in (body | extra).items() if value is not None}
 
-    def _generated(self, answer: HttpAnswer) -> tuple[Answer, str]:
+    def _generated(self, answer: HttpAnswer, request: GenerationRequest) -> tuple[Answer, str]:
         """Return the answer, and why it says nothing; empty where it says something."""
         service = self._service
         try:
@@ -457,6 +460,7 @@ class ChatEndpoint:
             text=concealed_in_answer(clean, service.secrets),
             tokens=usage.output or 0,
             stopped="length" if reason == "length" else "end",
+            degrees=listed_degrees(value["choices"][0], request) if request.forms else None,
         )
         return found, _why_silent(text, message, reason)
 

@@ -215,7 +215,7 @@ class LocalPolicy(SystemKind):
             ),
             repeatable=True,
             scores_options=is_here,
-            gives_degrees=is_here,
+            gives_degrees=answers,
             speaks_in_turns=answers and not is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.
             is_greedy=isinstance(chosen, GeneratorPolicy) and chosen.chosen_decoding.is_greedy,

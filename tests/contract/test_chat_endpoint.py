@@ -2,6 +2,7 @@
 
 import pytest
 from contract.conftest import NO_RETRIEVAL
+from fakes import rag_app
 from fakes.raw_server import raw_server
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
@@ -257,3 +258,27 @@ def test_probabilities_are_not_compared_by_an_endpoint(place, chat):
     assert place.gate(system, **NO_RETRIEVAL, **{"gates:": bias}) == 2
     assert "compares the probabilities of options" in place.err
     assert chat.seen == []
+
+
+def test_degrees_are_asked_for_and_read_at_the_label(place, chat, gate):
+    """Without log-probabilities the labels are gated, and nothing about degrees is green."""
+    reads = {**NO_RETRIEVAL, "perturbations": "read: [labels, degrees], perturbations"}
+    system = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
+
+    def whole(prompt):
+        text = rag_app.reply(prompt)["answer"]
+        other = "negative" if text.startswith("positive") else "positive"
+        top = [{"token": text, "logprob": -0.4}, {"token": other, "logprob": -1.5}]
+        content = [{"token": text, "logprob": -0.4, "top_logprobs": top}]
+        message = {"role": "assistant", "content": text}
+        return {"choices": [{"message": message, "logprobs": {"content": content}}]}
+
+    assert place.gate(system, "without", **reads) == 0, place.err
+    assert all(body["logprobs"] is True and body["top_logprobs"] == 20 for _, _, body in chat.seen)
+    executions = (place.root / "without" / "executions.jsonl").read_text()
+    assert '"degrees"' not in executions
+    chat.answer = whole
+    assert place.gate(system, "with", **reads) == 0, place.err
+    executions = (place.root / "with" / "executions.jsonl").read_text().splitlines()
+    assert all('"degrees": {"positive": -' in line for line in executions)
+    assert all('"at_most": ["neutral"]' in line for line in executions)

@@ -1,0 +1,131 @@
+"""Degrees out of what an endpoint lists: the likeliest tokens where the answer's label begins.
+
+`logprobs` of OpenAI's completions: for each token of the answer its log-probability, and those of
+up to 20 others in its place. A label's probability is that of the listed tokens that only it can
+begin with. Where a token begins several labels (`non`), those that begin with the token that was
+taken are told apart at the next one. A label that is not listed has at most the probability of the
+last token that is, or what the listed ones leave: it is stored as that bound, and marked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fairgate.domain.degrees import Degrees
+from fairgate.domain.executions import GenerationRequest, Stop
+from fairgate.relations.oracles.label import label_place
+
+MOST_LISTED = 20
+"""Tokens that are asked for at each place: as many as OpenAI's endpoints list at most."""
+_LEAST_REST = 1e-6
+"""Probability left beside the listed tokens below which rounding decides."""
+_LEAST_BOUND = 1e-12
+"""Some endpoints list what is impossible, too."""
+_MOST_TOKENS = 8192
+_Listed = list[tuple[str, float]]
+
+
+def listed_degrees(choice: Mapping[str, Any], request: GenerationRequest) -> Degrees | None:
+    """Return the degrees at the label of a completion's choice.
+
+    None where the endpoint lists no tokens, in whatever form, or the answer says no label.
+    """
+    tokens = _tokens(choice.get("logprobs"))
+    labels = _labels(request)
+    if not tokens or len(labels) < 2:
+        return None
+    text = "".join(token for token, _, _ in tokens)
+    stop = request.ends_with or Stop(phrases=tuple(labels))
+    found = label_place(text, replace(stop, phrases=tuple(labels), choice=False))
+    if found is None:
+        return None
+    end, first = 0, None
+    for number, (token, _, _) in enumerate(tokens):
+        end += len(token)
+        if end > found[1]:
+            first = number
+            break
+    if first is None:
+        return None
+    return _at(tokens[first:], labels)
+
+
+def _at(tokens: Sequence[tuple[str, float, _Listed]], labels: Mapping[str, str]) -> Degrees | None:
+    """Sum what is listed from the label's first token on."""
+    names = list(dict.fromkeys(labels.values()))
+    sums = dict.fromkeys(names, 0.0)
+    begun, before, bound = "", 0.0, None
+    for taken, nats, listed in tokens:
+        if not listed:
+            break
+        if bound is None:
+            bound = min(math.exp(one) for _, one in listed)
+            bound = min(bound, max(1 - math.fsum(math.exp(n) for _, n in listed), _LEAST_REST))
+            bound = max(bound, _LEAST_BOUND)
+        goes_on = False
+        for token, one in listed:
+            possible = _possible(begun + token, labels)
+            if len(possible) == 1:
+                sums[next(iter(possible))] += math.exp(before + one)
+            elif possible and token == taken:
+                goes_on = True
+        if not goes_on:
+            break
+        begun, before = (begun + taken).lstrip(), before + nats
+    if bound is None or not any(sums.values()):
+        return None
+    missing = tuple(name for name in names if not sums[name])
+    nats_of = [math.log(sums[name] or bound) for name in names]
+    # Bounds of several labels together are at most what is left, too.
+    degrees = Degrees.summed(names, [min(0.0, one) for one in nats_of])
+    return replace(degrees, at_most=missing)
+
+
+def _possible(text: str, labels: Mapping[str, str]) -> set[str]:
+    """Return the labels, one of each group of equals, that an answer may say that begins so."""
+    begun = text.strip().lower()
+    if not begun:
+        return set()
+    whole = [label for label in labels if begun.startswith(label)]
+    if whole:  # the longest counts
+        return {labels[max(whole, key=len)]}
+    return {name for label, name in labels.items() if label.startswith(begun)}
+
+
+def _labels(request: GenerationRequest) -> dict[str, str]:
+    """Return each label, lower case, and the one of its group that its forms are scored for."""
+    found: dict[str, str] = {}
+    for name, text in request.forms:
+        ends = [each for each in request.labels if text.lower().endswith(each.lower())]
+        if ends:
+            found.setdefault(max(ends, key=len).lower(), name)
+    return found
+
+
+def _tokens(reported: object) -> list[tuple[str, float, _Listed]]:
+    """Return each token, its log-probability, and the listed ones; empty for what has no form."""
+    content = reported.get("content") if isinstance(reported, Mapping) else None
+    if not isinstance(content, list) or len(content) > _MOST_TOKENS:
+        return []
+    found = []
+    for entry in content:
+        own = next(_entries([entry]), None)
+        if own is None:
+            return []
+        top = entry.get("top_logprobs")
+        listed = dict(_entries(top if isinstance(top, list) else []))
+        found.append((*own, list((dict([own]) | listed).items())))
+    return found
+
+
+def _entries(values: Sequence[object]) -> Iterator[tuple[str, float]]:
+    for value in values:
+        token = value.get("token") if isinstance(value, Mapping) else None
+        nats = value.get("logprob") if isinstance(value, Mapping) else None
+        if not isinstance(token, str) or isinstance(nats, bool):
+            continue
+        if isinstance(nats, int | float) and math.isfinite(nats):
+            yield token, min(0.0, float(nats))
