@@ -38,12 +38,12 @@ class SharedDocuments:
     def __init__(self) -> None:
         """Begin with none."""
         self._documents: dict[Document, Document] = {}
-        self._lists: dict[tuple[int, ...], tuple[Document, ...]] = {}
+        self._lists: dict[tuple[Document, ...], tuple[Document, ...]] = {}
 
     def held(self, documents: Iterable[Document]) -> tuple[Document, ...]:
         """Return an equal list; it and its documents are those of an earlier call if possible."""
         found = tuple(kept(self._documents, each, each, MOST_SHARED) for each in documents)
-        return kept(self._lists, tuple(map(id, found)), found, MOST_SHARED)
+        return kept(self._lists, found, found, MOST_SHARED)
 
 
 def kept(known: dict[Name, Thing], name: Name, thing: Thing, most: int) -> Thing:

@@ -85,7 +85,7 @@ class Comparison:
     """The runs from which what must match differs: nothing is judged by them."""
     other_space: Container[Reference] = ()
     """The runs whose documents another embedder measured: no distance is judged by them."""
-    _rows: dict[tuple[int, frozenset[str], tuple[float, float]], Table] = field(
+    _rows: dict[tuple[Reference, str, frozenset[str], tuple[float, float]], Table] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
 
@@ -98,9 +98,9 @@ class Comparison:
         """Return whether a run's values of a metric are distances in another embedder's space."""
         return metric.in_embedding_space and reference in self.other_space
 
-    def rows(self, suite: BaselineSuite, now: Table) -> Table:
+    def rows(self, suite: BaselineSuite, now: Table, reference: Reference) -> Table:
         """Return the rows of a kept run's suite whose cases are still asked as they were."""
-        key = id(suite), now.advisory, now.bands
+        key = reference, suite.table.suite, now.advisory, now.bands
         if key not in self._rows:
             # What is said of undecided ones no baseline file keeps.
             own, table = self.contents[suite.table.suite], suite.table
@@ -149,7 +149,7 @@ def prepare_rule(
         return None
     if column not in suite.table.values:
         return None
-    base = comparison.rows(suite, now)
+    base = comparison.rows(suite, now, reference)
     pairs = pair_by_key(
         observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
     )
@@ -431,7 +431,8 @@ def tests_since(
         prepared[TestKey(reference, rule.suite, rule.position, number)] = found
         key = TestKey(reference, rule.suite, column := rule.metric.column)
         if key not in undecided:
-            undecided[key] = undecided_change(now, comparison.rows(suite, now), column, seed)
+            rows = comparison.rows(suite, now, reference)
+            undecided[key] = undecided_change(now, rows, column, seed)
     known = {key: change for key, change in undecided.items() if change is not None}
     return ChangeTests(
         reference=reference, comparison=comparison, tables=tables, rules=prepared, undecided=known

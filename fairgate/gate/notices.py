@@ -37,11 +37,11 @@ def shown_documents(executions: Executed) -> Mapping[str, Sequence[Sequence[Docu
 
     A list that many answers share stands there once; answers without documents have none.
     """
-    found: dict[str, dict[int, Sequence[Document]]] = {}
+    lists: dict[str, dict[tuple[Document, ...], None]] = {}
     for (suite, _), execution in executions.items():
         if documents := execution.documents:
-            found.setdefault(suite, {})[id(documents)] = documents
-    return {suite: list(lists.values()) for suite, lists in found.items()}
+            lists.setdefault(suite, {})[tuple(documents)] = None
+    return {suite: list(different) for suite, different in lists.items()}
 
 
 def same_text_notices(executions: Executed) -> list[str]:

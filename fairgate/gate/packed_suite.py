@@ -138,11 +138,13 @@ class Field:
     """One number of every case: how wide it is, and the values that it counts, if it does.
 
     Where it lists values, number n is the n-th of them, and 0 is none (not decided); else a content
-    is a hexadecimal number, and n is n - 1 millionths in a column.
+    is a hexadecimal number, and n is n - 1 millionths in a column, counted from the `least` one.
     """
 
     bits: int
     values: Sequence[Any] | None = None
+    least: int = 0
+    """The least value in millionths where it is below 0."""
 
     def __post_init__(self) -> None:
         """Raise ValueError where a file says something else."""
@@ -152,10 +154,15 @@ class Field:
                 f"a field is {shown(self.bits)} bits wide, values {shown(self.values)}; expected "
                 f"1 to {MOST_BITS} and a list"
             )
+        if type(self.least) is not int or not -_MOST_MILLIONTHS < self.least <= 0:
+            raise ValueError(
+                f"a field begins at {shown(self.least)} millionths; expected a whole number to 0"
+            )
 
     def described(self) -> dict[str, Any]:
         """Return what stands in the file."""
-        return {"bits": self.bits} | ({} if self.values is None else {"values": [*self.values]})
+        listed = {} if self.values is None else {"values": [*self.values]}
+        return {"bits": self.bits} | listed | ({"least": self.least} if self.least else {})
 
     def listed(self, codes: Codes, name: str, least: int = 1) -> Sequence[Any]:
         """Return the values, having made sure that all numbers are among them."""
@@ -193,11 +200,12 @@ def field_of_numbers(column: Floats) -> tuple[Field, Codes]:
     parts = np.rint(known * _MILLION)
     if (
         len(values) > _MOST_LISTED
-        and 0 <= parts.min() <= parts.max() < _MOST_MILLIONTHS
+        and -_MOST_MILLIONTHS < parts.min() <= parts.max() < _MOST_MILLIONTHS
         and np.array_equal(parts / _MILLION, known)
     ):
-        codes[decided] = parts.astype(np.uint64) + np.uint64(1)
-        return Field(8 * -(-int(codes.max()).bit_length() // 8)), codes
+        least = min(0, int(parts.min()))
+        codes[decided] = (parts - least).astype(np.uint64) + np.uint64(1)
+        return Field(8 * -(-int(codes.max()).bit_length() // 8), least=least), codes
     rising = np.argsort(values)
     codes[decided] = rising[np.searchsorted(values, known, sorter=rising)] + 1
     return Field(max(1, len(values).bit_length()), values.tolist()), codes
@@ -232,7 +240,8 @@ def texts_of(field: Field, codes: Codes, name: str) -> Levels:
 def numbers_of(field: Field, codes: Codes, name: str) -> Floats:
     """Return the value of every case, NaN where it has none. Raises ValueError."""
     if field.values is None:
-        return np.where(codes == 0, np.nan, (codes.astype(np.float64) - 1) / _MILLION)
+        parts = codes.astype(np.float64) - 1 + field.least
+        return np.where(codes == 0, np.nan, parts / _MILLION)
     values = field.listed(codes, name, least=0)
     if not all(type(value) in (int, float) for value in values):
         raise ValueError(f"{name} lists {shown(values)}; expected numbers")

@@ -68,7 +68,7 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
     The first line has the hash of the questions, where one is given. Answers that lie near each
     other share documents, so their text is made once.
     """
-    known: dict[int, tuple[Sequence[Document], str]] = {}
+    known: dict[tuple[Document, ...], str] = {}
     for execution in executions:
         response, documents = execution.response, execution.documents
         answer = "null" if response is None else _as_text(response)
@@ -90,16 +90,15 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
         yield line + "}"
 
 
-def _text_of(
-    documents: Sequence[Document], known: dict[int, tuple[Sequence[Document], str]]
-) -> str:
-    """Return documents as JSON, from `known` where the same ones stand there; else add them."""
-    listed, text = known.get(id(documents), (None, ""))
-    if listed is not documents:
+def _text_of(documents: Sequence[Document], known: dict[tuple[Document, ...], str]) -> str:
+    """Return documents as JSON, from `known` where equal ones stand there; else add them."""
+    listed = tuple(documents)
+    text = known.get(listed)
+    if text is None:
         text = _as_json([document_to(document) for document in documents])
         if len(known) >= _MOST_TEXTS:
             known.clear()
-        known[id(documents)] = documents, text
+        known[listed] = text
     return text
 
 

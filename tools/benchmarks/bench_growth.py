@@ -4,6 +4,9 @@ Run: python tools/benchmarks/bench_growth.py --pairs 100 1000 10000 100000 [--ke
 
 Each run is a process of its own; its second run, beside an accepted baseline, is what is measured.
 Prints the exponents of time and memory between the sizes: 1 is linear.
+
+With --check, it runs 100,000 pairs alone and ends with 1 where they take longer than MOST_WORK times
+a fixed piece of work that the same machine does before and after, or more than MOST_MEMORY.
 """
 
 from __future__ import annotations
@@ -32,6 +35,21 @@ gates:
   - {metric: asr/generation/controlled, for_each: term, max: 0.99}
   - {metric: asr/retrieval, max: 0.99, regression: {margin: 0.02}}
   - {metric: retrieval/overlap, min: 0.01}
+"""
+MOST_WORK = 22.0
+"""Processor time of 100,000 pairs, in times of `STANDARD_WORK`."""
+MOST_MEMORY = 360
+"""Peak MiB of 100,000 pairs."""
+STANDARD_WORK = """
+import hashlib, json
+import numpy as np
+rows = [{"key": f"s{n}", "value": n / 7, "text": "a text of some words"} for n in range(100_000)]
+lines = [json.dumps(row) for row in rows]
+digest = hashlib.sha256("\\n".join(lines).encode()).hexdigest()
+columns = {row["key"]: row["value"] for row in map(json.loads, lines)}
+values = np.asarray(sorted(columns.values()))
+for seed in range(20):
+    np.random.default_rng(seed).integers(0, 9, 1_000_000).sum()
 """
 LABELS = ("positive", "negative", "neutral", "mixed")
 
@@ -82,12 +100,13 @@ def answer(key: str) -> dict[str, object]:
 
 def gate(place: Path) -> tuple[float, float, float]:
     """Return wall seconds, processor seconds and peak MiB of one run."""
+    return used_by(["-m", "fairgate", "run", "policy.yaml", "--out", "out", "--quiet"], place)
+
+
+def used_by(arguments: list[str], place: Path) -> tuple[float, float, float]:
+    """Return wall seconds, processor seconds and peak MiB of Python with these arguments."""
     start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fairgate", "run", "policy.yaml", "--out", "out", "--quiet"],
-        cwd=place,
-        stdout=subprocess.DEVNULL,
-    )
+    process = subprocess.Popen([sys.executable, *arguments], cwd=place, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -119,13 +138,38 @@ def measure(place: Path, pairs: int) -> tuple[float, float]:
     return busy, peak
 
 
+def check(root: Path, pairs: int = 100_000, runs: int = 3) -> None:
+    """End with 1 where a run takes more than it may, measured beside a fixed piece of work.
+
+    The least of several runs and pieces counts: what else the machine does only adds.
+    """
+    work, spent, peaks = [], [], []
+    for _ in range(runs):
+        root.mkdir(parents=True, exist_ok=True)
+        work.append(used_by(["-c", STANDARD_WORK], root)[1])
+        busy, peak = measure(root / str(pairs), pairs)
+        spent.append(busy)
+        peaks.append(peak)
+    ratio, peak = min(spent) / min(work), min(peaks)
+    print(
+        f"{ratio:.1f} times the fixed piece of work ({min(work):.2f} s), at most {MOST_WORK}; "
+        f"peak {peak:.0f} MiB, at most {MOST_MEMORY}"
+    )
+    if ratio > MOST_WORK or peak > MOST_MEMORY:
+        raise SystemExit("a run has become slower or larger: find what did it")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
     parser.add_argument("--keep", type=Path, help="folder of the inputs, to measure them again")
+    parser.add_argument("--check", action="store_true", help="100,000 pairs against the limits")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = options.keep or Path(folder)
+        if options.check:
+            check(root)
+            return
         found = [(pairs, *measure(root / str(pairs), pairs)) for pairs in options.pairs]
     for (few, busy, peak), (many, longer, higher) in itertools.pairwise(found):
         steps = math.log(many / few)

@@ -505,13 +505,11 @@ def affected_table(material: Material) -> Iterator[blocks.Block]:
     if rule.metric in BY_ID and BY_ID[rule.metric].is_against_neutral:
         return  # said by what they are told
     metric = shown[0].metric if shown else main_metric(material, rule.suite)
-    more = [
-        material.now.get(metric, each.suite, {"term": term})
-        for each in failed_rules(material.result)
-        for term, _ in failed_terms(material, each)
-    ]
-    known = {id(m): m for m in more if m is not None and m not in shown}
-    shown += list(known.values())[: _IN_TABLE - len(shown)]
+    for failed in failed_rules(material.result):
+        for term, _ in failed_terms(material, failed):
+            measured = material.now.get(metric, failed.suite, {"term": term})
+            if measured is not None and measured not in shown and len(shown) < _IN_TABLE:
+                shown.append(measured)
     if not shown:
         return
     shown_by = BY_ID[shown[0].metric]

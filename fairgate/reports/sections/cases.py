@@ -471,8 +471,12 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
         *((UNDECIDED, row) for row in asked if isinstance(row.claim, Reason)),
         *((FIXED, row) for row in named if row.claim == 0 and material.was_changed(row)),
     ]
-    listed = {id(row) for _, row in answers}
-    moved = [(OTHER_DOCUMENTS, row) for row in moved_pairs(material) if id(row) not in listed]
+    listed = {(row.suite, row.key) for _, row in answers}
+    moved = [
+        (OTHER_DOCUMENTS, row)
+        for row in moved_pairs(material)
+        if (row.suite, row.key) not in listed
+    ]
     if affected.subject(material) is affected.Subject.DOCUMENTS:
         return [*moved, *answers]
     return [*answers, *moved]

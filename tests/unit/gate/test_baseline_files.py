@@ -30,7 +30,7 @@ from fairgate.gate.baseline import (
 )
 from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
 from fairgate.gate.measure import quartiles
-from fairgate.gate.packed_suite import suite_from
+from fairgate.gate.packed_suite import Field, suite_from
 from fairgate.metrics.metric import Table
 
 PROVENANCE = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
@@ -115,6 +115,25 @@ def altered(change, text=TEXT):
     body = body_of(text)
     change(body["suites"]["s"])
     return sealed(body)
+
+
+@pytest.mark.parametrize("least", [-1234.567891, -0.5, 0.0, 3.0])
+def test_floats_of_either_sign_are_kept_as_millionths_and_not_one_by_one(least):
+    values = np.round(least + np.arange(500) / 7, 6)
+    values[::9] = math.nan
+    rows = {f"s{n}": f"s{n}" for n in range(500)}
+    made = baseline_of(table_of(rows, {"x": values}), dict.fromkeys(rows, "0123456789"))
+    text = dump_baseline(made)
+    described = json.loads(text)["suites"]["s"]["columns"]["x"]
+    assert described.keys() == ({"bits", "least"} if least < 0 else {"bits"})
+    read = load_baseline(text, "b").suites["s"].table.values["x"]
+    assert np.array_equal(read, values, equal_nan=True)
+
+
+@pytest.mark.parametrize("least", [1, -(1 << 53), 0.5, "0", True, None])
+def test_a_column_that_begins_nowhere_is_refused(least):
+    with pytest.raises(ValueError, match="whole number"):
+        Field(8, least=least)
 
 
 def test_a_baseline_with_every_column_takes_less_than_20_bytes_a_case():
