@@ -317,7 +317,7 @@ def cut_to_positions(model: Any) -> bool:
     """
     import onnx
 
-    projection = _find_projection(model)
+    projection = vocabulary_projection(model)
     logits = [one for one in model.graph.output if one.name == "logits"]
     dimensions = [dim for one in logits for dim in one.type.tensor_type.shape.dim][1:2]
     versions = [one.version for one in model.opset_import if one.domain in ONNX]
@@ -369,7 +369,7 @@ def widen_logits(model: Any) -> bool:
     return True
 
 
-def _find_projection(model: Any) -> Any | None:
+def vocabulary_projection(model: Any) -> Any | None:
     """Return the node that multiplies hidden states with the vocabulary's vectors."""
     producers = GraphIndex(model).makers
     constant = {tensor.name for tensor in model.graph.initializer}

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations, load_structure
+from fairgate.onnx.integer_products import PRODUCT, RowScales
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -125,9 +126,12 @@ def refuse_batch_scaling(model: Any, graph: Path) -> None:
     Dynamic quantisation rounds activations to 8 bits on a scale taken from the whole tensor, so
     from all rows of the batch: an answer or a vector would depend on its companions (measured on
     random weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21
-    vectors). Subgraphs and functions count.
+    vectors). Subgraphs and functions count. Integer products whose activations are rounded on a
+    scale of their own row are none of these, see `integer_products`.
     """
-    waiting = [*model.graph.node, *(node for one in model.functions for node in one.node)]
+    by_row = RowScales(model).are_all_by_row()
+    waiting = [node for node in model.graph.node if not (by_row and node.op_type == PRODUCT)]
+    waiting += [node for function in model.functions for node in function.node]
     found = set()
     while waiting:
         node = waiting.pop()
