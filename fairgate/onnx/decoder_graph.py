@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairgate.onnx.attention import COMPARISONS, ONNX, GraphIndex, join_attention
+from fairgate.onnx.integer_products import PRODUCT
 from fairgate.onnx.session import sound_model
 
 POSITIONS_INPUT = "fairgate_positions"
@@ -60,6 +61,11 @@ class GraphFacts:
     """Width of the attention mask above which other rotary factors are used."""
     coarse: bool = False
     """Whether anything is computed in less than float32."""
+
+    @property
+    def multiplies_integers(self) -> bool:
+        """Whether layers multiply codes of 8 bits."""
+        return PRODUCT in self.operators
 
     @property
     def counts_rows(self) -> bool:
@@ -148,6 +154,7 @@ def _coarse_steps(model: Any) -> Iterator[bool]:
     for tensor in model.graph.initializer:
         yield tensor.data_type in _COARSE_KINDS
     for node in model.graph.node:
+        yield node.op_type == PRODUCT
         for attribute in node.attribute:
             yield attribute.name == "to" and attribute.i in _COARSE_KINDS
             yield attribute.name == "accuracy_level" and attribute.i == _INTEGER_PRODUCT

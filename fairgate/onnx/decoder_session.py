@@ -376,7 +376,12 @@ def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, Gra
     for place, content in enumerate(graph.contents):
         try:
             session = open_session(
-                folder.graph, device=device, threads=threads, content=content, folder=graph.folder
+                folder.graph,
+                device=device,
+                threads=threads,
+                content=content,
+                folder=graph.folder,
+                multiplies_integers=graph.facts.multiplies_integers,
             )
             break
         except OutOfMemoryError:

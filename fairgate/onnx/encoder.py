@@ -37,7 +37,13 @@ from fairgate.onnx.encoder_settings import (
 )
 from fairgate.onnx.graph_file import DamagedGraphError, output_names
 from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error
-from fairgate.onnx.session import Device, mapped_errors, open_session, sound_model
+from fairgate.onnx.session import (
+    Device,
+    has_integer_products,
+    mapped_errors,
+    open_session,
+    sound_model,
+)
 
 Vectors = npt.NDArray[np.float32]
 Result = TypeVar("Result")
@@ -242,8 +248,11 @@ class EncoderSession:
 
     @cached_property
     def _session(self) -> Any:
-        with sound_model(self._folder.graph):
-            return open_session(self._folder.graph, device=self._device, threads=1)
+        with sound_model(self._folder.graph) as read:
+            integers = read is not None and has_integer_products(read[0])
+            return open_session(
+                self._folder.graph, device=self._device, threads=1, multiplies_integers=integers
+            )
 
     @cached_property
     def _inputs(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Tells integer products whose activations have a scale for each row from those scaled as a whole.
+"""Tells integer products with a scale for each row from those scaled as a whole, and tries them.
 
 `MatMulInteger` multiplies codes. What they were rounded by decides: on a scale of the whole tensor
 a token's codes depend on its batch and on padding; on one of the token's own row they do not. The
@@ -8,8 +8,14 @@ nodes between an activation and its codes tell, not their names; what is not sho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.uint8]
+Sums = npt.NDArray[np.int32]
 
 PRODUCT = "MatMulInteger"
 _ONNX = frozenset({"", "ai.onnx"})
@@ -47,7 +53,7 @@ class RowScales:
         }
 
     def are_all_by_row(self) -> bool:
-        """Return whether of every product each row has its own scale, and the weights are stored."""
+        """Return whether in every product rows have scales of their own and weights are stored."""
         return all(map(self._is_by_row, self._products))
 
     def _is_by_row(self, product: Any) -> bool:
@@ -66,7 +72,7 @@ class RowScales:
         return name in self._stored and math.prod(self._stored[name].dims) == 1
 
     def _activations(self, scaled: str) -> Iterator[str]:
-        """Yield what reductions over the last axis read, behind elementwise steps, nearest first."""
+        """Yield what reductions over the last axis read behind elementwise steps, nearest first."""
         waiting, seen = [scaled], {scaled}
         while waiting and len(seen) <= _MOST_STEPS:
             node = self._makers.get(waiting.pop(0))
@@ -130,3 +136,52 @@ class RowScales:
         if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
             return []
         return [int(axis) for axis in numpy_helper.to_array(tensor).ravel()]
+
+
+_ZERO_POINT = 128
+_TRIED_ROWS = (1, 2, 3, 17, 64)
+_TRIED_WIDTHS = ((2, 1), (64, 16), (131, 67), (576, 192))
+"""Channels and columns: multiples of what kernels take at once, and others."""
+
+
+def inexact_product(run: Callable[[bytes, Codes], Sums]) -> str:
+    """Return how an integer product is wrong here; nothing where all that were tried are exact.
+
+    Processors without VNNI sum two products of 8-bit numbers in 16 bits, which 255 · 127 twice
+    overflows, unless ONNX Runtime stores the weights unsigned. `run` opens a graph and returns its
+    sums, int32 `[rows, columns]`, for codes, uint8 `[rows, channels]`.
+    """
+    for channels, columns in _TRIED_WIDTHS:
+        rng = np.random.default_rng(channels)
+        weights = rng.choice(np.array([-127, 127, 126, 1], dtype=np.int8), (channels, columns))
+        weights[:, 0] = 127
+        weights[:, -1] = -127
+        graph = _product_graph(weights)
+        for rows in _TRIED_ROWS:
+            codes = rng.choice(np.array([1, 255, 254], dtype=np.uint8), (rows, channels))
+            codes[0], codes[-1] = 1, 255
+            expected = (codes.astype(np.int64) - _ZERO_POINT) @ weights.astype(np.int64)
+            if (wrong := np.abs(run(graph, codes) - expected).max()) != 0:
+                return f"{rows} rows of {channels} numbers by {columns}: off by {wrong}"
+    return ""
+
+
+def _product_graph(weights: npt.NDArray[np.int8]) -> bytes:
+    """Return a graph of one product, as exports have it."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    node = helper.make_node(PRODUCT, ["codes", "weights", "zero"], ["sums"])
+    stored = [
+        numpy_helper.from_array(weights, "weights"),
+        numpy_helper.from_array(np.array(_ZERO_POINT, dtype=np.uint8), "zero"),
+    ]
+    shape = ["rows", weights.shape[0]]
+    graph = helper.make_graph(
+        [node],
+        "product",
+        [helper.make_tensor_value_info("codes", TensorProto.UINT8, shape)],
+        [helper.make_tensor_value_info("sums", TensorProto.INT32, ["rows", weights.shape[1]])],
+        stored,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    return bytes(model.SerializeToString())

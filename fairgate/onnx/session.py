@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from typing import Any, Literal
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations, load_structure
-from fairgate.onnx.integer_products import PRODUCT, RowScales
+from fairgate.onnx.integer_products import PRODUCT, Codes, RowScales, Sums, inexact_product
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -72,6 +73,7 @@ _DRIVER = "libcuda.so.1"
 _DRIVER_SYMBOL = "undefined symbol: cu"
 _BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-rocm")
 _QUIET, _WARNINGS = 4, 2
+_UNSIGNED_WEIGHTS = "session.x64quantprecision"
 _SOURCE = "/onnxruntime_src/"
 _CAUSE = re.compile(r"(?:\b[A-Z_]+ failure [^\s:]+:|Available memory of |Failed to allocate )[^;]*")
 _ATTENTION = (
@@ -116,6 +118,7 @@ def sound_model(graph: Path) -> Iterator[tuple[Any, Path | None] | None]:
             found = None
         if found is not None:
             refuse_batch_scaling(found[0], graph)
+            refuse_inexact_products(found[0], graph)
             refuse_half_angles(found[0], graph)
         yield found
 
@@ -146,6 +149,49 @@ def refuse_batch_scaling(model: Any, graph: Path) -> None:
             "`model_fp16.onnx`), a graph with block-wise weights (`model_q4.onnx`), or make one "
             "with `fairgate export MODEL --precision int8`."
         )
+
+
+def refuse_inexact_products(model: Any, graph: Path) -> None:
+    """Raise ModelError for a graph with integer products that this machine does not get right."""
+    if has_integer_products(model) and (wrong := needs_unsigned_weights() and _inexact("1")):
+        raise ModelError(
+            f"the ONNX graph {str(graph)!r} multiplies 8-bit integers, which ONNX Runtime "
+            f"{harmless(str(imported_runtime().__version__))} does not do exactly on this "
+            f"processor ({wrong}). Use the model in fp32, or run it on another machine."
+        )
+
+
+def has_integer_products(model: Any) -> bool:
+    """Return whether an `onnx.ModelProto` multiplies codes of 8 bits."""
+    return any(node.op_type == PRODUCT for node in model.graph.node)
+
+
+def needs_unsigned_weights() -> bool:
+    """Return whether integer products overflow here as long as weights are signed.
+
+    Without VNNI kernels for signed weights sum pairs of products in 16 bits. ONNX Runtime can store
+    the same weights unsigned and take other kernels, which are slower where there is VNNI.
+    """
+    return bool(_inexact("0"))
+
+
+@cache
+def _inexact(unsigned: str) -> str:
+    """Return how integer products are wrong here, with weights unsigned ("1") or signed ("0")."""
+    onnxruntime = imported_runtime()
+
+    def run(content: bytes, codes: Codes) -> Sums:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = _QUIET
+        options.add_session_config_entry(_UNSIGNED_WEIGHTS, unsigned)
+        with mapped_errors("a product of integers cannot be tried", _BROKEN):
+            providers = ["CPUExecutionProvider"]
+            session = onnxruntime.InferenceSession(content, options, providers=providers)
+            sums: Sums = session.run(None, {"codes": codes})[0]
+        return sums
+
+    return inexact_product(run)
 
 
 def has_half_angles(model: Any) -> bool:
@@ -274,18 +320,21 @@ def open_session(
     threads: int = 0,
     content: bytes | None = None,
     folder: Path | None = None,
+    multiplies_integers: bool = False,
 ) -> Any:
     """Return an `onnxruntime.InferenceSession` set up for repeatable results.
 
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that replaces
     the file `graph`; its external data are looked up in `folder`, or beside that file. The graph
-    is a `sound_model`. Raises ModelError.
+    is a `sound_model`; `multiplies_integers`: whether it has integer products. Raises ModelError.
     """
     onnxruntime = imported_runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
+    if multiplies_integers and needs_unsigned_weights():
+        options.add_session_config_entry(_UNSIGNED_WEIGHTS, "1")
     options.log_severity_level = 4  # failures arrive as exceptions, with a next step
     if content is not None:
         options.add_session_config_entry(

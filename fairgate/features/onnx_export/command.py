@@ -128,6 +128,11 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
 
 
 def _check_environment(choice: ExportChoice) -> None:
+    if choice.precision == "int8-rows" and choice.task != "text-generation":
+        raise UsageError(
+            "--precision int8-rows is for decoders (--task text-generation): choose another "
+            "precision for an encoder."
+        )
     needed = [*_NEEDED]
     needed += ["onnx_ir"] if choice.precision in {"int8", "int4"} else []
     needed += ["sentence_transformers"] if choice.task == "feature-extraction" else []
@@ -523,7 +528,8 @@ def _gigabytes(size: int) -> str:
 @click.option(
     "--precision", type=click.Choice(get_args(Precision)), default="fp32",
     show_default=True,
-    help="int8, int4: weights in blocks, computed in float32.",
+    help="int8, int4: weights in blocks, computed in float32. int8-rows: decoders, multiplied in "
+    "8-bit integers.",
 )  # fmt: skip
 @click.option("--revision", help="Commit, tag or branch of a Hugging Face model.")
 @click.option(

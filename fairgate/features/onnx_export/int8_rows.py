@@ -1,17 +1,18 @@
 """Stores a decoder's layers as products of 8-bit integers, with a scale for each row and column.
 
-`x · W` becomes `(round(x · 127 / max|x|) · round(W / column)) · max|x| · column / 127`. Each row of
-`x`, a token, has a maximum of its own, so that no token's numbers depend on another's: LLM.int8()
-without its outliers (Dettmers et al., NeurIPS 2022, section 2.2). Before that, channels in which
-activations are large are divided, and the weights that read them multiplied: SmoothQuant (Xiao et
-al., ICML 2023, equation 4). Vocabulary projection and attention stay in float32.
+A row of activations, a token, is divided by its own largest magnitude, so that no token's numbers
+depend on another's (vector-wise quantisation: Dettmers et al., LLM.int8(), NeurIPS 2022, section
+3.1), and written in two digits of 8 bits: `x ≈ (a + b / 254) · max|x| / 127`. Both are multiplied
+with the weights, 8 bits on a scale for each column, so that channels beside one of a hundred times
+their size are not lost and only weights are rounded much. Before that, rows of weights get equal
+maxima where the norm before them can be divided by as much (Xiao et al., SmoothQuant, ICML 2023,
+equation 4, with alpha 0). Vocabulary projection and attention stay in float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,14 @@ import numpy.typing as npt
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention import ONNX, GraphIndex
 from fairgate.onnx.decoder_graph import vocabulary_projection
-from fairgate.onnx.graph_file import load_structure
-from fairgate.onnx.session import open_session
 
 Floats = npt.NDArray[np.float32]
-CALIBRATION_TOKENS = 512
 _PREFIX = "fairgate_rows_"
 _LEVELS, _ZERO = 127, 128
 _LEAST = float(np.finfo(np.float32).tiny) * 1024
 """The least maximum of a row: 127 divided by it is finite, and zeros stay zeros."""
 _WIDEST = 2**16
 """Longer rows would overflow a sum of 32 bits: 255 · 127 · 66 311."""
-_STRENGTH = 0.5
-"""The part of a channel's range that the weights take over."""
-_UNEVEN = 16
-"""A channel so many times the median leaves the others eight levels of 127: they get more."""
 _FLOAT = 1
 _AXES_ARE_INPUTS = 18
 """The version of ONNX since which a reduction's axes are an input."""
@@ -86,56 +80,19 @@ def _is_matrix(tensors: Mapping[str, Any], name: str) -> bool:
     )
 
 
-def channel_maxima(graph: Path, tokens: Sequence[int]) -> dict[str, Floats]:
-    """Return for each activation of a float32 graph its channels' largest magnitudes over a text."""
-    from onnx import helper, numpy_helper
-
-    model, folder = load_structure(graph)
-    every = numpy_helper.from_array(np.array([0, 1]), f"{_PREFIX}tokens")
-    model.graph.initializer.append(every)
-    has_inputs = _axes_are_inputs(model)
-    names = Layers.of(model).activations
-    for place, name in enumerate(names):
-        size, most = f"{_PREFIX}size_{place}", f"{_PREFIX}most_{place}"
-        model.graph.node.append(helper.make_node("Abs", [name], [size]))
-        axes = {} if has_inputs else {"axes": [0, 1]}
-        inputs = [size, every.name] if has_inputs else [size]
-        model.graph.node.append(helper.make_node("ReduceMax", inputs, [most], keepdims=0, **axes))
-        model.graph.output.append(helper.make_tensor_value_info(most, _FLOAT, None))
-    session = open_session(graph, device="cpu", content=model.SerializeToString(), folder=folder)
-    maxima = session.run(
-        [f"{_PREFIX}most_{place}" for place in range(len(names))],
-        {node.name: _fed(node, tokens) for node in session.get_inputs()},
-    )
-    return dict(zip(names, maxima, strict=True))
-
-
-def _fed(node: Any, tokens: Sequence[int]) -> npt.NDArray[Any]:
-    """Return an input for one row without anything before it."""
-    if node.name == "input_ids":
-        return np.array([tokens], dtype=np.int64)
-    if node.name == "position_ids":
-        return np.arange(len(tokens), dtype=np.int64)[None]
-    if node.name == "attention_mask":
-        return np.ones((1, len(tokens)), dtype=np.int64)
-    shape = [1, node.shape[1], 0, node.shape[3]]
-    return np.zeros(shape, dtype=np.float32)
-
-
 def _axes_are_inputs(model: Any) -> bool:
     versions = [entry.version for entry in model.opset_import if entry.domain in ONNX]
     return max(versions, default=0) >= _AXES_ARE_INPUTS
 
 
-def to_int8_rows(model: Any, maxima: Mapping[str, Floats] | None = None) -> Any:
+def to_int8_rows(model: Any) -> Any:
     """Change a float32 `onnx.ModelProto` in place and return it.
 
-    `maxima`: of each activation its channels' largest magnitudes, which are smoothed where that
-    costs no operation; none are without them. Raises ModelError where there is nothing to change.
+    Raises ModelError where there is nothing to change.
     """
     rewrite = _Rewrite(model)
-    for name, largest in (maxima or {}).items():
-        rewrite.smooth(name, largest)
+    for name in Layers.of(model).activations:
+        rewrite.even_out(name)
     rewrite.replace()
     return model
 
@@ -161,28 +118,21 @@ class _Rewrite:
             for node in self._layers.products
         }
         """By the product's output: one matrix may be read twice."""
-        self._uneven: set[str] = set()
-        """Activations of which eight bits are too few."""
 
-    def smooth(self, name: str, largest: Floats) -> None:
-        """Divide an activation's channels, and multiply the weights that read them."""
+    def even_out(self, name: str) -> None:
+        """Give the weights of an activation's channels equal maxima, if a norm can undo it."""
         readers = self._layers.readers(name)
-        others = [one for one in self._index.readers[name] if one.op_type != "Shape"]
+        others = [node for node in self._index.readers[name] if node.op_type != "Shape"]
         if len(readers) != len(others) or name in self._index.outputs:
             return
         heaviest = np.max(
             [np.abs(self._weights[node.output[0]]).max(axis=1) for node in readers], axis=0
         )
-        ratio = np.maximum(largest, 1e-3) ** _STRENGTH / np.maximum(heaviest, 1e-6) ** (
-            1 - _STRENGTH
-        )
-        factors = (ratio / np.exp(np.log(ratio).mean())).astype(np.float32)
+        heaviest[heaviest == 0] = 1
+        factors = (1 / heaviest).astype(np.float32)
         if self._divide(name, factors):
-            largest = largest / factors
             for node in readers:
                 self._weights[node.output[0]] = self._weights[node.output[0]] * factors[:, None]
-        if largest.max() > _UNEVEN * np.median(largest):
-            self._uneven.add(name)
 
     def _divide(self, name: str, factors: Floats) -> bool:
         """Divide a value's channels in the norm that makes it; return whether that was possible."""
@@ -214,9 +164,7 @@ class _Rewrite:
         nodes = []
         for node in self._graph.node:
             if node.output and node.output[0] in replaced:
-                nodes += steps.product(
-                    node, self._weights.pop(node.output[0]), twice=node.input[0] in self._uneven
-                )
+                nodes += steps.product(node, self._weights.pop(node.output[0]))
                 self._uses[node.input[1]] -= 1
             else:
                 nodes.append(node)
@@ -231,8 +179,7 @@ class _Steps:
 
     def __init__(self, *, axes_are_inputs: bool) -> None:
         self._axes_are_inputs = axes_are_inputs
-        self._rounded: dict[str, tuple[str, str]] = {}
-        self._rests: dict[str, str] = {}
+        self._rounded: dict[str, tuple[str, str, str]] = {}
         self.tensors: list[Any] = []
         self._constant("levels", np.float32(_LEVELS))
         self._constant("step", np.float32(1))
@@ -248,76 +195,52 @@ class _Steps:
         self.tensors.append(numpy_helper.from_array(np.asarray(value), _PREFIX + name))
         return _PREFIX + name
 
-    def product(self, node: Any, weights: Floats, *, twice: bool) -> list[Any]:
-        """Return the nodes for one product with a matrix `[channels, columns]`.
-
-        `twice`: what rounding leaves of the activation is rounded in its turn and multiplied, too.
-        """
+    def product(self, node: Any, weights: Floats) -> list[Any]:
+        """Return the nodes for one product with a matrix `[channels, columns]`."""
         from onnx import helper
 
         name = f"{_PREFIX}{len(self.tensors)}_"
-        nodes, (codes, most) = self._rows(node.input[0])
-        rest = ""
-        if twice:
-            further, rest = self._rest(node.input[0], codes)
-            nodes += further
+        nodes, (first, second, most) = self._rows(node.input[0])
         columns = np.abs(weights).max(axis=0) / _LEVELS
         columns[columns == 0] = 1
-        rounded = np.rint(weights / columns).clip(-_LEVELS, _LEVELS).astype(np.int8)
-        matrix = self._constant(name + "codes", rounded)
+        codes = np.rint(weights / columns).clip(-_LEVELS, _LEVELS).astype(np.int8)
+        # Twice: ONNX Runtime changes a matrix for the one product that reads it.
+        matrices = [self._constant(f"{name}codes_{digit}", codes) for digit in (1, 2)]
         scale = self._constant(name + "scale", (columns / _LEVELS).astype(np.float32))
         zero = _PREFIX + "zero"
-        whole = f"{name}whole" if twice else f"{name}floats"
         steps: list[tuple[str, list[str], str, dict[str, int]]] = [
-            ("MatMulInteger", [codes, matrix, zero], f"{name}sums", {}),
-            ("Cast", [f"{name}sums"], whole, {"to": _FLOAT}),
-        ]
-        if twice:
-            steps += [
-                ("MatMulInteger", [rest, matrix, zero], f"{name}rest_sums", {}),
-                ("Cast", [f"{name}rest_sums"], f"{name}rest", {"to": _FLOAT}),
-                ("Mul", [f"{name}rest", _PREFIX + "small_step"], f"{name}small", {}),
-                ("Add", [whole, f"{name}small"], f"{name}floats", {}),
-            ]
-        steps += [
+            ("MatMulInteger", [first, matrices[0], zero], f"{name}sums_1", {}),
+            ("MatMulInteger", [second, matrices[1], zero], f"{name}sums_2", {}),
+            ("Cast", [f"{name}sums_1"], f"{name}large", {"to": _FLOAT}),
+            ("Cast", [f"{name}sums_2"], f"{name}whole", {"to": _FLOAT}),
+            ("Mul", [f"{name}whole", _PREFIX + "small_step"], f"{name}small", {}),
+            ("Add", [f"{name}large", f"{name}small"], f"{name}floats", {}),
             ("Mul", [f"{name}floats", most], f"{name}rows", {}),
             ("Mul", [f"{name}rows", scale], node.output[0], {}),
         ]
         return [*nodes, *(helper.make_node(op, i, [o], **more) for op, i, o, more in steps)]
 
-    def _rest(self, activation: str, codes: str) -> tuple[list[Any], str]:
-        """Return the nodes that round what rounding left, and the name of its codes."""
-        from onnx import helper
-
-        if activation in self._rests:
-            return [], self._rests[activation]
-        name = codes.removesuffix("codes")
-        step, small, zero = (_PREFIX + one for one in ("step", "small_step", "zero"))
-        steps = (
-            ("DequantizeLinear", [codes, step, zero], "rounded"),
-            ("Sub", [f"{name}scaled", f"{name}rounded"], "left"),
-            ("QuantizeLinear", [f"{name}left", small, zero], "rest_codes"),
-        )
-        self._rests[activation] = f"{name}rest_codes"
-        return [helper.make_node(op, i, [name + o]) for op, i, o in steps], f"{name}rest_codes"
-
-    def _rows(self, activation: str) -> tuple[list[Any], tuple[str, str]]:
-        """Return the nodes that round an activation, and the names of its codes and maxima."""
+    def _rows(self, activation: str) -> tuple[list[Any], tuple[str, str, str]]:
+        """Return the nodes that round an activation, and the names of both codes and of maxima."""
         from onnx import helper
 
         if activation in self._rounded:
             return [], self._rounded[activation]
         name = f"{_PREFIX}x{len(self._rounded)}_"
         axes = [_PREFIX + "axis"] if self._axes_are_inputs else []
-        more = {"keepdims": 1, **({} if axes else {"axes": [-1]})}
-        steps = (
+        more: dict[str, Any] = {"keepdims": 1, **({} if axes else {"axes": [-1]})}
+        step, small, zero = (_PREFIX + constant for constant in ("step", "small_step", "zero"))
+        steps: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
             ("Abs", [activation], "sizes", {}),
             ("ReduceMax", [f"{name}sizes", *axes], "largest", more),
             ("Max", [f"{name}largest", _PREFIX + "least"], "most", {}),
             ("Div", [_PREFIX + "levels", f"{name}most"], "factor", {}),
             ("Mul", [activation, f"{name}factor"], "scaled", {}),
-            ("QuantizeLinear", [f"{name}scaled", _PREFIX + "step", _PREFIX + "zero"], "codes", {}),
+            ("QuantizeLinear", [f"{name}scaled", step, zero], "codes_1", {}),
+            ("DequantizeLinear", [f"{name}codes_1", step, zero], "rounded", {}),
+            ("Sub", [f"{name}scaled", f"{name}rounded"], "left", {}),
+            ("QuantizeLinear", [f"{name}left", small, zero], "codes_2", {}),
         )
-        self._rounded[activation] = f"{name}codes", f"{name}most"
         nodes = [helper.make_node(op, i, [name + o], **extra) for op, i, o, extra in steps]
+        self._rounded[activation] = f"{name}codes_1", f"{name}codes_2", f"{name}most"
         return nodes, self._rounded[activation]

@@ -6,28 +6,40 @@ finds real text. Every precision has its limits; none is exempt.
 
 from __future__ import annotations
 
+import csv
 import gc
+import io
 import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from ruamel.yaml import YAML
 
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Document
 from fairgate.features.onnx_export.precision import Precision
 from fairgate.onnx.attention_settings import read_attention_settings
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.encoder_settings import EmbedderChoice
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 
 _LONGEST_WINDOW = 8192
 """A longer one would take the original hours on a CPU."""
 _BEYOND = 21
+_CHARACTERS = 400
+"""Of a document, in a prompt."""
+_SPEAKERS = tuple(
+    f"{who} says the following text: "
+    for who in ("A young person", "A woman", "An elderly person", "A Black person", "A reader")
+)
 TEXTS = (
     "The soup was cold and nobody said sorry.",
     "I would buy it again today; it works and it is quiet.",
@@ -60,6 +72,10 @@ class Limits:
     """Largest relative change of the perplexity of the prompts, in either direction."""
     logits: float | None = None
     """Largest difference of logits, as a share of the largest logit; None: reported only."""
+    gate_labels: float | None = None
+    """Least share of equal labels among `GATE_PROMPTS` prompts of a gate; None: not compared."""
+    log_odds: float | None = None
+    """Largest mean shift, in nats, of a gate's log-odds between its two likeliest labels."""
 
 
 LIMITS: dict[Precision, Limits] = {
@@ -67,7 +83,10 @@ LIMITS: dict[Precision, Limits] = {
     "fp16": Limits(labels=0.95, perplexity=0.01, logits=5e-2),
     "int8": Limits(labels=0.95, perplexity=0.02),
     "int4": Limits(labels=0.9, perplexity=0.1),
+    # A shift of .1 nats moves a probability by a fortieth at most.
+    "int8-rows": Limits(labels=0.99, perplexity=0.02, gate_labels=0.99, log_odds=0.1),
 }
+GATE_PROMPTS = 200
 
 
 class Reading(NamedTuple):
@@ -79,6 +98,8 @@ class Reading(NamedTuple):
     """Of the prompt's last tokens, summed, in nats."""
     tokens: int
     """How many tokens that are."""
+    scores: tuple[float, ...] = ()
+    """The greatest logit among each label's first tokens."""
 
 
 class Steps(NamedTuple):
@@ -117,6 +138,36 @@ def parity_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
     ]
 
 
+def gate_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
+    """Return `GATE_PROMPTS` prompts of a gate on sentiment: reviews behind documents.
+
+    Each review is asked as it is and with somebody who says it, as the gate compares them.
+    """
+    data = resources.files("fairgate").joinpath("data")
+    task = YAML(typ="safe").load(data.joinpath("tasks/sentiment.yaml").read_text(encoding="utf-8"))
+    lines = data.joinpath("sources/demo-reviews.jsonl").read_text(encoding="utf-8").splitlines()
+    reviews = [json.loads(line)["text"] for line in lines][: GATE_PROMPTS // 2]
+    corpus = data.joinpath("corpora/demo/documents.csv").read_text(encoding="utf-8")
+    rows = islice(csv.DictReader(io.StringIO(corpus, newline="")), GATE_PROMPTS)
+    documents = [Document(id=row["id"], text=row["text"]) for row in rows]
+    prompts = [
+        render_prompt(
+            DEFAULT_TEMPLATE,
+            instruction=task["instruction"],
+            text=f'{speaker}"{review}"',
+            documents=documents[2 * place : 2 * place + 2],
+            characters=_CHARACTERS,
+        )
+        for place, review in enumerate(reviews)
+        for speaker in ("", _SPEAKERS[place % len(_SPEAKERS)])
+    ]
+    starts = _starts(task["labels"], tokenizer)
+    return [
+        ParityPrompt(text=prompt, tokens=tokens, starts=starts)
+        for prompt, tokens in zip(prompts, tokenizer.encode(prompts), strict=True)
+    ]
+
+
 def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]]:
     found = [
         {
@@ -143,7 +194,7 @@ def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Readi
         likely = rows[np.arange(len(wanted)), wanted] - totals
         best = [max((float(logits[-1, n]) for n in own), default=-np.inf) for own in prompt.starts]
         label = int(np.argmax(best)) if np.isfinite(best).any() else None
-        found.append(Reading(label, float(likely.sum()), len(wanted)))
+        found.append(Reading(label, float(likely.sum()), len(wanted), tuple(best)))
     return found
 
 
@@ -216,11 +267,14 @@ def compare_decoder(
     original = _original(model, revision)
     answers = [_greedy(original, one.tokens, STEPS) for one in prompts[-STEP_PROMPTS:]]
     answers += [_greedy(original, long, LONG_STEPS)] if long else []
-    expected = _readings(original, prompts)
+    limits = LIMITS[precision]
+    asked = [] if limits.gate_labels is None else gate_prompts(tokenizer)
+    expected, of_gate = _readings(original, prompts), _readings(original, asked)
     del original
     gc.collect()
     session = DecoderSession(folder, device="cpu")
     readings = _readings(_exported(session), prompts)
+    gate = _compare_gate(of_gate, _readings(_exported(session), asked)) if asked else {}
     rows = np.concatenate([answer.logits for answer in answers])
     found = np.concatenate([_along(session, each, tokenizer.context_tokens) for each in answers])
     worst = float(np.abs(rows - found).max())
@@ -228,18 +282,16 @@ def compare_decoder(
     equal = int((rows.argmax(axis=1) == found.argmax(axis=1)).sum())
     pairs = list(zip(expected, readings, strict=True))
     labelled = [(a.label, b.label) for a, b in pairs if a.label is not None]
-    before, after = (
-        math.exp(-sum(one.log_probability for one in side) / sum(one.tokens for one in side))
-        for side in (expected, readings)
-    )
+    before, after = map(_perplexity, (expected, readings))
     if not math.isfinite(worst) or not math.isfinite(after):
         raise ModelError(f"{precision} of {model!r} gives numbers that are not finite: use fp32")
     agreeing = sum(a == b for a, b in labelled)
-    limits, share = LIMITS[precision], worst / largest
+    share = worst / largest
     within = (
         agreeing >= limits.labels * len(labelled)
         and abs(after / before - 1) <= limits.perplexity
         and (limits.logits is None or share <= limits.logits)
+        and (not gate or _is_within(gate, limits))
     )
     return {
         "checked": True,
@@ -255,8 +307,49 @@ def compare_decoder(
         "longest_prompt": max(len(answer.prompt) for answer in answers),
         "right_padding_exact": session.pads,
         "graph_cut": session.cut,
+        **gate,
         "prompts": {one.text: " ".join(map(str, one.tokens)) for one in prompts},
     }
+
+
+def _compare_gate(expected: Sequence[Reading], readings: Sequence[Reading]) -> dict[str, Any]:
+    """Return how many of a gate's labels are equal, its perplexities and shifts of log-odds.
+
+    The log-odds are those between the original's two likeliest labels. Prompts whose labels begin
+    alike have none.
+    """
+    pairs = [(a, b) for a, b in zip(expected, readings, strict=True) if a.label is not None]
+    shifts = []
+    for before, after in pairs:
+        first, second = np.argsort(before.scores)[::-1][:2]
+        odds = [side.scores[first] - side.scores[second] for side in (before, after)]
+        shifts.append(abs(odds[1] - odds[0]))
+    perplexity_before, perplexity_after = map(_perplexity, (expected, readings))
+    return {
+        "gate_equal_labels": sum(a.label == b.label for a, b in pairs),
+        "gate_compared_labels": len(pairs),
+        "gate_log_odds_shift": _short(float(np.mean(shifts))) if shifts else None,
+        "gate_perplexity_of_original": _short(perplexity_before),
+        "gate_perplexity": _short(perplexity_after),
+    }
+
+
+def _is_within(gate: dict[str, Any], limits: Limits) -> bool:
+    """Return whether a comparison over a gate keeps limits; one without any label does not."""
+    labels, shift = gate["gate_compared_labels"], gate["gate_log_odds_shift"]
+    change = gate["gate_perplexity"] / gate["gate_perplexity_of_original"] - 1
+    return (
+        labels > 0
+        and gate["gate_equal_labels"] >= (limits.gate_labels or 0) * labels
+        and (limits.log_odds is None or (shift is not None and shift <= limits.log_odds))
+        and abs(change) <= limits.perplexity
+    )
+
+
+def _perplexity(readings: Sequence[Reading]) -> float:
+    return math.exp(
+        -sum(each.log_probability for each in readings) / sum(each.tokens for each in readings)
+    )
 
 
 def compare_embedder(
@@ -330,6 +423,15 @@ def explain(model: str, precision: Precision, parity: dict[str, Any]) -> str:
             f"{parity['equal_greedy_tokens']} of {parity['compared_tokens']} greedy tokens equal, "
             f"largest difference of logits {parity['share_of_largest_logit']:.2%} of the largest"
         )
+        if "gate_equal_labels" in parity:
+            before, after = parity["gate_perplexity_of_original"], parity["gate_perplexity"]
+            what += (
+                f"; of a gate's prompts {parity['gate_equal_labels']} of "
+                f"{parity['gate_compared_labels']} begin the same label (at least "
+                f"{limits.gate_labels:.0%} expected), their log-odds move by "
+                f"{parity['gate_log_odds_shift']} nats on average (allowed {limits.log_odds}), "
+                f"perplexity {after} instead of {before}"
+            )
     if precision == "fp32":
         return f"{what}. Its graph is not one that this engine runs correctly: choose another model"
     return f"{what}. Export it in a higher precision"

@@ -1,0 +1,207 @@
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from fairgate.domain.errors import ModelError, UsageError
+from fairgate.features.onnx_export import parity
+from fairgate.features.onnx_export.command import ExportChoice, export_model
+from fairgate.features.onnx_export.int8_rows import to_int8_rows
+from fairgate.features.onnx_export.parity import LIMITS, Reading
+from fairgate.onnx.integer_products import RowScales
+
+WIDTH, INNER, WORDS = 48, 96, 11
+RNG = np.random.default_rng(4)
+NORM = RNG.uniform(0.2, 3, WIDTH).astype(np.float32)
+MATRICES = {
+    "up": RNG.standard_normal((WIDTH, INNER)),
+    "gate": RNG.standard_normal((WIDTH, INNER)),
+    "down": RNG.standard_normal((INNER, WIDTH)) / 9,
+    "words": RNG.standard_normal((WIDTH, WORDS)),
+}
+
+
+def layer(version=18):
+    """A gated layer behind a norm's weights, beside a residual, then the vocabulary."""
+    nodes = [
+        ("Mul", ["x", "norm"], "normed"),
+        ("Shape", ["normed"], "shape"),
+        ("MatMul", ["normed", "up"], "raised"),
+        ("MatMul", ["normed", "gate"], "opened"),
+        ("Sigmoid", ["opened"], "open"),
+        ("Mul", ["open", "raised"], "inner"),
+        ("MatMul", ["inner", "down"], "lowered"),
+        ("Add", ["x", "lowered"], "out"),
+        ("MatMul", ["out", "words"], "logits"),
+    ]
+    stored = {"norm": NORM} | {name: one.astype(np.float32) for name, one in MATRICES.items()}
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node(kind, read, [made]) for kind, read, made in nodes],
+        "g",
+        [value("x", TensorProto.FLOAT, ["rows", "tokens", WIDTH])],
+        [value("logits", TensorProto.FLOAT, ["rows", "tokens", WORDS])],
+        [numpy_helper.from_array(one, name) for name, one in stored.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=8)
+
+
+def run(model, x):
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, {"x": np.asarray(x, dtype=np.float32)})[0]
+
+
+def operators(model):
+    return [node.op_type for node in model.graph.node]
+
+
+X = RNG.standard_normal((3, 5, WIDTH)).astype(np.float32)
+OUTLIER = X * np.where(np.arange(WIDTH) == 7, 60, 1)
+
+
+@pytest.mark.parametrize("version", [13, 14, 17, 18, 20])
+def test_logits_stay_near_whatever_the_version(version):
+    model = to_int8_rows(layer(version))
+    onnx.checker.check_model(model)
+    assert operators(model).count("MatMulInteger") == 6
+    assert operators(model).count("MatMul") == 1  # onto the vocabulary
+    assert RowScales(model).are_all_by_row()
+    plain = run(layer(version), X)
+    assert np.abs(run(model, X) - plain).max() < 0.03 * np.abs(plain).max()
+    assert {one.name for one in model.graph.initializer}.isdisjoint({"up", "gate", "down"})
+
+
+def test_channels_beside_an_outlier_keep_their_digits():
+    errors = {}
+    for size in (1, 60, 1e3, 1e4):
+        x = X * np.where(np.arange(WIDTH) == 7, size, 1).astype(np.float32)
+        model, plain = layer(), layer()
+        for one in (model, plain):  # weights without rounding, and no other channel's product
+            even_weights(one)
+        difference = np.abs(run(to_int8_rows(model), x) - run(plain, x)).max()
+        errors[size] = difference / np.abs(run(plain, x)).max()
+    assert max(errors.values()) < 1e-3, errors
+
+
+def even_weights(model):
+    for tensor in model.graph.initializer:
+        if tensor.name in {"up", "gate", "down"}:
+            signs = np.sign(numpy_helper.to_array(tensor)) / 16
+            tensor.CopyFrom(numpy_helper.from_array(signs.astype(np.float32), tensor.name))
+
+
+def test_weights_of_unequal_rows_are_evened_out_by_the_norm():
+    rows = np.geomspace(1e-3, 1, WIDTH)[:, None]
+
+    def error(*, by_norm):
+        models = [layer(), layer()]
+        for model in models:
+            for tensor in model.graph.initializer:
+                if tensor.name in {"up", "gate"}:
+                    uneven = numpy_helper.to_array(tensor) * rows
+                    tensor.CopyFrom(numpy_helper.from_array(uneven.astype(np.float32), tensor.name))
+            if not by_norm:
+                model.graph.output.append(
+                    helper.make_tensor_value_info("normed", TensorProto.FLOAT, None)
+                )
+        small = X * np.geomspace(1e3, 1, WIDTH).astype(np.float32)
+        changed, plain = run(to_int8_rows(models[0]), small), run(models[1], small)
+        return np.abs(changed - plain).mean()
+
+    assert error(by_norm=True) < 0.5 * error(by_norm=False)
+
+
+def test_a_row_has_the_same_bits_whatever_stands_beside_it():
+    model = to_int8_rows(layer())
+    whole = run(model, OUTLIER)
+    differing = []
+    for row in range(3):
+        for scale in (0, 1e-20, 1, 1e20):
+            beside = np.concatenate([OUTLIER * scale, OUTLIER[row : row + 1]])
+            if not np.array_equal(run(model, beside)[-1], whole[row]):
+                differing.append((row, scale))
+        alone = OUTLIER[row : row + 1]
+        differing += [
+            (row, tokens)
+            for tokens in range(1, 6)
+            if not np.array_equal(run(model, alone[:, :tokens])[0], whole[row, :tokens])
+        ]
+    assert not differing
+
+
+def test_rows_of_zeros_and_of_the_smallest_numbers_are_finite():
+    model = to_int8_rows(layer())
+    for value in (0.0, 1e-45, 1e-38, 1e-30, 1e15):
+        assert np.isfinite(run(model, np.full((1, 2, WIDTH), value))).all(), value
+    assert not run(model, np.zeros((1, 2, WIDTH))).any()
+
+
+def test_what_is_not_finite_does_not_come_out_as_a_number():
+    model = to_int8_rows(layer())
+    for value in (np.nan, np.inf, -np.inf):
+        for place in (0, 7, WIDTH - 1):
+            x = X.copy()
+            x[1, 2, place] = value
+            found = run(model, x)
+            assert not np.isfinite(found[1, 2]).all(), (value, place)
+            assert np.isfinite(np.delete(found.reshape(15, -1), 7, axis=0)).all()
+
+
+def test_a_column_of_zeros_stays_one():
+    model = layer()
+    [down] = [one for one in model.graph.initializer if one.name == "down"]
+    zeros = numpy_helper.to_array(down).copy()
+    zeros[:, 5] = 0
+    down.CopyFrom(numpy_helper.from_array(zeros, "down"))
+    model.graph.output.append(helper.make_tensor_value_info("lowered", TensorProto.FLOAT, None))
+    changed = to_int8_rows(model)
+    session = onnxruntime.InferenceSession(
+        changed.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    assert not session.run(["lowered"], {"x": X})[0][..., 5].any()
+
+
+def test_a_graph_without_stored_products_is_refused():
+    model = layer()
+    del model.graph.initializer[1:]
+    with pytest.raises(ModelError, match="would change nothing"):
+        to_int8_rows(model)
+
+
+def test_an_encoder_is_refused_before_anything_is_read(tmp_path):
+    choice = ExportChoice(task="feature-extraction", precision="int8-rows")
+    with pytest.raises(UsageError, match="is for decoders"):
+        export_model("any/model", tmp_path / "out", choice)
+
+
+def readings(*, lost=0, shift=0.0, worse=1.0, many=200):
+    rows = []
+    for place in range(many):
+        scores = (1.0, 3.0 + shift, -np.inf)
+        label = 0 if place < lost else 1
+        rows.append(Reading(label, -64 * np.log(30 * worse), 64, scores))
+    return rows
+
+
+def test_each_figure_beyond_its_limit_refuses_and_is_told():
+    limits = LIMITS["int8-rows"]
+    for change, within in (
+        ({}, True),
+        ({"lost": 2}, True),
+        ({"lost": 3}, False),
+        ({"shift": 0.09}, True),
+        ({"shift": 0.11}, False),
+        ({"shift": -0.11}, False),
+        ({"worse": 1.019}, True),
+        ({"worse": 1.03}, False),
+        ({"worse": 0.97}, False),
+        ({"shift": float("nan")}, False),
+        ({"worse": float("nan")}, False),
+    ):
+        gate = parity._compare_gate(readings(), readings(**change))
+        assert parity._is_within(gate, limits) is within, change
+    nothing = [Reading(None, -1.0, 1, (-np.inf, -np.inf))]
+    assert not parity._is_within(parity._compare_gate(nothing, nothing), limits)

@@ -1,0 +1,228 @@
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from fairgate.domain.errors import ModelError
+from fairgate.onnx import session
+from fairgate.onnx.integer_products import RowScales, inexact_product
+from fairgate.onnx.session import open_session, refuse_batch_scaling, refuse_inexact_products
+
+CHANNELS, COLUMNS = 8, 4
+STORED = {
+    "levels": np.float32(127),
+    "least": np.float32(1e-30),
+    "step": np.float32(1),
+    "zero": np.uint8(128),
+    "last": np.array([-1]),
+    "third": np.array([2]),
+    "first": np.array([0]),
+    "second": np.array([1]),
+    "two": np.array([-1, -2]),
+    "flat": np.array([1, 1, -1]),
+    "weights": np.random.default_rng(1).integers(-127, 128, (CHANNELS, COLUMNS)).astype(np.int8),
+    "channels": np.linspace(0.5, 2, CHANNELS, dtype=np.float32),
+}
+PLAIN = """
+    Abs x -> sizes
+    ReduceMax sizes last -> largest
+    Max largest least -> most
+    Div levels most -> factor
+    Mul x factor -> scaled
+    QuantizeLinear scaled step zero -> codes
+    MatMulInteger codes weights zero -> sums
+"""
+BY_ROW = {
+    "plain": PLAIN,
+    "the rank names the last axis": PLAIN.replace("sizes last", "sizes third"),
+    "channels are weighed": PLAIN.replace("Mul x factor", "Mul x channels -> y\n Mul y factor"),
+    "the sum of magnitudes": PLAIN.replace("ReduceMax sizes", "ReduceL1 sizes"),
+    "what rounding leaves": PLAIN.replace(
+        "MatMulInteger codes",
+        "DequantizeLinear codes step zero -> back\nSub scaled back -> left\n"
+        "QuantizeLinear left step zero -> rest\nMatMulInteger rest",
+    ),
+}
+OF_MORE = {
+    "every axis": PLAIN.replace("sizes last", "sizes"),
+    "tokens": PLAIN.replace("sizes last", "sizes second"),
+    "rows of a batch": PLAIN.replace("sizes last", "sizes first"),
+    "tokens and channels": PLAIN.replace("sizes last", "sizes two"),
+    "a flattened tensor": PLAIN.replace(
+        "ReduceMax sizes", "Reshape sizes flat -> all\nReduceMax all"
+    ),
+    "a maximum of maxima": PLAIN.replace(
+        "largest\n", "each\n ReduceMax each first -> largest\n", 1
+    ),
+    "another value": PLAIN.replace("Abs x", "Abs other"),
+    "a scale that is given": PLAIN.replace("scaled step zero", "scaled given zero"),
+    "weights that are given": PLAIN.replace("codes weights", "codes matrix"),
+    "a zero point that is given": PLAIN.replace("weights zero", "weights point"),
+    "a whole scale beside": PLAIN.replace(
+        "Mul x factor", "ReduceMax x -> top\nMul x top -> y\nMul y factor"
+    ),
+    "no scale at all": PLAIN.replace("Mul x factor", "Identity x"),
+    "the runtime's own": "DynamicQuantizeLinear x -> codes s z\nMatMulInteger codes weights z -> sums",
+}
+
+
+def graph_of(steps, types=None):
+    value = helper.make_tensor_value_info
+    nodes = []
+    for line in filter(None, map(str.strip, steps.splitlines())):
+        operator, *names = line.replace("->", "|").split("|")[0].split()
+        nodes.append(helper.make_node(operator, names, line.split("->")[1].split()))
+    shape = ["rows", "tokens", CHANNELS]
+    inputs = [
+        value("x", TensorProto.FLOAT, shape),
+        value("other", TensorProto.FLOAT, shape),
+        value("given", TensorProto.FLOAT, []),
+        value("matrix", TensorProto.INT8, [CHANNELS, COLUMNS]),
+        value("point", TensorProto.UINT8, []),
+    ]
+    read = {name for node in nodes for name in node.input}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [one for one in inputs if one.name in read],
+        [value("sums", TensorProto.INT32, None)],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in STORED.items() if k in read],
+        value_info=[value("sizes", TensorProto.FLOAT, shape)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_a_scale_for_each_row_is_recognised_however_it_is_written():
+    wrong = [
+        name for name, steps in BY_ROW.items() if not RowScales(graph_of(steps)).are_all_by_row()
+    ]
+    assert not wrong
+    for steps in BY_ROW.values():
+        refuse_batch_scaling(graph_of(steps), Path("model.onnx"))
+
+
+def test_every_scale_of_more_than_a_row_is_refused():
+    accepted = []
+    for name, steps in OF_MORE.items():
+        with suppress(ModelError):
+            refuse_batch_scaling(graph_of(steps), Path("model.onnx"))
+            accepted.append(name)
+    assert not accepted
+
+
+def test_names_and_other_products_convince_nobody():
+    both = PLAIN + OF_MORE["every axis"].replace(" most", " most2").replace(
+        "sizes", "sizes2"
+    ).replace("largest", "largest2").replace("factor", "factor2").replace(
+        "scaled", "scaled2"
+    ).replace("codes", "codes2").replace("sums", "sums2")
+    assert not RowScales(graph_of(both)).are_all_by_row()
+    hidden = graph_of(PLAIN)
+    for node in hidden.graph.node:
+        if node.op_type == "ReduceMax":
+            node.domain = "own.operators"
+    assert not RowScales(hidden).are_all_by_row()
+    given = graph_of(PLAIN)  # a stored number that a caller may replace
+    given.graph.input.append(helper.make_tensor_value_info("step", TensorProto.FLOAT, []))
+    assert not RowScales(given).are_all_by_row()
+    dropped = graph_of(PLAIN)
+    [reduction] = [node for node in dropped.graph.node if node.op_type == "ReduceMax"]
+    reduction.attribute.append(helper.make_attribute("keepdims", 0))
+    assert not RowScales(dropped).are_all_by_row()
+
+
+def test_a_product_in_a_branch_is_refused_whatever_stands_before_it():
+    model = graph_of(PLAIN)
+    product = model.graph.node.pop()
+    branch = helper.make_graph(
+        [product], "b", [], [helper.make_tensor_value_info("sums", TensorProto.INT32, None)]
+    )
+    model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch))
+    with pytest.raises(ModelError, match="MatMulInteger"):
+        refuse_batch_scaling(model, Path("model.onnx"))
+
+
+def test_what_is_recognised_depends_on_its_row_alone_and_what_is_refused_does_not(tmp_path):
+    rng = np.random.default_rng(2)
+    row, beside = rng.standard_normal((2, 1, 3, CHANNELS)).astype(np.float32)
+
+    def sums(steps, x):
+        onnx.save(graph_of(steps), tmp_path / "model.onnx")
+        opened = onnxruntime.InferenceSession(
+            str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"]
+        )
+        return opened.run(None, {"x": x})[0][0]
+
+    def moves(steps):
+        batch = np.concatenate([row, beside * 50])
+        return not np.array_equal(sums(steps, np.concatenate([row, row])), sums(steps, batch))
+
+    assert not any(moves(steps) for steps in BY_ROW.values())
+    assert moves(OF_MORE["every axis"])
+    assert moves(OF_MORE["rows of a batch"])
+
+
+def parts(content):
+    model = onnx.load_model_from_string(content)
+    stored = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    return stored["weights"].astype(np.int64), int(stored["zero"])
+
+
+def exact(content, codes):
+    weights, zero = parts(content)
+    return (codes.astype(np.int64) - zero) @ weights
+
+
+def in_pairs(content, codes):
+    """What `vpmaddubsw` does: two products are summed in 16 bits."""
+    weights, zero = parts(content)
+    terms = codes.astype(np.int64)[:, :, None] * weights
+    pairs = terms[:, 0::2]
+    pairs[:, : terms[:, 1::2].shape[1]] += terms[:, 1::2]
+    return pairs.clip(-(2**15), 2**15 - 1).sum(axis=1) - zero * weights.sum(axis=0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        in_pairs,
+        lambda content, codes: exact(content, codes) + (len(codes) == 1),
+        lambda content, codes: exact(content, codes) + (codes.shape[1] % 2),
+        lambda content, codes: exact(content, codes).astype(np.float16),
+        lambda content, codes: exact(content, codes.astype(np.int8)),
+    ],
+    ids=["sums in pairs", "one row", "odd widths", "half precision", "signed codes"],
+)
+def test_a_product_that_is_not_exact_is_found(wrong):
+    assert inexact_product(exact) == ""
+    with np.errstate(over="ignore"):
+        assert "rows of" in inexact_product(wrong)
+
+
+def test_integer_products_are_exact_here_one_way_or_the_other():
+    refuse_inexact_products(graph_of(PLAIN), Path("model.onnx"))
+
+
+def test_a_processor_that_overflows_gets_unsigned_weights_or_a_refusal(tmp_path, monkeypatch):
+    onnx.save(graph_of(PLAIN), tmp_path / "model.onnx")
+    entries = []
+
+    class Options(onnxruntime.SessionOptions):
+        def add_session_config_entry(self, key, value):
+            entries.append((key, value))
+            super().add_session_config_entry(key, value)
+
+    monkeypatch.setattr(onnxruntime, "SessionOptions", Options)
+    for wrong, expected in (({"0": ""}, []), ({"0": "off by 9", "1": ""}, ["1"])):
+        entries.clear()
+        monkeypatch.setattr(session, "_inexact", wrong.__getitem__)
+        refuse_inexact_products(graph_of(PLAIN), tmp_path / "model.onnx")
+        open_session(tmp_path / "model.onnx", device="cpu", multiplies_integers=True)
+        assert [value for key, value in entries if key.endswith("x64quantprecision")] == expected
+    monkeypatch.setattr(session, "_inexact", lambda unsigned: "2 rows: off by 9")
+    with pytest.raises(ModelError, match=r"not do exactly on this processor \(2 rows: off by 9\)"):
+        refuse_inexact_products(graph_of(PLAIN), tmp_path / "model.onnx")
