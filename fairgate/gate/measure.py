@@ -44,6 +44,8 @@ from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
 
 _DECIMALS = 6
+_MOST_SUMS = 200_000
+"""Sums that are resampled together; what is drawn of a source is the same in every part."""
 _NOTHING_DECIDED = "nothing was decided"
 Answers = Mapping[tuple[str, str, str], Sequence[Value]]
 """Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
@@ -183,7 +185,11 @@ def measure(
             if metric.column in table.values and metric not in absent
             for where in slices(metric, table)
         ]
-        found += _measured(table, present, confidence if has_intervals else None, seed)
+        # Kept are sums a source for each slice: thousands of sources go in parts.
+        most = max(1, _MOST_SUMS // max(1, len(table.cluster_names)))
+        for start in range(0, len(present), most):
+            some = present[start : start + most]
+            found += _measured(table, some, confidence if has_intervals else None, seed)
         found += [_absent_measurement(metric, table, {}) for metric in absent]
     return found
 
@@ -211,7 +217,6 @@ def _measured(
     """Yield metrics in slices; without a confidence, without intervals."""
     found, totals = [], []
     for metric, where in asked:
-        # Kept are sums a source: the cases of all slices would be many times the table.
         observations = observe(metric, table, where)
         found.append(measured_once(metric, table, where, observations))
         totals += [] if confidence is None else [cluster_totals(observations)]
