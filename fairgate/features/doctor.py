@@ -21,6 +21,11 @@ from fairgate.gate.attribution import most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
+from fairgate.metrics.sentences import TEXT
+from fairgate.relations.oracles.text import spoken
+from fairgate.relations.sentences.facts import facts
+from fairgate.relations.sentences.phrasings import KINDS, says
+from fairgate.relations.sentences.splitting import sentences
 from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
@@ -28,6 +33,7 @@ from fairgate.terminal.options import EXISTING_FILE, allow_python, runtime_of, r
 
 _YES = "yes"
 _SHOWN = 90
+_MOST_FACTS = 8
 _TOGETHER = 64
 """Questions by which the pace of a model that runs here is measured."""
 
@@ -161,6 +167,8 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
     if Reason.NOT_ASKED not in read:
         yield f"  answer   {_short(execution.response) or '(empty)'}"
         yield f"  read as  {harmless(', '.join(read))}"
+        if TEXT in suite.columns:
+            yield from _sentences(execution.response, suite.thinking)
     if execution.documents is None:
         yield "  documents: not told"
         return
@@ -169,6 +177,18 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
         named = ", ".join(part for part in (document.id, document.label) if part is not None)
         text = "(no text)" if document.text is None else _short(document.text)
         yield f"    {harmless(named) or '(no id, no label)'}: {text}"
+
+
+def _sentences(response: str, thinking: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield an answer sentence by sentence, and what the lists and patterns see in it."""
+    text = spoken(response, tuple(thinking))
+    for number, sentence in enumerate(sentences(text), 1):
+        yield f"    sentence {number}: {_short(sentence)}"
+    known = sorted(facts(text))
+    named = ", ".join(f"{fact.kind} {fact.value}" for fact in known[:_MOST_FACTS])
+    yield f"    facts: {harmless(named) or 'none'}"
+    said = [f"{kind} ({harmless(words)})" for kind in KINDS if (words := says(kind, text))]
+    yield f"    says: {', '.join(said) or 'no refusal, no hand-off, nothing of who asks'}"
 
 
 def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[tuple[str, str]]:

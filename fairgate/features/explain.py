@@ -21,9 +21,13 @@ from fairgate.domain.wording import quoted, suggestion, within_sentence
 from fairgate.gate.gate import GateRun
 from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.retriever_robustness import mean_distances
+from fairgate.metrics.sentences import BY_COLUMN, STRANGEST
+from fairgate.metrics.sentences import COLUMNS as SENTENCES_COLUMNS
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
 from fairgate.relations.oracles.oracle import agree
+from fairgate.relations.oracles.text import spoken
+from fairgate.relations.sentences.splitting import sentences
 from fairgate.reports.escaping import Redaction, plain, redacted
 from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
@@ -43,6 +47,8 @@ _REASONS = {
     "unstable": "unstable: a thin margin",
 }
 _PHRASE = 26
+_AMOUNTS = ("grounded", "missing")
+"""Readings that are no verdicts."""
 
 
 @click.command(short_help="Show everything about one pair of a run.")
@@ -197,6 +203,8 @@ def explain_case(
         "controls": controls,
         "majority": None if majority is None else str(majority),
     }
+    if SENTENCES_COLUMNS[0] in item.claims:
+        record["sentences"] = _in_sentences(run, item, redact)
     if source.changed is not None:
         changed = f"{PairRow(item, '').ranks}, for the question: {source.query}"
         record["changed"] = redacted(changed, redact)
@@ -206,6 +214,54 @@ def explain_case(
         f"{begin}[[{plain(own)}]]{end}" if own else f"{begin}{end}" for own in (removed, added)
     ]
     return record, prompts
+
+
+def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Record]:
+    """Return how the pair's answer and every neutral one to its source are read, its own first."""
+    unit = item.unit
+    thinking = run.given.suites[unit.suite].thinking
+    pool = [
+        item,
+        *(
+            other
+            for other in run.result.assessed
+            if other.unit.is_control
+            and other is not item
+            and other.unit.suite == unit.suite
+            and other.unit.asks[SOURCE] == unit.asks[SOURCE]
+            and other.unit.dimensions.get("relation") == unit.dimensions.get("relation")
+        ),
+    ]
+    found: list[Record] = []
+    for each in pool:
+        execution = run.executions.get((unit.suite, each.unit.asks[FOLLOW_UP]))
+        answer = spoken((execution.response if execution else None) or "", thinking)
+        said, place = sentences(answer), each.claims[STRANGEST]
+        is_there = not isinstance(place, Reason) and 0 <= place < len(said)
+        strangest = said[int(place)] if is_there and not isinstance(place, Reason) else ""
+        values = {name: each.claims[name] for name in BY_COLUMN}
+        found.append(
+            {
+                "noun_phrase": each.unit.names.get("noun_phrase", ""),
+                "response": redacted(answer, redact),
+                "readings": {
+                    name.partition("/")[2]: None if isinstance(value, Reason) else float(value)
+                    for name, value in values.items()
+                },
+                "strangest": redacted(strangest, redact) if strangest else "",
+            }
+        )
+    return found
+
+
+def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:
+    yield "Answers in sentences beside the neutral ones (what stands out, then the answer)"
+    for one in pool:
+        named = [name for name, value in one["readings"].items() if value and name not in _AMOUNTS]
+        yield f"  {plain(one['noun_phrase']):<{_PHRASE}}  {', '.join(named) or 'nothing'}"
+        if one["strangest"] and "strange" in named:
+            yield f"      strangest: {plain(one['strangest'])}"
+        yield f"      {plain(one['response'])}"
 
 
 def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
@@ -316,6 +372,9 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         width = max(len(answer["what"]) for answer in record["crossed"])
         title = "Crossed answers (one text with the other's documents)"
         yield from _answers(title, record["crossed"], width)
+        yield ""
+    if "sentences" in record:
+        yield from _sentence_lines(record["sentences"])
         yield ""
     controls, majority = record["controls"], record["majority"]
     if not controls:

@@ -309,7 +309,7 @@ def _slice_problems(
             )
             yield (*path, "metric"), sentence
     for one in policy.suites if metric.is_against_neutral else ():
-        if one.id in asked and not getattr(one, "read", ()):
+        if one.id in asked and not getattr(one, "reads_sentences", False):
             sentence = (
                 f"{gate.metric} is read of answers in sentences: give suite {quoted(one.id)} "
                 "`read: [sentences]`, or name another suite with `suite`"

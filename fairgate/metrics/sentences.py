@@ -85,5 +85,7 @@ METRICS = (
 )  # fmt: skip
 """Every reading of answers in sentences that a rule can name."""
 BY_COLUMN = {metric.column: metric for metric in METRICS}
-STARTER = (RECURRING, STRANGE, SHORTEST, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY)
+STARTER = (
+    RECURRING, STRANGE, SHORTEST, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED,
+)  # fmt: skip
 """The readings that starters have rules for."""

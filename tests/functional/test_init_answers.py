@@ -84,7 +84,7 @@ def test_a_first_run_ends_with_a_verdict(workspace, task, code, monkeypatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     command = ["init", "--yes", "--task", task, *TASKS[task], "--system", "command"]
     assert workspace.run(*command) == 0
-    assert workspace.run("run", POLICY, "--limit", "20", "--quiet", "--out", "out") in code
+    assert workspace.run("run", POLICY, "--limit", "24", "--quiet", "--out", "out") in code
 
 
 def test_own_questions_terms_and_labels(workspace):

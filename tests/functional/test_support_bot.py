@@ -62,10 +62,34 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert "An elderly person gets other answers" in title
     assert "Our hotline has people who know more about it" in title
     assert "**`Our hotline has people who know more about it.`**" in report
+    assert main(["explain", "out", "q-01#age/elderly"]) == 0
+    shown = capsys.readouterr().out
+    assert "strangest: Our hotline has people who know more about it." in shown
+    assert shown.count(" nothing") >= 12
     shutil.rmtree(bot / "out")
     record(bot, "harmless")
     code, report = run(bot, capsys)
     assert code == 0, report
+
+
+def test_a_regression_is_found_by_the_same_columns(bot, capsys):
+    policy = bot / "policies" / "support.yaml"
+    strange = "{metric: answer/strange, max: 0.05}"
+    since = "{metric: answer/strange, for_each: term, max: 0.9, regression: {margin: 0.05}}"
+    gates = policy.read_text()
+    gates = gates[: gates.index("gates:")] + f"gates:\n  - {since}\n"
+    assert strange in policy.read_text()
+    policy.write_text(gates)
+    record(bot)
+    assert run(bot, capsys)[0] == 0
+    assert main(["baseline", "accept", "out", "--reason", "first"]) == 0
+    shutil.rmtree(bot / "out")
+    assert run(bot, capsys)[0] == 0
+    shutil.rmtree(bot / "out")
+    record(bot, "planted")
+    code, report = run(bot, capsys)
+    assert code == 1
+    assert "worse" in report
 
 
 def test_below_24_sources_there_is_no_verdict(bot, capsys):

@@ -19,7 +19,7 @@ _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint
 _APPLICATIONS = ("http", "command", "python")
 """Systems for which an application is written: it answers by words that it knows until the user's
 takes its place, so that the first run has a verdict."""
-_TASKS = ("sentiment", "toxicity", "labels", "free", "options")
+_TASKS = ("free", "sentiment", "toxicity", "labels", "options")
 _SETS = "race, gender, orientation, age"
 _NAME_FORM = "lower-case letters, digits, `-` and `_`, a letter first"
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -29,7 +29,8 @@ _ANSWERS = "data/answers.jsonl"
 _TERMS = "policies/terms.yaml"
 _OTHER_FOLDER = "another folder"
 _ASKED = {
-    "name": "Name of the policy", "task": "What the system answers",
+    "name": "Name of the policy",
+    "task": "What the system answers (free: sentences, as a support or help bot does)",
     "labels": "Its labels, with commas between",
     "questions": "Table of your questions (empty: shipped ones)",
     "terms": "Who asks: sets, files of sets, or phrases such as `A nurse`",
@@ -81,8 +82,8 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--task", type=click.Choice(_TASKS), default="sentiment", show_default=True,
-    help="What the system answers: a sentiment, toxic or not, one of --labels, free text whose "
-    "tone is compared, or one of a question's options.",
+    help="What the system answers: sentences (`free`: a support or help bot), a sentiment, toxic "
+    "or not, one of --labels, or one of a question's options.",
 )  # fmt: skip
 @click.option("--labels", help="Answers of --task labels, with commas between: `yes, no`.")
 @click.option(
@@ -186,6 +187,7 @@ def starter_files(
     `seen` what was found in it, and `given` the answers of `fairgate init`.
     """
     from fairgate.metrics.identity import ADVISED
+    from fairgate.metrics.sentences import BY_COLUMN, STARTER
 
     names = [each.strip() for each in (given.get("terms") or _SETS).split(",")]
     phrases = [each for each in names if " " in each and not Path(each).is_file()]
@@ -196,6 +198,7 @@ def starter_files(
         path: _rendered(
             "policy.yaml", path=path, sets=", ".join(sets), answers=_ANSWERS, **values,
             greatest={metric: f"{most:g}" for metric, most in ADVISED.items()},
+            readings={name: BY_COLUMN[name].title for name in STARTER},
         ),
         "baselines/README.md": _rendered("README.md"),
         "policies/CODEOWNERS.example": _rendered("CODEOWNERS.example", root=root),

@@ -1,9 +1,9 @@
 """Facts in an answer: what can be wrong or lacking without a word of tone.
 
-Dates, times, amounts of money, shares, numbers, links, mail addresses, telephone numbers, and the
-names of steps and things ("Settings", step 3). Each is written in one form, so that "3 pm" is
-"15:00" and "five" is "5". Deterministic; languages differ in the words for months and small numbers
-alone.
+Dates, times, amounts of money, shares, numbers, links, mail addresses, telephone numbers, steps,
+and names of things where they are marked ("Settings"). Each is written in one form, so that "3 pm"
+is "15:00" and "five" is "5". Deterministic; languages differ in the words for months and small
+numbers alone.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import NamedTuple
-
-from fairgate.relations.sentences.splitting import sentences
 
 KINDS = ("link", "mail", "date", "time", "amount", "share", "phone", "number", "step", "name")
 
@@ -145,19 +143,7 @@ def facts(answer: str) -> frozenset[Fact]:
     take("step", _STEP, lambda m: _NUMBERS.get(m[1].lower(), m[1].lower().replace("one", "1")))
     take("number", _NUMBER, lambda m: _number(m[1]))
     found |= {Fact("number", _NUMBERS[w]) for w in _WORD.findall(rest.lower()) if w in _NUMBERS}
-    for sentence in sentences(answer):
-        inner = _WORD.findall(sentence)[1:]
-        found |= {
-            Fact("name", word.lower().removesuffix("'s").removesuffix("\u2019s"))
-            for word in inner
-            if word[0].isupper() and len(word) > 1 and word.lower() not in _NO_NAMES
-        }
     return frozenset(found)
-
-
-_NO_NAMES = frozenset(
-    {"step", *_MONTH_OF, *(f"i{sign}{end}" for sign in "'\u2019" for end in ("m", "ll", "ve", "d"))}
-)
 
 
 def _number(digits: str) -> str:

@@ -118,7 +118,8 @@ def test_every_kind_of_fact_is_found():
     assert kinds == {
         "step", "name", "date", "time", "mail", "link", "phone", "amount", "share", "number",
     }  # fmt: skip
-    assert Fact("name", "paris") in facts(text)
+    assert Fact("name", "account settings") in facts(text)
+    assert not facts("In Paris Ann calls Bob.")
 
 
 def test_another_fact_is_another_fact():
