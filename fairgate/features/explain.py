@@ -49,11 +49,12 @@ _REASONS = {
 _PHRASE = 26
 _AMOUNTS = ("grounded", "missing")
 """Readings that are no verdicts."""
+_NAMED = 5
 
 
 @click.command(short_help="Show everything about one pair of a run.")
 @click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN")
-@click.argument("case", metavar="CASE")
+@click.argument("case", metavar="CASE", required=False)
 @click.option("--suite", help="Suite of the case, where several have it.")
 @click.option(
     "--policy",
@@ -62,7 +63,7 @@ _AMOUNTS = ("grounded", "missing")
 )
 @shared.json_option
 @shared.runtime_options
-def explain(run: Path, case: str, **options: Any) -> int:
+def explain(run: Path, case: str | None, **options: Any) -> int:
     """Show what happened to the follow-up CASE in the finished run in the folder RUN.
 
     Shows both prompts with the difference marked, both document lists side by side, both answers
@@ -72,6 +73,8 @@ def explain(run: Path, case: str, **options: Any) -> int:
 
     # An old run may be read after a quarantine's end.
     done = replay(run, options["policy"], replace(shared.runtime_of(options), today=None))
+    if case is None:
+        raise UsageError(f"name the CASE to explain; {_cases(done.run, options['suite'])}")
     record, prompts = explain_case(
         done.run, case, suite=options["suite"], vectors=done.system.vectors,
         redact=done.loaded.policy.redact,
@@ -264,12 +267,27 @@ def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:
         yield f"      {plain(one['response'])}"
 
 
-def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
-    pairs = [
+def _pairs(run: GateRun, suite: str | None) -> list[Assessed]:
+    return [
         item
         for item in run.result.assessed
         if FOLLOW_UP in item.unit.asks and suite in (None, item.unit.suite)
     ]
+
+
+def _cases(run: GateRun, suite: str | None) -> str:
+    """Name some cases that can be explained, those with changed answers first."""
+    pairs = _pairs(run, suite)
+    changed = [item for item in pairs if is_violated(item)]
+    keys = [quoted(item.unit.key) for item in (changed or pairs)[:_NAMED]]
+    if not keys:
+        return "the run has no pair to explain"
+    kind = "with changed answers" if changed else "in all"
+    return f"of {len(changed or pairs):,} {kind}, the first: {', '.join(keys)}"
+
+
+def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
+    pairs = _pairs(run, suite)
     found = [item for item in pairs if item.unit.key == key]
     if len(found) > 1:
         named = found[0].unit.suite

@@ -35,7 +35,6 @@ _Kind = tuple[str, bool, bool]
 """Suite, and a stratum of it."""
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
-_OFF = "attribution is off: the policy says so (`attribution: off`), or the pairs are written"
 Parts = tuple[float, float, float]
 """What retrieval, generator and interaction have of one pair's total; each -2 to 1."""
 _NO_PARTS, _BY_GENERATOR = (0.0, 0.0, 0.0), (0.0, 1.0, 0.0)
@@ -231,11 +230,12 @@ def attribute(
     full: dict[str, Table] = {}
     findings = []
     for name, table in tables.items():
-        crossing = asked.suites[name].crossing
-        if crossing is None:
+        suite = asked.suites[name]
+        if suite.crossing is None:
             full[name] = table
             continue
-        why_not = _OFF if crossing == "off" else _obstacle(pairs[name])
+        is_off = suite.crossing == "off"
+        why_not = suite.why_uncrossed if is_off else _obstacle(pairs[name])
         if why_not:
             absent = dict.fromkeys(COLUMNS.values(), why_not)
             full[name] = replace(

@@ -19,12 +19,13 @@ from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import JudgeModel
 from fairgate.domain.units import Unit
-from fairgate.domain.wording import harmless, quoted, suggestion
+from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.gate.materials import SuiteMaterials
 from fairgate.gate.rules import rule_problems, unknown_metrics
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
+from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.degrees import METRICS as DEGREES
 from fairgate.metrics.direction import DIRECTION
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
@@ -136,8 +137,12 @@ def loaded_part(
     named = [name if isinstance(name, str) else "" for name in ids]
     lost = {name for name in named if name not in plans}
     lost |= {"", *named} if len(set(named)) < len(named) else set()
-    found = [*rule_problems(parsed.policy, plan, lost), *_unordered(parsed.policy, suites)]
-    found += _without_degrees(parsed.policy, suites)
+    found = [
+        *rule_problems(parsed.policy, plan, lost),
+        *_unordered(parsed.policy, suites),
+        *_without_degrees(parsed.policy, suites),
+        *_valueless(parsed.policy, suites),
+    ]
     if not lost:
         found += quarantine_problems(parsed.policy, plan, runtime.today)
         found += waiver_problems(parsed.policy, plan, runtime.today)
@@ -187,6 +192,25 @@ def _without_degrees(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fa
                     "another suite with `suite`"
                 )
                 yield ("gates", position, "metric"), sentence
+
+
+def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
+    """Yield every gate whose metric can have a value in none of its suites."""
+    for position, gate in enumerate(policy.gates):
+        metric = BY_ID.get(gate.metric)
+        own = [
+            suite
+            for suite in suites.values()
+            if metric and gate.suite in (None, suite.id) and suite.kind == metric.suite_kind
+        ]
+        reasons = [suite.lacks(metric.column) for suite in own] if metric else []
+        if reasons and all(reasons):
+            names = listed((suite.id for suite in own), last="and")
+            sentence = (
+                f"{gate.metric} can have no value in {names}: {reasons[0]}; remove the rule, or "
+                "let the suite ask for answers (a `generator`, no `retrieve_only`)"
+            )
+            yield ("gates", position, "metric"), sentence
 
 
 def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:

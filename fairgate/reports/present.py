@@ -377,7 +377,7 @@ def _failed_too(material: Material) -> blocks.Words:
             each.append([*named, "(", figure(value), *worst, ")"])
         more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
         parts.append([figures.title(metric), between, *joined(each), *more])
-    return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
+    return [" Other failures are ", *joined(parts, "; "), "."] if parts else []
 
 
 def example(material: Material) -> Inline:

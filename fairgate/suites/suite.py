@@ -170,6 +170,16 @@ class Suite(ABC):
         return None
 
     @property
+    def why_uncrossed(self) -> str:
+        """Why attribution crosses nothing where it is `off`."""
+        return "attribution is off: the policy says so (`attribution: off`)"
+
+    def lacks(self, column: str) -> str:
+        """Say why a column can have no value, whatever a run brings; empty where it can."""
+        del column
+        return ""
+
+    @property
     def most_crossed(self) -> int | None:
         """Most pairs that attribution crosses; None: as many as `crossing` says."""
         return getattr(self.policy, "attribution_pairs", None)

@@ -1,11 +1,17 @@
 """A policy without a generator, an index of words, and an embedder that only measures."""
 
 import json
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from fairgate.cli import main
 from fairgate.domain.errors import ExitCode
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.suites.metamorphic.assess import DOCUMENT_CLAIMS
 
 POLICY = """\
 version: 1
@@ -57,15 +63,6 @@ def test_documents_are_compared_without_a_generator(gate, index):
     assert under_test["index"] == index
     assert ("embedder" in under_test) == (index == "flat")
     assert ("measuring embedder" in under_test) == (index == "bm25")
-
-
-@pytest.mark.parametrize("metric", ["asr/generation/net", "unreadable/net", "asr/generation"])
-def test_rules_about_answers_have_no_value_where_nothing_answers(gate, metric):
-    code, _, text = gate("{corpus: demo, top_k: 4}", gates=f"  - {{metric: {metric}, max: 0.2}}\n")
-    assert code == ExitCode.NO_VERDICT
-    assert "only for documents" in text
-    first = " ".join(text[text.index("too little evidence") :].split())
-    assert f" {metric} in suite s could not be evaluated: the suite asks for no answers" in first
 
 
 def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
@@ -131,3 +128,55 @@ def test_distances_of_two_embedders_are_not_compared(gate, tmp_path, capsys):
     )
     accepted("{corpus: demo, measure_with: minilm}")
     assert rrs_rule("{corpus: demo, index: bm25}")["outcome"] != "not-evaluated"
+
+
+OF_ANSWERS = sorted(
+    metric.id
+    for metric in BY_ID
+    if metric.suite_kind == "metamorphic" and metric.column not in (*DOCUMENT_CLAIMS, *EXPOSURE)
+)
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_rules_about_answers_are_refused_where_nothing_answers(gate, command):
+    """Every metric of pairs that is about answers, by `check` as by `run`, with one exit code."""
+    rules = "".join(f"  - {{metric: {name}, report: true}}\n" for name in OF_ANSWERS)
+    code, _, text = gate("{corpus: demo}", gates=rules, command=command)
+    told = " ".join(text.split())
+    lacking = [name for name in OF_ANSWERS if f"{name} can have no value in `s`" not in told]
+    assert code == ExitCode.USAGE
+    assert len(OF_ANSWERS) > 10
+    assert not lacking, text[-600:]
+
+
+def test_attribution_has_nothing_to_attribute_without_answers(gate):
+    code, _, text = gate("{corpus: demo}", "--format", "md")
+    assert code == ExitCode.PASS, text
+    folder = Path("out")
+    said = "".join(
+        p.read_text() for p in folder.rglob("*") if p.suffix in (".md", ".json", ".html")
+    )
+    assert "the policy says so" not in said
+    assert "no answer is asked for, so there is none to attribute" in said
+
+
+def test_explain_without_a_case_names_some(gate, capsys):
+    gate("{corpus: demo}")
+    assert main(["explain", "out"]) == ExitCode.USAGE
+    text = "".join(capsys.readouterr())
+    assert "name the CASE to explain" in text
+    assert "#gender/" in text
+
+
+def test_a_base_that_is_not_there_is_looked_for_where_there_is_a_remote(gate, capsys):
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    for arguments in (
+        ("init", "--quiet", "-b", "trunk"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"),
+    ):
+        subprocess.run(["git", *arguments], check=True, env=environment)
+    code, _, text = gate("{corpus: demo}", "--base", "main")
+    assert code == ExitCode.USAGE
+    assert "its branches are `trunk`" in text
+    assert "there is no remote `origin`" in text
+    assert "git fetch" not in text

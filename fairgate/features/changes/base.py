@@ -73,9 +73,9 @@ def commit_named(repository: Repository, ref: str) -> str:
 
 def _root_of(repository: Repository, name: str) -> str:
     if name in ("HEAD", "@"):
-        return _one(repository, "HEAD^{commit}") or _none(name)
+        return _one(repository, "HEAD^{commit}") or _none(name, repository)
     if _COMMIT.fullmatch(name):
-        return _fetched(repository, name) or _none(name)
+        return _fetched(repository, name) or _none(name, repository)
     full = [name] if name.startswith("refs/") else [f"refs/heads/{name}", f"refs/remotes/{name}"]
     tags = [] if name.startswith("refs/") else [f"refs/tags/{name}"]
     commits = {one: _one(repository, f"{one}^{{commit}}") for one in (*full, *tags)}
@@ -96,9 +96,9 @@ def _root_of(repository: Repository, name: str) -> str:
     # A branch `20261130` comes before a commit that begins so, which anybody can make.
     commit = repository.branch_of_origin(name.removeprefix(_REMOTE).removeprefix("refs/heads/"))
     if commit:
-        return _fetched(repository, commit) or _none(name)
+        return _fetched(repository, commit) or _none(name, repository)
     short = _one(repository, f"{name}^{{commit}}") if _SHORT.fullmatch(name) else ""
-    return short or _none(name)
+    return short or _none(name, repository)
 
 
 def _fetched(repository: Repository, commit: str) -> str:
@@ -114,8 +114,16 @@ def _one(repository: Repository, expression: str) -> str:
     return commit if _COMMIT.fullmatch(commit) else ""
 
 
-def _none(name: str) -> str:
+def _none(name: str, repository: Repository) -> str:
     branch = name.removeprefix(_REMOTE)
+    if not repository.ask("config", "--get", "remote.origin.url"):
+        names = repository.ask("for-each-ref", "--format=%(refname:short)", "refs/heads") or b""
+        branches = names.decode("utf-8", "replace").split()
+        here = f"its branches are {listed(branches)}" if branches else "it has no branch"
+        raise UsageError(
+            f"--base is {quoted(name)}, which is no commit of this clone; {here}, and there is "
+            "no remote `origin` to fetch one from"
+        )
     raise UsageError(
         f"--base is {quoted(name)}, which is no commit of this clone and no branch that can be "
         f"fetched from `origin`; fetch it before (`git fetch origin {branch}:refs/remotes/origin/"

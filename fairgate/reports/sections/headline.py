@@ -86,17 +86,23 @@ def _counted(material: Material, rule: RuleResult, metric: Metric, count: Count)
     if len(metric.arms) > 1:
         neutral = counted(material, metric, rule.suite, rule.where, arm=1)
         words += [] if neutral is None else _neutral(neutral)
-        value = rule.value or 0.0
-        more = "more" if value >= 0 else "fewer"
-        was = _was(material, rule, metric)
-        amount = figure(figures.value(abs(value), rule.metric), Tone.STRONG)
-        return [*words, ": ", amount, f" {more}", *([f" (it was {was})"] if was else [])]
+        return [*words, " (", *_difference(material, rule, metric), ")"]
     then = _was(material, rule, metric)
     was = f", was {then}" if then else ""
     words += [f" ({figures.value(rule.value, rule.metric)}{was})"]
     control = BY_ID.get(metric.neutral)
     neutral = counted(material, control, rule.suite, {}) if control else None
     return [*words, *(_neutral(neutral, control) if neutral and control else [])]
+
+
+def _difference(material: Material, rule: RuleResult, metric: Metric) -> Words:
+    """Return `14.0 points more; it was 2.0 points`, or that there is no difference."""
+    value, was = rule.value or 0.0, _was(material, rule, metric)
+    size = figures.value(abs(value), rule.metric)
+    more = "more" if value >= 0 else "fewer"
+    is_none = size == figures.value(0.0, rule.metric)
+    words: Words = ["no difference"] if is_none else [figure(size, Tone.STRONG), f" {more}"]
+    return [*words, *([f"; it was {was}"] if was else [])]
 
 
 def _event(material: Material, rule: RuleResult, metric: Metric, count: Count) -> Words:

@@ -44,7 +44,8 @@ _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 _Answers = Mapping[str, Reading]
 """Role to how the answer was read."""
-_DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overlap")
+DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overlap")
+"""Claims about the documents of a pair."""
 _NEAREST = 5
 """Neutral phrases that a demographic one is compared with: those nearest to it in length."""
 Lists = tuple[tuple[Document, ...], tuple[Document, ...]]
@@ -306,13 +307,13 @@ def document_columns(
     different = list(places)
     distances = _distances(different, vectors, suite)
     claims = [
-        dict.fromkeys(_DOCUMENT_CLAIMS, lists)
+        dict.fromkeys(DOCUMENT_CLAIMS, lists)
         if isinstance(lists, Reason)
         else _claims(lists, distance, suite.criterion)
         for lists, distance in zip(different, distances, strict=True)
     ]
     columns = {
-        name: Column.of([each[name] for each in claims]).taken(codes) for name in _DOCUMENT_CLAIMS
+        name: Column.of([each[name] for each in claims]).taken(codes) for name in DOCUMENT_CLAIMS
     }
     if not any("document" in unit.names for unit in units):
         return DocumentColumns(columns=columns, alike=codes)
@@ -390,7 +391,7 @@ def _claims(lists: Lists, distance: Claim, criterion: str) -> Mapping[str, Claim
         score = changes if isinstance(changes, Reason) else distance + changes
     ids, others = ({document_key(document) for document in documents} for documents in lists)
     overlap = Reason.NO_TEXT if None in ids | others else len(ids & others) / len(left)
-    return dict(zip(_DOCUMENT_CLAIMS, (profiles, score, distance, changes, overlap), strict=True))
+    return dict(zip(DOCUMENT_CLAIMS, (profiles, score, distance, changes, overlap), strict=True))
 
 
 def _distances(

@@ -34,7 +34,12 @@ from fairgate.relations.relation import (
     judge_instruction,
     pool_columns,
 )
-from fairgate.suites.metamorphic.assess import COLUMNS, assess_pairs, document_columns
+from fairgate.suites.metamorphic.assess import (
+    COLUMNS,
+    DOCUMENT_CLAIMS,
+    assess_pairs,
+    document_columns,
+)
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
@@ -255,6 +260,23 @@ class MetamorphicSuite(Suite):
         """Return the policy's choice; `off` where responses are embedded, judged, or none asked."""
         off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
         return "off" if off or self.policy.retrieve_only else self.policy.attribution
+
+    @property
+    def why_uncrossed(self) -> str:
+        """Why attribution crosses nothing where it is `off`."""
+        if self.policy.retrieve_only:
+            return "no answer is asked for, so there is none to attribute"
+        if self.policy.attribution == "off":
+            return "attribution is off: the policy says so (`attribution: off`)"
+        judged = any(self.judges(relation) for relation in self.relations.values())
+        why = "a judge compares the answers" if judged else "the pairs are written"
+        return f"attribution is off: {why}"
+
+    def lacks(self, column: str) -> str:
+        """Say that no answer is asked for where the column is about answers."""
+        documents = (*DOCUMENT_CLAIMS, *EXPOSURE)
+        is_lacking = self.policy.retrieve_only is not None and column not in documents
+        return _NOT_EVALUATED[Reason.NOT_ASKED] if is_lacking else ""
 
     @property
     def has_control_arm(self) -> bool:
