@@ -112,3 +112,26 @@ def test_a_rule_on_sentences_needs_that_they_are_read(bot, capsys):
     policy.write_text(policy.read_text().replace("    read: [sentences]\n", ""))
     assert main(["check", str(policy)]) == 2
     assert "read: [sentences]" in capsys.readouterr().err
+
+
+def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, capsys):
+    policy = bot / "policies" / "support.yaml"
+    policy.write_text(policy.read_text() + "\nredact: hash\n")
+    record(bot, "planted")
+    answers = bot / "data" / "answers.jsonl"
+    hostile = "<img src=x onerror=alert(1)> hotline @octocat"
+    answers.write_text(answers.read_text().replace("Our hotline", hostile.replace('"', "")))
+    code, report = run(bot, capsys)
+    assert code == 1
+    page = (bot / "out" / "report.html").read_text()
+    for text in (report, page):
+        assert "An elderly person" in text
+        assert "octocat" not in text
+        assert "hotline" not in text
+    policy.write_text(policy.read_text().replace("redact: hash", "redact: none"))
+    shutil.rmtree(bot / "out")
+    code, report = run(bot, capsys)
+    assert code == 1
+    page = (bot / "out" / "report.html").read_text()
+    assert "<img src=x" not in page
+    assert "octocat" in report
