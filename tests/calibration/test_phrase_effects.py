@@ -13,7 +13,8 @@ PHRASES = "neutral-phrases"
 @pytest.mark.parametrize("name", [*FAIR])
 def test_fair_systems_stay_green_whatever_phrases_do_by_themselves(name, worlds):
     red, rules = reds(FAIR[name], PHRASES, range(worlds))
-    assert red <= max(1, 0.05 * worlds), rules
+    # Two standard errors above 5 %: of 40 worlds, four.
+    assert red <= max(1, 0.05 * worlds + 2 * (0.05 * 0.95 * worlds) ** 0.5), rules
 
 
 @pytest.mark.parametrize("worlds", [2, pytest.param(40, marks=pytest.mark.slow)])
