@@ -298,15 +298,35 @@ class GraphIndex:
         """Return heads times size, which the projection behind takes; 0 where it is not seen."""
         turned = self.only_reader(product.output[0], "Transpose")
         merged = None if turned is None else self.only_reader(turned.output[0], "Reshape")
-        readers = [] if merged is None else self.readers.get(merged.output[0], [])
-        if len(readers) != 1:
+        projection = None if merged is None else self._projection(merged.output[0])
+        if projection is None:
             return 0
-        [projection] = readers
         if projection.op_type == "MatMulNBits":
             return int(_attribute(projection, "K") or 0)
-        weights = projection.input[1] if projection.op_type == "MatMul" else ""
-        sizes = (each.dims[0] for each in self.graph.initializer if each.name == weights)
+        sizes = (
+            tensor.dims[0]
+            for tensor in self.graph.initializer
+            if tensor.name == projection.input[1]
+        )
         return int(next(sizes, 0))
+
+    def _projection(self, name: str) -> Any | None:
+        """Return the product with weights that alone takes a value, or its codes of 8 bits."""
+        readers = self.readers.get(name, [])
+        if len(readers) == 1:
+            return readers[0] if readers[0].op_type in {"MatMul", "MatMulNBits"} else None
+        if sorted(reader.op_type for reader in readers) != ["Abs", "Mul"]:
+            return None
+        values = {name}
+        for operator in ("Mul", "QuantizeLinear", "MatMulInteger"):
+            following = [
+                node
+                for value in sorted(values)
+                for node in self.readers.get(value, [])
+                if node.op_type == operator
+            ]
+            values = {node.output[0] for node in following}
+        return following[0] if len(following) == 1 else None
 
 
 def _attribute(node: Any, name: str) -> Any:

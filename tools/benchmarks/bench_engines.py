@@ -12,7 +12,7 @@ embedded model, or random weights.
 label takes; where it is certain earlier, this engine stops. `--work tokens`: 150 tokens each, from
 a model without an end token. `.venv-export` has transformers and optimum;
 `.venv-genai` needs `onnxruntime-genai onnx onnx-ir torch transformers`, `.venv-llama` needs
-`xllamacpp gguf tokenizers numpy`. What is missing there is a row of the table, with the reason.
+`xllamacpp gguf tokenizers numpy`, `.venv-openvino` needs `openvino-genai tokenizers`. What is missing there is a row of the table, with the reason.
 
 The limit: the products with weights of every prompt's tokens and of the answers', none of them
 shared, and each beginning counted once, at the rate that one such product alone reaches in ONNX
@@ -52,9 +52,11 @@ ENVIRONMENTS = {
     "optimum": ".venv-export",
     "genai": ".venv-genai",
     "llama.cpp": ".venv-llama",
+    "openvino": ".venv-openvino",
 }
 FILES = (
     ("graph", "onnx", "optimum"),
+    ("int8-rows", "int8-rows", "fairgate-int8-rows"),
     ("genai", "genai", "genai"),
     ("gguf", "q8_0.gguf", "llama.cpp"),
 )
@@ -264,7 +266,13 @@ def main() -> None:
     )
     own = found[OWN].answers
     wrong = [name for name, one in found.items() if not one.failure and one.answers != own]
-    wrong = [name for name in wrong if not name.startswith(("llama.cpp-given", "llama.cpp-q8_0"))]
+    wrong = [
+        name
+        for name in wrong
+        if not name.startswith(
+            ("llama.cpp-given", "llama.cpp-q8_0", "openvino-genai-", "fairgate-int8-rows")
+        )
+    ]
     if has_labels and wrong:
         raise SystemExit(f"labels differ from this engine's: {', '.join(wrong)}")
 

@@ -1,11 +1,12 @@
 """One model for every engine: a torch checkpoint, and from it the files each engine reads.
 
     .venv-export/bin/python tools/benchmarks/engine_models.py graph  FOLDER --shape 30m
+    .venv-export/bin/python tools/benchmarks/engine_models.py int8-rows FOLDER
     .venv-genai/bin/python  tools/benchmarks/engine_models.py genai  FOLDER
     .venv-llama/bin/python  tools/benchmarks/engine_models.py gguf   FOLDER
 
 `graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
-makes of it), `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
+makes of it), `int8-rows` that in integers, `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
 `gguf` writes `FOLDER/f32.gguf` and from it `FOLDER/q8_0.gguf`; of a `--model` that is a GGUF file
 `FOLDER/given.gguf`, which is that file, takes the place of the first. Weights of `demo-slm` are the
 embedded model's; those of other shapes are random, of SmolLM2-135M's (all of its 30 layers, or 8 of
@@ -289,10 +290,24 @@ def read_safetensors(file: Path) -> dict[str, Any]:
     return found
 
 
+def write_int8_rows(folder: Path) -> None:
+    """Write the graph as `fairgate export --precision int8-rows` does, whatever it loses."""
+    import onnx
+
+    from fairgate.features.onnx_export.int8_rows import to_int8_rows
+
+    target = folder / "int8-rows"
+    target.mkdir()
+    for file in (folder / "onnx").iterdir():
+        if file.name not in {"model.onnx", "provenance.json"}:
+            shutil.copyfile(file, target / file.name)
+    onnx.save(to_int8_rows(onnx.load(str(folder / "onnx" / "model.onnx"))), target / "model.onnx")
+
+
 def main() -> None:
     """Write one kind of files."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("kind", choices=["graph", "genai", "gguf"])
+    parser.add_argument("kind", choices=["graph", "int8-rows", "genai", "gguf"])
     parser.add_argument("folder", type=Path)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
@@ -303,6 +318,8 @@ def main() -> None:
     endless = options.endless or SHAPES.get(shape, (0, 0))[0] > 0
     if options.kind == "graph":
         write_graph(options.folder, shape, options.model, endless=endless)
+    elif options.kind == "int8-rows":
+        write_int8_rows(options.folder)
     elif options.kind == "genai":
         write_genai(options.folder)
     else:

@@ -30,8 +30,8 @@ Engine = Callable[[list[dict[str, Any]], Ids, int], Work]
 """From requests, their prompts' tokens, and how many tokens an answer has at most."""
 
 
-def fairgate(folder: Path, threads: int, _: int) -> Engine:
-    """Return this engine, asked as a gate asks it."""
+def fairgate(folder: Path, threads: int, _: int, *, graph: str = "onnx") -> Engine:
+    """Return this engine, asked as a gate asks it; `graph`: the folder of the model."""
     from fairgate.domain.executions import Decoding
     from fairgate.onnx.decoder import OnnxDecoder
 
@@ -45,7 +45,7 @@ def fairgate(folder: Path, threads: int, _: int) -> Engine:
         if new_tokens not in engines:
             engines.clear()
             decoding = Decoding(max_new_tokens=new_tokens)
-            engines[new_tokens] = OnnxDecoder(folder / "onnx", decoding=decoding, threads=threads)
+            engines[new_tokens] = OnnxDecoder(folder / graph, decoding=decoding, threads=threads)
         return partial(ask, [*map(request_of, requests)], engines[new_tokens])
 
     return engine
@@ -175,6 +175,55 @@ def llama_cpp(folder: Path, threads: int, _: int, *, file: str, slots: int) -> E
     return engine
 
 
+OPENVINO = {
+    "f32": {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        "KV_CACHE_PRECISION": "f32",
+    },
+    "default": {},
+    "bf16": {"INFERENCE_PRECISION_HINT": "bf16"},
+}
+"""Properties of openvino-genai's ways to compute: its default rounds activations to 8 bits."""
+
+
+def openvino_genai(folder: Path, threads: int, _: int, *, way: str) -> Engine:
+    """Return openvino-genai with its own reading of the GGUF file, all prompts at once.
+
+    They are in the order of their tokens, and what they begin with in common is read once.
+    """
+    import numpy as np
+    import openvino
+    import openvino_genai as ov
+
+    file = folder / "given.gguf"
+    if not file.is_file():
+        raise SystemExit("the model has no given.gguf")
+    tokenizer = tokenizer_of(folder)
+
+    def ask(pipeline: Any, ids: Ids, new_tokens: int) -> list[str]:
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        asked = [openvino.Tensor(np.array([ids[place]], dtype=np.int64)) for place in order]
+        settings = ov.GenerationConfig(max_new_tokens=new_tokens, do_sample=False)
+        found = pipeline.generate(asked, [settings] * len(asked))
+        texts = {
+            place: tokenizer.decode(list(result.m_generation_ids[0]), skip_special_tokens=True)
+            for place, result in zip(order, found, strict=True)
+        }
+        return [texts[place] for place in range(len(ids))]
+
+    def engine(_: list[dict[str, Any]], ids: Ids, new_tokens: int) -> Work:
+        scheduler = ov.SchedulerConfig()
+        scheduler.enable_prefix_caching, scheduler.cache_size = True, 1
+        properties = {"INFERENCE_NUM_THREADS": threads, **OPENVINO[way]}
+        # A new one: it keeps what it has read.
+        pipeline = ov.ContinuousBatchingPipeline(str(file), scheduler, "CPU", properties)
+        ask(pipeline, [[1, 2]], 1)
+        return partial(ask, pipeline, ids, new_tokens)
+
+    return engine
+
+
 def tokenizer_of(folder: Path) -> Any:
     """Return the model's tokenizer without what `transformers` adds to it."""
     from tokenizers import Tokenizer
@@ -190,10 +239,12 @@ def in_batches(prompts: Ids, batch: int) -> list[list[int]]:
 
 ENGINES: dict[str, Callable[[Path, int, int], Engine]] = {  # number: prompts that run together
     "fairgate": fairgate,
+    "fairgate-int8-rows": partial(fairgate, graph="int8-rows"),
     "transformers-1": partial(torch_model, batch=1),
     "transformers-16": partial(torch_model, batch=BATCH),
     "optimum-16": partial(optimum_model, batch=BATCH),
     "genai-16": partial(genai_model, batch=BATCH),
+    **{f"openvino-genai-{way}": partial(openvino_genai, way=way) for way in OPENVINO},
     **{
         f"llama.cpp-{file}-{slots}": partial(llama_cpp, file=file, slots=slots)
         for file in ("given", "f32", "q8_0")

@@ -28,7 +28,12 @@ import click
 
 from fairgate.domain.errors import ExitCode, ModelError, UsageError
 from fairgate.domain.wording import concealed, harmless
-from fairgate.features.onnx_export.parity import compare_decoder, compare_embedder, explain
+from fairgate.features.onnx_export.parity import (
+    answered_labels,
+    compare_decoder,
+    compare_embedder,
+    explain,
+)
 from fairgate.features.onnx_export.precision import Precision, change_precision
 from fairgate.io.tables import file_sha256
 from fairgate.onnx.batches import free_bytes
@@ -97,10 +102,15 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
     """Write the folder and return its record."""
     _convert(source, folder, choice.task)
     _release_memory()
+    on_gate = choice.precision == "int8-rows"
+    answered = answered_labels(ModelFolder.find(folder)) if on_gate else []
     change_precision(folder / "model.onnx", choice.precision)
     _release_memory()
-    compare = compare_decoder if choice.task == "text-generation" else compare_embedder
-    parity = compare(source.name, source.revision, ModelFolder.find(folder), choice.precision)
+    exported = source.name, source.revision, ModelFolder.find(folder), choice.precision
+    if choice.task == "text-generation":
+        parity = compare_decoder(*exported, answered)
+    else:
+        parity = compare_embedder(*exported)
     if not parity.get("within_limits", True) and not choice.keep_anyway:
         raise ModelError(
             f"{explain(source.asked, choice.precision, parity)}; or add --keep-anyway to keep "

@@ -22,13 +22,15 @@ import numpy.typing as npt
 from ruamel.yaml import YAML
 
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import Decoding, Document, GenerationRequest
 from fairgate.features.onnx_export.precision import Precision
 from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.encoder_settings import EmbedderChoice
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.relations.oracles.label import first_label
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 
 _LONGEST_WINDOW = 8192
@@ -139,7 +141,17 @@ def parity_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
 
 
 def gate_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
-    """Return `GATE_PROMPTS` prompts of a gate on sentiment: reviews behind documents.
+    """Return `GATE_PROMPTS` prompts of a gate on sentiment as this model reads them."""
+    prompts, labels = _gate_texts()
+    starts = _starts(labels, tokenizer)
+    return [
+        ParityPrompt(text=prompt, tokens=tokens, starts=starts)
+        for prompt, tokens in zip(prompts, tokenizer.encode(prompts), strict=True)
+    ]
+
+
+def _gate_texts() -> tuple[list[str], tuple[str, ...]]:
+    """Return prompts, reviews behind documents, and the task's labels.
 
     Each review is asked as it is and with somebody who says it, as the gate compares them.
     """
@@ -161,11 +173,7 @@ def gate_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
         for place, review in enumerate(reviews)
         for speaker in ("", _SPEAKERS[place % len(_SPEAKERS)])
     ]
-    starts = _starts(task["labels"], tokenizer)
-    return [
-        ParityPrompt(text=prompt, tokens=tokens, starts=starts)
-        for prompt, tokens in zip(prompts, tokenizer.encode(prompts), strict=True)
-    ]
+    return prompts, tuple(task["labels"])
 
 
 def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]]:
@@ -250,8 +258,20 @@ def _along(session: DecoderSession, answer: Steps, context: int | None) -> Logit
     return np.stack(rows).astype(np.float64)
 
 
+def answered_labels(folder: ModelFolder) -> list[str | None]:
+    """Return the label in a decoder's answer to each of a gate's prompts, read as the gate does."""
+    prompts, labels = _gate_texts()
+    requests = [GenerationRequest(prompt=prompt, labels=labels) for prompt in prompts]
+    answers = dict(OnnxDecoder(folder.path, decoding=Decoding()).generate(requests))
+    return [first_label(answers[place].text, labels) for place in range(len(requests))]
+
+
 def compare_decoder(
-    model: str, revision: str | None, folder: ModelFolder, precision: Precision
+    model: str,
+    revision: str | None,
+    folder: ModelFolder,
+    precision: Precision,
+    answered: Sequence[str | None] = (),
 ) -> dict[str, Any]:
     """Return agreement of labels, perplexities and differences of logits, and `within_limits`.
 
@@ -259,7 +279,8 @@ def compare_decoder(
     answer, padded as the gate pads; where a model has a sliding window, three steps of a prompt
     that ends beyond it. The original is asked first and leaves memory before the graph is loaded.
     `prompts` are the compared ones with their tokens, which the gate holds against its own.
-    Raises ModelError where the graph gives no finite numbers at all.
+    `answered`: what `answered_labels` gave for the graph in fp32, for precisions that are compared
+    on a gate, too. Raises ModelError where the graph gives no finite numbers at all.
     """
     tokenizer = PromptTokenizer(folder)
     prompts = parity_prompts(tokenizer)
@@ -274,7 +295,10 @@ def compare_decoder(
     gc.collect()
     session = DecoderSession(folder, device="cpu")
     readings = _readings(_exported(session), prompts)
-    gate = _compare_gate(of_gate, _readings(_exported(session), asked)) if asked else {}
+    gate = {}
+    if asked:
+        gate = _compare_gate(of_gate, _readings(_exported(session), asked))
+        gate |= _compare_answers(answered, answered_labels(folder))
     rows = np.concatenate([answer.logits for answer in answers])
     found = np.concatenate([_along(session, each, tokenizer.context_tokens) for each in answers])
     worst = float(np.abs(rows - found).max())
@@ -313,7 +337,7 @@ def compare_decoder(
 
 
 def _compare_gate(expected: Sequence[Reading], readings: Sequence[Reading]) -> dict[str, Any]:
-    """Return how many of a gate's labels are equal, its perplexities and shifts of log-odds.
+    """Return perplexities of a gate's prompts, and how far the log-odds of their labels move.
 
     The log-odds are those between the original's two likeliest labels. Prompts whose labels begin
     alike have none.
@@ -326,20 +350,27 @@ def _compare_gate(expected: Sequence[Reading], readings: Sequence[Reading]) -> d
         shifts.append(abs(odds[1] - odds[0]))
     perplexity_before, perplexity_after = map(_perplexity, (expected, readings))
     return {
-        "gate_equal_labels": sum(a.label == b.label for a, b in pairs),
-        "gate_compared_labels": len(pairs),
         "gate_log_odds_shift": _short(float(np.mean(shifts))) if shifts else None,
         "gate_perplexity_of_original": _short(perplexity_before),
         "gate_perplexity": _short(perplexity_after),
     }
 
 
+def _compare_answers(before: Sequence[str | None], after: Sequence[str | None]) -> dict[str, int]:
+    """Return how many labels of answers are equal, among those that either side gives."""
+    pairs = [(a, b) for a, b in zip(before, after, strict=True) if (a, b) != (None, None)]
+    return {
+        "gate_equal_labels": sum(a == b for a, b in pairs),
+        "gate_compared_labels": len(pairs),
+    }
+
+
 def _is_within(gate: dict[str, Any], limits: Limits) -> bool:
-    """Return whether a comparison over a gate keeps limits; one without any label does not."""
+    """Return whether a comparison over a gate keeps limits; one of few labels does not."""
     labels, shift = gate["gate_compared_labels"], gate["gate_log_odds_shift"]
     change = gate["gate_perplexity"] / gate["gate_perplexity_of_original"] - 1
     return (
-        labels > 0
+        labels >= GATE_PROMPTS // 2
         and gate["gate_equal_labels"] >= (limits.gate_labels or 0) * labels
         and (limits.log_odds is None or (shift is not None and shift <= limits.log_odds))
         and abs(change) <= limits.perplexity
@@ -427,9 +458,10 @@ def explain(model: str, precision: Precision, parity: dict[str, Any]) -> str:
             before, after = parity["gate_perplexity_of_original"], parity["gate_perplexity"]
             what += (
                 f"; of a gate's prompts {parity['gate_equal_labels']} of "
-                f"{parity['gate_compared_labels']} begin the same label (at least "
-                f"{limits.gate_labels:.0%} expected), their log-odds move by "
-                f"{parity['gate_log_odds_shift']} nats on average (allowed {limits.log_odds}), "
+                f"{parity['gate_compared_labels']} are answered with the same label (at least "
+                f"{limits.gate_labels:.0%} of {GATE_PROMPTS // 2} or more expected), their "
+                f"log-odds move by {parity['gate_log_odds_shift']} nats on average "
+                f"(allowed {limits.log_odds}), "
                 f"perplexity {after} instead of {before}"
             )
     if precision == "fp32":

@@ -177,13 +177,13 @@ def test_an_encoder_is_refused_before_anything_is_read(tmp_path):
         export_model("any/model", tmp_path / "out", choice)
 
 
-def readings(*, lost=0, shift=0.0, worse=1.0, many=200):
-    rows = []
-    for place in range(many):
-        scores = (1.0, 3.0 + shift, -np.inf)
-        label = 0 if place < lost else 1
-        rows.append(Reading(label, -64 * np.log(30 * worse), 64, scores))
-    return rows
+def readings(*, shift=0.0, worse=1.0):
+    scores = (1.0, 3.0 + shift, -np.inf)
+    return [Reading(1, -64 * np.log(30 * worse), 64, scores)] * 200
+
+
+def answers(*, lost=0, unread=0, silent=0):
+    return [None] * (unread + silent) + ["B"] * lost + ["A"] * (200 - lost - unread - silent)
 
 
 def test_each_figure_beyond_its_limit_refuses_and_is_told():
@@ -192,6 +192,12 @@ def test_each_figure_beyond_its_limit_refuses_and_is_told():
         ({}, True),
         ({"lost": 2}, True),
         ({"lost": 3}, False),
+        ({"unread": 2}, True),
+        ({"unread": 3}, False),
+        ({"silent": 100}, True),
+        ({"silent": 101}, False),
+        ({"silent": 100, "lost": 2}, False),
+        ({"silent": 200}, False),
         ({"shift": 0.09}, True),
         ({"shift": 0.11}, False),
         ({"shift": -0.11}, False),
@@ -201,7 +207,19 @@ def test_each_figure_beyond_its_limit_refuses_and_is_told():
         ({"shift": float("nan")}, False),
         ({"worse": float("nan")}, False),
     ):
-        gate = parity._compare_gate(readings(), readings(**change))
+        of_answers = {name: change[name] for name in change.keys() & {"lost", "unread", "silent"}}
+        others = {name: change[name] for name in change.keys() - of_answers.keys()}
+        silent = {"silent": change.get("silent", 0)}
+        gate = parity._compare_gate(readings(), readings(**others))
+        gate |= parity._compare_answers(answers(**silent), answers(**of_answers))
         assert parity._is_within(gate, limits) is within, change
+        figures = dict.fromkeys(
+            ("equal_labels", "compared_labels", "perplexity_of_original", "perplexity",
+             "equal_greedy_tokens", "compared_tokens", "share_of_largest_logit"), 1.0,
+        )  # fmt: skip
+        told = parity.explain("m", "int8-rows", figures | gate)
+        equal, compared = gate["gate_equal_labels"], gate["gate_compared_labels"]
+        assert f"of a gate's prompts {equal} of {compared} are answered with the same label" in told
     nothing = [Reading(None, -1.0, 1, (-np.inf, -np.inf))]
-    assert not parity._is_within(parity._compare_gate(nothing, nothing), limits)
+    gate = parity._compare_gate(nothing, nothing) | parity._compare_answers(answers(), answers())
+    assert not parity._is_within(gate, limits)
