@@ -114,7 +114,7 @@ def products_of(folder: Path) -> tuple[tuple[int, int], int]:
         for node in model.graph.node
         if node.op_type == "MatMul" and len(shapes.get(node.input[1], ())) == 2
     }
-    head = decoder_graph._find_projection(model)
+    head = decoder_graph.vocabulary_projection(model)
     products.pop(head.name, None)  # not there where its weights are reached through a transpose
     return max(products.values(), key=math.prod), sum(map(math.prod, products.values()))
 

@@ -11,7 +11,7 @@ from fakes.encoders import write_encoder
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.decoder_graph import _find_projection
+from fairgate.onnx.decoder_graph import vocabulary_projection
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.model_folder import ModelFolder
 
@@ -26,7 +26,7 @@ def folder_of(graph, folder):
 
 def keeping(graph, name, shape):
     """Let the graph give logits for its last tokens only, as many as a further input says."""
-    projection = _find_projection(graph)
+    projection = vocabulary_projection(graph)
     place = next(n for n, node in enumerate(graph.graph.node) if node is projection)
     constants = {"flat": [1], "end": [2**31 - 1], "axis": [1]}
     for key, numbers in constants.items():
