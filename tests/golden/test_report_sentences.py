@@ -226,10 +226,10 @@ def test_a_net_of_counts_is_what_a_product_manager_reads():
     shown = having(run, rules=[own], outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED)
     assert said(view_of(shown).lead) == (
         "When an elderly person speaks, 4 of 10 texts get another answer; with neutral wording, "
-        "2 of 30 do: 33.3 points more."
+        "2 of 30 do (33.3 points more)."
     )
     fewer = having(shown, rules=[replace(own, where={"term": "man"}, value=-0.067)])
-    assert said(view_of(fewer).lead).endswith("2 of 30 do: 6.7 points fewer.")
+    assert said(view_of(fewer).lead).endswith("2 of 30 do (6.7 points fewer).")
 
 
 def test_names_stay_as_they_are_and_noun_phrases_become_small():

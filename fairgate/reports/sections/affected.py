@@ -90,7 +90,7 @@ def alerts(result: GateResult) -> list[Alert]:
     What the baseline has, too, is known and no alert.
     Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
     """
-    found = []
+    found: list[Alert] = []
     for finding, asked in unfailed(result):
         term = finding.terms[0].term
         known = identities(result, finding.suite).get(term)
@@ -114,7 +114,10 @@ def alerts(result: GateResult) -> list[Alert]:
         few, instead = _too_few_phrases(finding)
         reason = f"for {who}{than}That{chance}{advice}`{gate}`"
         reason += f". {few}`{instead}`" if few else ""
-        more: list[Span] = [*spans(f" {few}"), code(instead), Span(".")] if few else []
+        is_told = any(alert.rule.reasons[-1].endswith(f"`{instead}`") for alert in found)
+        more: list[Span] = []
+        if few and not is_told:  # people read it once, machines with each
+            more = [*spans(f" {few}"), code(instead), Span(".")]
         found.append(
             Alert(
                 who=who,

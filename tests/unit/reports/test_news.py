@@ -79,7 +79,7 @@ def test_one_other_answer_is_a_change():
 def test_a_run_takes_one_screen_and_whole_it_has_every_rule(now, base, most):
     view = shown(now, base)
     text = render_console(view)
-    assert len(text.splitlines()) <= most
+    assert len(text.splitlines()) <= most, text
     if most == 35:
         assert view.outcome is Outcome.FAIL
     whole = render_console(view, whole=True)
