@@ -222,7 +222,7 @@ class Composition:
                 *judged,
                 *self._kind.notices(),
                 *idle_notices(policy, plan),
-                *quarantine_notices(policy, plan),
+                *quarantine_notices(policy, plan, self.runtime.today),
                 *environment_notices(provenance, references.baseline),
             ],
             footnotes=list(self._kind.footnotes(self._resources)),

@@ -88,16 +88,21 @@ def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
     return load_policy_text(read_yaml_file(path), str(path), runtime)
 
 
-def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPolicy:
-    """Do the same for a policy's text (read from a commit, say)."""
-    _, loaded, problems = loaded_part(text, shown_path, runtime)
+def load_policy_text(
+    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True
+) -> LoadedPolicy:
+    """Do the same for a policy's text (read from a commit, say).
+
+    `asks_ends`: whether a quarantine that has ended is a problem.
+    """
+    _, loaded, problems = loaded_part(text, shown_path, runtime, asks_ends=asks_ends)
     if loaded is None:
         raise PolicyError(problems)
     return loaded
 
 
 def loaded_part(
-    text: str, shown_path: str, runtime: Runtime
+    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
     """Return what is readable of a policy, the policy where all of it is right, and all problems.
 
@@ -144,7 +149,9 @@ def loaded_part(
         *_valueless(parsed.policy, suites),
     ]
     if not lost:
-        found += quarantine_problems(parsed.policy, plan, runtime.today)
+        # A pull request cannot repair what has ended in its base: there it is a notice.
+        day = runtime.today if asks_ends and runtime.tested is None else None
+        found += quarantine_problems(parsed.policy, plan, day)
         found += waiver_problems(parsed.policy, plan, runtime.today)
     if "system" not in parsed.stand_ins:
         # What the system names that is not there, and what it cannot answer.
@@ -331,6 +338,19 @@ def quarantined(policy: Policy, suite: str) -> frozenset[str]:
     return frozenset(entry.case for entry in policy.quarantine if entry.suite in (None, suite))
 
 
+def refuse_ended(loaded: LoadedPolicy, today: dt.date | None, carried: Policy | None) -> None:
+    """Raise PolicyError for each quarantine that has ended, unless `carried` has the same entry."""
+    policy = loaded.policy
+    entries = () if carried is None else carried.quarantine
+    problems = [
+        problem(loaded.parsed, where, sentence)
+        for where, sentence in quarantine_problems(policy, loaded.plan, today)
+        if policy.quarantine[int(where[1])] not in entries
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
 def quarantine_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[Fault]:
     """Yield (path in the policy, message) for entries that have expired or name no case.
 
@@ -365,17 +385,24 @@ def quarantine_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -
             yield (*path, "until"), sentence
 
 
-def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
-    """Return a sentence for each entry: what is excluded, how much, until when and why."""
+def quarantine_notices(policy: Policy, plan: TestPlan, today: dt.date | None = None) -> list[str]:
+    """Return a sentence for each entry: what is excluded, how much, until when and why.
+
+    `today`: entries whose last day lies before it have ended; None does not ask for the date.
+    """
     notices = []
     for entry in policy.quarantine:
         of_suite = (unit for unit in plan.units if entry.suite in (None, unit.suite))
         left_out = [unit for unit in of_suite if entry.case in _names(unit)]
         noun = "pair" if all(len(unit.asks) > 1 for unit in left_out) else "case"
         many = f"{len(left_out)} {noun}{'' if len(left_out) == 1 else 's'}"
-        notices.append(
-            f"quarantined until {entry.until}: {entry.case} ({many} left out): {entry.reason}"
-        )
+        notice = f"quarantined until {entry.until}: {entry.case} ({many} left out): {entry.reason}"
+        if today is not None and dt.date.fromisoformat(entry.until) < today:
+            notice += (
+                "; this has ended, and the base's policy still leaves it out: remove the entry "
+                "there, or extend it with a reason"
+            )
+        notices.append(notice)
     return notices
 
 

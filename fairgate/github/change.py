@@ -20,7 +20,7 @@ from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateRun
-from fairgate.gate.loaded_policy import load_policy_text
+from fairgate.gate.loaded_policy import load_policy_text, refuse_ended
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.earlier_policy import earlier_path
 from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event, workflow_path
@@ -156,6 +156,7 @@ class ChangeGate(Generic[E]):
         side = self._proposed()
         if side is None:
             raise UsageError(f"there is no policy {quoted(self._policy)}; name an existing file")
+        refuse_ended(side.loaded, self._runtime.today, None)
         return GatedChange(decides=self._evaluate(side), decided_by="checkout")
 
     def change(
@@ -185,6 +186,9 @@ class ChangeGate(Generic[E]):
             if earlier is not None:
                 self._earlier, raw = earlier, base.read(earlier)
                 renames = [f"This change renames {quoted(earlier)}, whose rules decide."]
+        written = None if raw is None else self._written(raw)
+        if proposed is not None:
+            refuse_ended(proposed.loaded, self._runtime.today, written)
         if raw is None:
             if no_introduction:
                 raise UsageError(
@@ -194,7 +198,7 @@ class ChangeGate(Generic[E]):
             return self._introduction(proposed, allow=allow)
         if proposed is None and allow:
             raise UsageError(f"this change removes the policy {named}; nothing to gate")
-        refused = [] if proposed is None else self._refused(proposed, raw)
+        refused = [] if proposed is None else self._refused(proposed, written)
         allowed = proposed if allow and not refused else None
         before, data = self._base_side(base, raw, proposed)
         decided_by: DecidedBy = "proposed" if allowed else "base"
@@ -239,13 +243,19 @@ class ChangeGate(Generic[E]):
         with contextlib.nullcontext() if self._base is None else self._base.reported():
             return self._evaluates(side)
 
-    def _refused(self, proposed: Side, raw: bytes) -> list[str]:
-        """Return why the proposed policy is not run, whoever decides; empty where it may be."""
+    def _written(self, raw: bytes) -> Policy | None:
+        """Return the base's policy without what it names; None where it cannot be read."""
         try:
             text = decode_yaml(raw, self._policy)
-            base = parse_policy(text, self._policy, policy_parts()).policy
-        except PolicyError:  # then nothing is known to be asked already
-            base = None
+            return parse_policy(text, self._policy, policy_parts()).policy
+        except PolicyError:
+            return None
+
+    def _refused(self, proposed: Side, base: Policy | None) -> list[str]:
+        """Return why the proposed policy is not run, whoever decides; empty where it may be.
+
+        Of a base that cannot be read, nothing is known to be asked already.
+        """
         return [
             f"This change's own policy was not run: it {sentence}. Merge that part first."
             for sentence in new_accesses(proposed.loaded.policy, base)
@@ -306,12 +316,13 @@ class ChangeGate(Generic[E]):
             ) from error
 
     def _proposed(self) -> Side | None:
+        """Return the side of the files that are checked out; what has ended is not asked yet."""
         raw = self._checkout.read(self._policy)
         return None if raw is None else self._loaded(raw, self._checkout, self._runtime)
 
     def _loaded(self, raw: bytes, files: BaseCommit | Checkout, runtime: Runtime) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
-        loaded = load_policy_text(text, self._policy, runtime)
+        loaded = load_policy_text(text, self._policy, runtime, asks_ends=False)
         name = loaded.policy.name
 
         def kept(reference: Reference) -> tuple[Baseline | None, str]:
