@@ -285,6 +285,29 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
     return Reach(slot_window=slot_window, switch=facts.switch, limit=limit, why=why)
 
 
+def lost_window(folder: ModelFolder, distances: frozenset[int]) -> int | None:
+    """Return the narrowest window of an encoder that its graph does not show; None without one.
+
+    `distances` are what the graph's masks count. A window that goes both ways counts half of its
+    size on each side, as ModernBERT's `local_attention` does. Longformer's graphs attend in chunks
+    that no mask shows: its windows are left out. Raises ModelError for a size that is no number.
+    """
+    config = folder.mapping("config.json")
+    if config.get("model_type") == "longformer":
+        return None
+    windows = set(_windows(config, folder.path))
+    if (size := config.get("local_attention")) is not None:
+        windows.add(whole_number(size, folder.path, "local_attention"))
+    lost = [
+        window
+        for window in windows
+        if window > 1
+        and not _is_in_a_mask(window, distances)
+        and not _is_in_a_mask(window // 2, distances)
+    ]
+    return min(lost, default=None)
+
+
 def _is_in_a_mask(window: int, distances: frozenset[int]) -> bool:
     """Return whether a mask counts so many slots: `>` and `>=` differ by one."""
     return any(abs(distance - window) <= 1 for distance in distances)

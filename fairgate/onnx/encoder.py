@@ -23,8 +23,10 @@ import numpy.typing as npt
 from fairgate.domain.cases import Classified
 from fairgate.domain.errors import DataError, ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
-from fairgate.onnx.attention_settings import rotary_switch
+from fairgate.onnx.attention import GraphIndex
+from fairgate.onnx.attention_settings import lost_window, rotary_switch
 from fairgate.onnx.batches import batches_by_width, most_rows, padded_width
+from fairgate.onnx.decoder_graph import mask_windows, stored_bands
 from fairgate.onnx.encoder_settings import (
     EmbedderChoice,
     EncoderSettings,
@@ -110,6 +112,8 @@ class EncoderSession:
         self._most: int | None = None
         """Rows that run at once, once memory ran out."""
         self._outputs = (vector,) if pooled else TOKEN_STATES
+        self._lost: int | None = None
+        """A window of the model that its graph, once loaded, does not show."""
 
     @cached_property
     def pads(self) -> bool:
@@ -146,6 +150,7 @@ class EncoderSession:
             return
         lengths = [len(row.ids) for row in rows]
         width_of = padded_width if self.pads else int  # loads the graph, before there are threads
+        self._check_window(lengths)
         if batch_size is None:
             batch_size = most_rows(on_cpu=self._device == "cpu")
         fills = self._device != "cpu"  # see DecoderSession.fills_batches
@@ -171,6 +176,19 @@ class EncoderSession:
             yield from pool.map(work, reversed(batches))  # the widest first: none is left for last
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _check_window(self, lengths: Sequence[int]) -> None:
+        """Raise ModelError for texts in which a token would attend beyond its layer's window."""
+        if self._lost is None:
+            return
+        most = self._lost // 2 + 1
+        if many := sum(length > most for length in lengths):
+            raise ModelError(
+                f"{many} of {len(lengths)} texts are too long for {str(self._folder.path)!r}: the "
+                f"longest has {max(lengths)} tokens, and some layers of the model attend to a "
+                f"window of {self._lost}, which no mask of its graph shows, so that the graph "
+                f"attends to more. Up to {most} tokens are sure. {_EXPORT}"
+            )
 
     def run(self, rows: Sequence[Row], width: int) -> Vectors:
         """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
@@ -250,6 +268,10 @@ class EncoderSession:
     def _session(self) -> Any:
         with sound_model(self._folder.graph) as read:
             integers = read is not None and has_integer_products(read[0])
+            if read is not None:
+                model, folder = read
+                bands = stored_bands(model, folder or self._folder.graph.parent)
+                self._lost = lost_window(self._folder, mask_windows(GraphIndex(model)) | bands)
             return open_session(
                 self._folder.graph, device=self._device, threads=1, multiplies_integers=integers
             )
