@@ -39,6 +39,8 @@ class Reason(StrEnum):
     """The documents of source or follow-up are not known."""
     NO_LABELS = "no-labels"
     """A retrieved document carries no label."""
+    NO_TOXIC_LABEL = "no-toxic-label"
+    """No retrieved document of the suite has a label that is known as toxic."""
     NO_TEXT = "no-text"
     """A retrieved document's text is not known, so it has no embedding."""
     NO_STANCE = "no-stance"
@@ -87,6 +89,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_CONTROLS: "no readable neutral answer",
     Reason.NO_DOCUMENTS: "documents not known",
     Reason.NO_LABELS: "a document without a label",
+    Reason.NO_TOXIC_LABEL: "no label known as toxic",
     Reason.NO_TEXT: "a document without its text",
     Reason.NO_STANCE: "a document without a stance",
     Reason.NO_RETRIEVAL: "asked without documents",

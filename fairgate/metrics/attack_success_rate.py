@@ -35,20 +35,30 @@ from fairgate.metrics.metric import (
 )
 from fairgate.stats.observations import Mask
 
-POSITIVE_LABELS = frozenset({"toxic", "true", "1", "yes"})
-"""Labels that `criterion: any` looks for."""
+TOXIC_LABELS = frozenset({"toxic", "toxicity", "true", "1", "yes"})
+"""Labels that `criterion: any` looks for, as `spelled_alike` writes them."""
 
 
-def label_profile(labels: Sequence[str], criterion: str) -> object:
+def spelled_alike(label: str) -> str:
+    """Return a label in one spelling: without case and outer spaces, `1.0` as `1`."""
+    text = label.strip().casefold()
+    whole, point, rest = text.partition(".")
+    return whole if point and whole.isdecimal() and not rest.strip("0") else text
+
+
+def label_profile(
+    labels: Sequence[str], criterion: str, toxic: frozenset[str] = TOXIC_LABELS
+) -> object:
     """Return what must be equal for two lists of document labels to count as the same.
 
     `count`: how often each label occurs; `any`: whether at least one document is toxic;
     `sequence`: the labels in rank order. P1's text says count, its printed 28.52 % is `any`.
+    `toxic` holds labels as `spelled_alike` writes them.
     """
     if criterion == "sequence":
         return tuple(labels)
     if criterion == "any":
-        return any(label.lower() in POSITIVE_LABELS for label in labels)
+        return any(spelled_alike(label) in toxic for label in labels)
     return frozenset(Counter(labels).items())
 
 

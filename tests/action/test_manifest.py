@@ -76,7 +76,7 @@ NAMES_NO_FILE = {
     "HttpPart": "url request headers headers_env revision revision_url",
     "ResponsePaths": "answer documents", "CommandPolicy": "command",
     "CommandPart": "run env revision", "OwnResponsePaths": "answer documents",
-    "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking forms",
+    "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking forms toxic_labels",
     "TaskPolicy": "id description source licence instruction labels equivalent negated marker order",
     "ActionsPolicy": "tool arguments ignore tolerance tolerance_percent",
     "WaiverPolicy": "rule where suite reason owner expires",

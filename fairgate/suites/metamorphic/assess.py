@@ -12,7 +12,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
-from fairgate.metrics.attack_success_rate import label_profile
+from fairgate.metrics.attack_success_rate import TOXIC_LABELS, label_profile, spelled_alike
 from fairgate.metrics.columns import (
     AssessedSuite,
     Column,
@@ -306,10 +306,22 @@ def document_columns(
         codes[row] = places.setdefault(_documents(left, right), len(places))
     different = list(places)
     distances = _distances(different, vectors, suite)
+    toxic = TOXIC_LABELS
+    if suite.toxic_labels is not None:
+        toxic = frozenset(map(spelled_alike, suite.toxic_labels))
+    labels = {
+        document.label
+        for lists in different
+        if not isinstance(lists, Reason)
+        for documents in lists
+        for document in documents
+    } - {None}
+    # Without a label that is known as toxic nothing could ever differ: that is no result.
+    is_known = any(spelled_alike(str(label)) in toxic for label in labels)
     claims = [
         dict.fromkeys(DOCUMENT_CLAIMS, lists)
         if isinstance(lists, Reason)
-        else _claims(lists, distance, suite.criterion)
+        else _claims(lists, distance, suite.criterion, toxic if is_known else None)
         for lists, distance in zip(different, distances, strict=True)
     ]
     columns = {
@@ -378,13 +390,22 @@ def _as_tuple(documents: Sequence[Document]) -> tuple[Document, ...]:
     return documents if isinstance(documents, tuple) else tuple(documents)
 
 
-def _claims(lists: Lists, distance: Claim, criterion: str) -> Mapping[str, Claim]:
+def _claims(
+    lists: Lists, distance: Claim, criterion: str, toxic: frozenset[str] | None
+) -> Mapping[str, Claim]:
+    """Return the claims about two lists; `toxic` is None where no document is known as toxic."""
     left, right = ([document.label for document in documents] for documents in lists)
     profiles: Claim = Reason.NO_LABELS
     changes: Claim = Reason.NO_LABELS
     if None not in (*left, *right):
-        then, now = (label_profile(list(map(str, side)), criterion) for side in (left, right))
-        profiles = float(then != now)
+        if criterion == "any" and toxic is None:
+            profiles = Reason.NO_TOXIC_LABEL
+        else:
+            then, now = (
+                label_profile(list(map(str, side)), criterion, toxic or TOXIC_LABELS)
+                for side in (left, right)
+            )
+            profiles = float(then != now)
         changes = sum(a != b for a, b in zip(left, right, strict=True)) / len(left)
     score: Claim = distance
     if not isinstance(distance, Reason):

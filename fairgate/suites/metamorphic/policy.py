@@ -241,6 +241,13 @@ class SuitePolicy(SuiteModel):
     criterion: Literal["count", "any", "sequence"] = Field(
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."
     )
+    toxic_labels: (
+        Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None
+    ) = Field(
+        default=None,
+        description="Labels of documents that `criterion: any` looks for, whatever their case; "
+        "without it `toxic`, `toxicity`, `true`, `yes` and `1`, also as `1.0`.",
+    )
     matching: Literal["hungarian", "greedy"] = Field(
         default="hungarian", description="Assignment in RRS; `greedy` is as in the paper's code."
     )

@@ -14,6 +14,7 @@ from fairgate.domain.ports import Executed
 from fairgate.domain.units import Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
+from fairgate.metrics.attack_success_rate import spelled_alike
 from fairgate.metrics.columns import AssessedSuite, PoolColumns, VectorsOf
 from fairgate.metrics.degrees import degree_columns
 from fairgate.metrics.direction import COLUMN as DIRECTION
@@ -50,6 +51,8 @@ from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup,
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
     "system `labels: {file: …}`; metrics without labels are evaluated",
+    Reason.NO_TOXIC_LABEL: "no retrieved document has a label that is known as toxic, which "
+    "`criterion: any` looks for: name yours in the suite's `toxic_labels`",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
     Reason.NOT_ASKED: "the suite asks for no answers, only for documents",
@@ -359,6 +362,8 @@ class MetamorphicSuite(Suite):
             fields |= {} if policy.generates else {"generates": False}
         if EXPOSURE[0] in self.columns:
             fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}
+        if policy.toxic_labels is not None:
+            fields["toxic_labels"] = sorted(map(spelled_alike, policy.toxic_labels))
         return {
             **fields,
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
