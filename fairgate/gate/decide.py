@@ -318,14 +318,17 @@ def all_rejected(plan: TestPlan) -> str:
 
 
 def _not_evaluated(rules: Sequence[RuleResult]) -> list[str]:
-    """Return a sentence for the slices of a metric that have no value for the same reasons."""
-    slices: dict[tuple[str, str], list[str]] = {}
+    """Return a sentence for the metrics and slices that have no value for the same reasons."""
+    slices: dict[tuple[str, str, str], list[str]] = {}
     for rule in rules:
-        about = f"{rule.metric} in suite {rule.suite} could not be evaluated"
-        reasons = (reason.removeprefix("not evaluated: ") for reason in rule.reasons)
-        slices.setdefault((about, "; ".join(reasons)), []).append(_place(rule))
+        reasons = "; ".join(reason.removeprefix("not evaluated: ") for reason in rule.reasons)
+        slices.setdefault((rule.metric, rule.suite, reasons), []).append(_place(rule))
+    metrics: dict[tuple[str, str, str], list[str]] = {}
+    for (metric, suite, reasons), places in slices.items():
+        metrics.setdefault((suite, _of_slices(places), reasons), []).append(metric)
     return [
-        f"{about}{_of_slices(places)}: {reasons}" for (about, reasons), places in slices.items()
+        f"{first_few(ids)} in suite {suite} could not be evaluated{of_slices}: {reasons}"
+        for (suite, of_slices, reasons), ids in metrics.items()
     ]
 
 

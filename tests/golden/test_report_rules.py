@@ -132,3 +132,24 @@ def test_a_number_and_its_unit_stand_on_one_line():
     assert figures.unbroken(said) == (
         "45.3\u00a0% is above 3.0\u00a0points, 100\u00a0% of 12\u00a0%x and 5 pointsman"
     )
+
+
+def test_a_reason_for_which_several_rules_have_no_value_is_said_once():
+    """In the table of rules of every report, also where other reasons stand between them."""
+    run = CANONICAL["no-verdict"]()
+    first = next(r for r in run.result.rules if r.outcome is Outcome.NOT_EVALUATED)
+    why = "a retrieved document has no label"
+    others = [
+        replace(first, metric="rrs/mean", position=2, reasons=["nobody answered"]),
+        replace(first, metric="rrs/low", position=3),
+        replace(first, where={"category": "age"}, position=4),
+    ]
+    view = view_of(having(run, rules=[*run.result.rules, *others]), None)
+    wrong = {
+        render.__name__: text
+        for render in (render_report, render_comment, render_console, render_html)
+        if (text := " ".join(render(view).split())).count(why) != 1
+        or text.count("for the same reason") != 2
+        or text.count("nobody answered") != 1
+    }
+    assert not wrong

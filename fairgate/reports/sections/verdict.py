@@ -9,6 +9,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import pairwise
 
 from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.units import Reason, counted
@@ -37,15 +38,20 @@ OWN, REVISION = "system", "revision"
 _LIMITS = frozenset({"bound", "identity"})
 """Checks that compare with no baseline."""
 _REASONS = 3
+_SAME = "for the same reason"
+"""What stands beside a rule that has no value, where the line above says why."""
 
 
 def rules(material: Material) -> Iterator[Section]:
     """Yield the table of rules, what failed first; it is also kept where there is little room."""
+    first: dict[tuple[str, ...], int] = {}
+    for place, row in enumerate(material.rules):
+        first.setdefault(_lacks(row), place)
 
-    def urgency(row: RuleRow) -> tuple[bool, int, str]:
-        """Order what needs attention first, and keep together what is counted together."""
-        group = group_of(row)
-        return bool(group), _URGENCY.index(row.rule.outcome), group
+    def urgency(row: RuleRow) -> tuple[bool, int, str, int]:
+        """Order what needs attention first, and keep together what is counted or said together."""
+        group, lacks = group_of(row), _lacks(row)
+        return bool(group), _URGENCY.index(row.rule.outcome), group, first[lacks] if lacks else 0
 
     rows = sorted(material.rules, key=urgency)
     if not rows:
@@ -61,7 +67,13 @@ def rules(material: Material) -> Iterator[Section]:
     # The reasons of what leads stand above.
     above = [] if leads is None else figures.readable(leads.reasons)
     repeated = [above if row.rule is leads and leads.failed else [] for row in rows]
-    known = zip(rows, rule_names(rows), _intervals(material, rows), repeated, strict=True)
+    lacking = [(), *map(_lacks, rows)]
+    same = [bool(lacks) and lacks == then for then, lacks in pairwise(lacking)]
+    notes = [
+        _SAME if is_same else _note(row, said)
+        for row, said, is_same in zip(rows, repeated, same, strict=True)
+    ]
+    known = zip(rows, rule_names(rows), _intervals(material, rows), notes, strict=True)
     table = blocks.Table(
         label="Table of rules",
         columns=heads,
@@ -80,14 +92,25 @@ def rules(material: Material) -> Iterator[Section]:
     )
 
 
+def _lacks(row: RuleRow) -> tuple[str, ...]:
+    """Return why a rule of its own line has no value, by suite; empty for all others."""
+    is_open = row.rule.outcome is Outcome.NOT_EVALUATED and not group_of(row)
+    return (row.suite, *row.reasons) if is_open and row.reasons else ()
+
+
+def _note(row: RuleRow, above: Sequence[str]) -> str:
+    if group_of(row).startswith(_NOT_COMPARED):
+        return ""
+    return "; ".join(reason for reason in row.reasons if reason not in above)
+
+
 def _row(
-    row: RuleRow, words: blocks.Inline, interval: str, above: Sequence[str], *, compared: bool
+    row: RuleRow, words: blocks.Inline, interval: str, note: str, *, compared: bool
 ) -> blocks.Row:
     group, tone = group_of(row), blocks.TONES[row.rule.outcome]
     stands_out = row.rule.change and not group
     changed = figure(row.change, blocks.Tone.STRONG if stands_out else blocks.Tone.NORMAL)
     outcome = [Span(row.rule.outcome.value, blocks.Kind.MARK), Span(" "), Span(row.word, tone=tone)]
-    note = [] if group.startswith(_NOT_COMPARED) else [r for r in row.reasons if r not in above]
     return blocks.Row(
         cells=[
             [*outcome, *([" (advisory)"] if row.rule.advisory else [])],
@@ -96,7 +119,7 @@ def _row(
             figure(interval),
             *([figure(row.base), changed, figure(row.change_interval)] if compared else []),
         ],
-        note="; ".join(note),
+        note=note,
         tone=blocks.Tone.NORMAL if group else tone,
         group=group,
     )

@@ -1,6 +1,7 @@
 """Names, slices and YAML within a sentence: no capital article, no empty place, one code span."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,17 @@ def test_slices_that_have_no_value_are_listed_without_an_empty_place(number):
         assert ", :" not in sentence
         assert all(value in sentence for where in some for value in where.values())
         assert ("nor for" in sentence) == ({} in some and len(some) > 1)
+
+
+def test_metrics_that_have_no_value_for_one_reason_are_listed_in_one_sentence():
+    """Of each suite; a slice that only one of them lacks is no part of it."""
+    metrics = ("asr/retrieval", "rrs/mean", "rrs/low")
+    rules = [replace(rule(), metric=metric) for metric in metrics]
+    sentence = "asr/retrieval, rrs/mean, rrs/low in suite s could not be evaluated: nobody answered"
+    assert _not_evaluated(rules) == [sentence]
+    others = [replace(rules[0], suite="t"), replace(rules[0], reasons=["no labels"])]
+    of_slice = replace(rules[0], where={"term": "woman"})
+    assert len(_not_evaluated([*rules, *others, of_slice])) == 4
 
 
 def test_yaml_in_a_sentence_is_one_code_span():
