@@ -224,6 +224,11 @@ def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
     before = (accepted.root / "baselines" / "small.json").read_bytes()
     assert accepted.run("baseline", "accept", "out", "--reason", "mixed") == 4
     assert f"its files are of different runs or were edited: {part}" in accepted.err
+    # Nor by the way of a verdict of what was edited.
+    assert accepted.run("rescore", "out", "--out", "again") == 4
+    assert f"its files are of different runs or were edited: {part}" in accepted.err
+    assert not (accepted.root / "again").exists()
+    assert accepted.run("explain", "out", "r-00#gender/man") == 4
     assert (accepted.root / "baselines" / "small.json").read_bytes() == before
 
 
