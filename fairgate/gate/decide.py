@@ -209,7 +209,8 @@ def weigh_evidence(
     if missing:
         problems.append(
             f"cases without an answer: {first_few(missing)}; record an empty response where the "
-            "system gave none, and answer what is asked anew (`fairgate check` counts both)"
+            "system gave none, and answer what is asked anew, as where sources have changed since "
+            "the recording (`fairgate check` tells)"
         )
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(

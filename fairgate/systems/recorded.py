@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, Tag
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, source_of
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document
 from fairgate.domain.outcomes import short
@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """Missing keys that are named."""
+_CHANGED = (
+    "sources have changed since the answers were recorded: a source without an `id` is named by "
+    "its text. Answer the questions of `fairgate plan` that have no line, or bring back the "
+    "sources that were asked"
+)
 _MOST_COMPARED = 3000
 """Keys that a slip is looked for among."""
 
@@ -178,6 +183,7 @@ def _coverage(plan: TestPlan, answers: Recording | None) -> str:
         if case.embeds is None or (suite, case.embeds) in answered
     ]
     missing = [name[1] for name in asked if name not in answered]
+    answered_sources = {source_of(key) for _, key in answered}
     summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
     if missing:
         summary += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
@@ -191,6 +197,10 @@ def _coverage(plan: TestPlan, answers: Recording | None) -> str:
         lines = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
         near = suggestion(others[0], [*known][:_MOST_COMPARED])
         summary += f"; {lines} no question, first {quoted(others[0])} ({near})"
+    recorded, wanted = (dict.fromkeys(map(source_of, keys)) for keys in (others, known))
+    gone = [source for source in recorded if source not in wanted]
+    if gone and any(source_of(key) not in answered_sources for key in missing):
+        summary += f"; {_CHANGED}"
     return summary
 
 

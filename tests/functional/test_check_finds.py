@@ -130,6 +130,34 @@ def test_check_says_which_questions_a_recording_answers(workspace):
     assert "answers.jsonl:1" in workspace.err
 
 
+def test_check_says_that_sources_have_changed_since_a_recording(workspace):
+    """Where one that is asked has no line and a line's is asked no more, whoever names them."""
+    texts = [f"Text number {number} is fine." for number in range(4)]
+    first = [{"text": text} for text in texts]
+    workspace.policy()
+    workspace.write("sources.jsonl", first)
+    rows = [{"key": case["key"], "response": "positive"} for case in workspace.plan()]
+    workspace.write("answers.jsonl", rows)
+    cases = {
+        "the same": (first, False),
+        "edited": ([{"text": "Another text."}, *first[1:]], True),
+        "all edited": ([{"text": f"{text} Really."} for text in texts], True),
+        "ids given": ([{"id": f"n{n}", **row} for n, row in enumerate(first)], True),
+        "one more": ([*first, {"text": "Another text."}], False),
+        "one less": (first[1:], False),
+    }
+    wrong = []
+    for what, (sources, expected) in cases.items():
+        workspace.write("sources.jsonl", sources)
+        assert workspace.run("check", "policy.yaml") == 0, what
+        told = "sources have changed since" in " ".join(workspace.out.split())
+        wrong += [what] if told != expected else []
+    assert not wrong
+    workspace.write("sources.jsonl", cases["edited"][0])
+    workspace.run("run", "policy.yaml")
+    assert "sources have changed since" in " ".join((workspace.out + workspace.err).split())
+
+
 def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
     case = partial(Case, suite="s", query="q", instruction="", labels=(), cluster="c")
     cases = [case(key="a"), case(key="b"), case(key="b#again", embeds="b")]
