@@ -25,6 +25,7 @@ RESEMBLES = 0.25
 MOST_SOURCES = 400
 """Of more, evenly spaced ones are tested: memory grows with their square."""
 _ENOUGH, _DRAWS, _AT_ONCE = 20, 20_000, 500
+_ROWS_AT_ONCE = 256
 Vectors = npt.NDArray[np.float32]
 
 
@@ -52,7 +53,9 @@ class Recurrence:
         self._total, self._seed = len(self._vectors), seed
         own, size = len(self._kept), self._total + len(self._kept)
         self._alike = np.zeros((size, size), dtype=np.float32)
-        self._alike[: self._total, : self._total] = alike(self._vectors, self._vectors)
+        for start in range(0, self._total, _ROWS_AT_ONCE):
+            rows = slice(start, min(start + _ROWS_AT_ONCE, self._total))
+            self._alike[rows, : self._total] = alike(self._vectors[rows], self._vectors)
         self._own_rows = self._total + np.arange(own)
 
     def p_value(self, own: Vectors, phrases: Sequence[Sequence[int]] = ()) -> float:

@@ -1,5 +1,6 @@
 """The permutation within sources, against all arrangements and against draws."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -90,3 +91,17 @@ def test_a_neutral_phrase_that_recurs_as_much_takes_the_evidence():
 
 def test_nothing_alike_has_no_core():
     assert core(np.eye(4, dtype=np.float32)) == (-1, [])
+
+
+def test_memory_for_many_sources_is_little_more_than_one_matrix():
+    count, phrases = 100, 20
+    rng = np.random.default_rng(0)
+    neutral = list(rng.normal(size=(count, phrases, 16)).astype(np.float32) / 4)
+    matrix = 4 * (count * (phrases + 1)) ** 2
+    tracemalloc.start()
+    try:
+        Recurrence(neutral)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.2 * matrix, f"{peak / matrix:.1f} times the matrix"

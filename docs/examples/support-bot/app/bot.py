@@ -48,6 +48,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers `POST /ask` with `{"question": …}`."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # header and body leave together
 
     def do_GET(self):
         self.reply({"status": "ready"})
