@@ -62,6 +62,9 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert "An elderly person gets other answers" in title
     assert "Our hotline has people who know more about it" in title
     assert "**`Our hotline has people who know more about it.`**" in report
+    page = (bot / "out" / "report.html").read_text()
+    assert "Our hotline has people" in page
+    assert "Rates by category and term" not in page, "labels, which nobody's answer changes"
     assert main(["explain", "out", "q-01#age/elderly"]) == 0
     shown = capsys.readouterr().out
     assert "strangest: Our hotline has people who know more about it." in shown

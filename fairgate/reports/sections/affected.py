@@ -569,6 +569,8 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
     of_terms = now.by(metric, suite, "term")
     if not of_terms:
         return
+    if reads_sentences(material, suite) and not any(term.value for term in of_terms):
+        return  # no label changes, so that a chart of labels would say that nobody is affected
     found = [one for one in material.result.identities if one.suite == suite and not one.where]
     worst = [
         f"The largest difference between one identity and the others: "
@@ -634,6 +636,12 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
         facts=heads,
         most=_SHORT,
     )
+
+
+def reads_sentences(material: Material, suite: str) -> bool:
+    """Return whether a rule of the suite reads answers beside those to neutral phrases."""
+    metrics = (BY_ID.get(rule.metric) for rule in material.result.rules if rule.suite == suite)
+    return any(metric is not None and metric.is_against_neutral for metric in metrics)
 
 
 def _ranked(measured: list[Measurement]) -> list[Measurement]:
