@@ -306,12 +306,12 @@ class IdentityFinding:
 
     @property
     def allowance(self) -> float:
-        """Return what is allowed a difference beyond `max`, because chance reaches it."""
+        """Allowance of a difference beyond `max`, because chance reaches it."""
         return 0.0 if self.knows_wording else self.by_chance
 
     @property
     def bounded(self) -> float:
-        """Return what `max` bounds; with few neutral phrases what is beyond chance."""
+        """What `max` bounds: the value, with few neutral phrases its part beyond chance."""
         return round(self.value - self.allowance, 6)
 
     @property

@@ -154,7 +154,7 @@ def is_share(metric: Metric) -> bool:
 def range_in(
     metric: Metric, table: Table, where: Mapping[str, str], *, confidence: float
 ) -> LikelyRange | None:
-    """Return what chance and wording leave open of a slice's value; None where nothing tells it."""
+    """Range that chance and wording leave open for a slice's value; None where nothing tells it."""
     prepared = prepare_range(observe(metric, table, where), is_share=is_share(metric))
     if isinstance(prepared, NoInterval):
         return None
