@@ -5,8 +5,8 @@
 needs `fairgate[cuda]`, torch with CUDA, transformers, and onnxruntime-genai, whose builder writes
 graphs in float16 for CUDA. Each section runs in a process of its own, with a limit of time; each adds lines
 to one table, which is printed last and written to OUT with everything else. `--reviews` is a folder
-with `corpus.jsonl` and `reviews.csv` of `tools/smollm2/reviews.yaml` and `reviews-cpu.jsonl`, the
-keys and answers of its run on a CPU. Rehearsal without a card: `--device cpu --quick`.
+with `corpus.jsonl` and `reviews.csv` of `tools/smollm2/reviews.yaml` and `executions.jsonl` of
+its run on a CPU, which `make smollm2-report` restores. Rehearsal without a card: `--device cpu --quick`.
 
 - `start`: driver, card, versions, seconds to a first answer
 - `policies`: `fairgate run --device` of three policies beside the CPU: exit codes and labels
@@ -618,7 +618,7 @@ def smollm2(table: Table, out: Path, options: argparse.Namespace) -> None:
             "gate of 3,100 questions from nothing, seconds",
             f"{taken:.1f}, exit {code}, most memory {peak.mib} MiB; {said[-200:] if code not in (0, 1) else ''}",
         )
-        stored = (options.reviews / "reviews-cpu.jsonl").read_text(encoding="utf-8").splitlines()
+        stored = (options.reviews / "executions.jsonl").read_text(encoding="utf-8").splitlines()
         cpu = {row["key"]: row["response"] for row in map(json.loads, stored)}
         own = {key.split(" ", 1)[1]: text for key, text in responses(out / "reviews").items()}
         same = [key for key in cpu if key in own]
@@ -682,7 +682,6 @@ def three_b(table: Table, out: Path, options: argparse.Namespace) -> None:
 
 def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
     """Show what FairGate says where a graph, the memory or the driver does not do."""
-    demo = "policies/rag-people.yaml"
     folder = out / "faults"
     folder.mkdir(exist_ok=True)
 
@@ -714,31 +713,11 @@ def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
     with table.attempt("no card"):
         told(
             "CUDA_VISIBLE_DEVICES empty",
-            *command(
-                "run",
-                demo,
-                "--device",
-                "cuda",
-                "--cache",
-                str(folder / "c1"),
-                "--out",
-                str(folder / "r1"),
-                CUDA_VISIBLE_DEVICES="",
-            ),
+            *run_demo(folder / "c1", CUDA_VISIBLE_DEVICES=""),
         )
         told(
             "CUDA_VISIBLE_DEVICES 7",
-            *command(
-                "run",
-                demo,
-                "--device",
-                "cuda",
-                "--cache",
-                str(folder / "c2"),
-                "--out",
-                str(folder / "r2"),
-                CUDA_VISIBLE_DEVICES="7",
-            ),
+            *run_demo(folder / "c2", CUDA_VISIBLE_DEVICES="7"),
         )
     for name, served, status in (
         ("driver for CUDA 12.4", 12040, 0),
@@ -759,17 +738,7 @@ def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
             path = f"{stub}:{os.environ.get('LD_LIBRARY_PATH', '')}"
             told(
                 name,
-                *command(
-                    "run",
-                    demo,
-                    "--device",
-                    "cuda",
-                    "--cache",
-                    str(stub / "c"),
-                    "--out",
-                    str(stub / "r"),
-                    LD_LIBRARY_PATH=path,
-                ),
+                *run_demo(stub / "c", LD_LIBRARY_PATH=path),
             )
     with table.attempt("no driver"):
         stub = folder / "none"
@@ -778,33 +747,19 @@ def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
         path = f"{stub}:{os.environ.get('LD_LIBRARY_PATH', '')}"
         told(
             "no driver",
-            *command(
-                "run",
-                demo,
-                "--device",
-                "cuda",
-                "--cache",
-                str(stub / "c"),
-                "--out",
-                str(stub / "r"),
-                LD_LIBRARY_PATH=path,
-            ),
+            *run_demo(stub / "c", LD_LIBRARY_PATH=path),
         )
     with table.attempt("no CUDA libraries"):
         told(
             "no CUDA libraries on the path",
-            *command(
-                "run",
-                demo,
-                "--device",
-                "cuda",
-                "--cache",
-                str(folder / "c3"),
-                "--out",
-                str(folder / "r3"),
-                LD_LIBRARY_PATH="",
-            ),
+            *run_demo(folder / "c3", LD_LIBRARY_PATH=""),
         )
+
+
+def run_demo(folder: Path, **environment: str) -> tuple[int, str, float]:
+    """Run a small policy on the card from nothing, in this environment."""
+    target = ["--cache", f"{folder}-cache", "--out", str(folder)]
+    return command("run", "policies/rag-people.yaml", "--device", "cuda", *target, **environment)
 
 
 def other_symbols(status: int) -> str:

@@ -144,8 +144,7 @@ def loaded_part(
     lost |= {"", *named} if len(set(named)) < len(named) else set()
     found = [
         *rule_problems(parsed.policy, plan, lost),
-        *_unordered(parsed.policy, suites),
-        *_without_degrees(parsed.policy, suites),
+        *_without_column(parsed.policy, suites),
         *_valueless(parsed.policy, suites),
     ]
     if not lost:
@@ -169,36 +168,31 @@ def loaded_part(
     return parsed, loaded, []
 
 
-def _unordered(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
-    """Yield every gate on the direction of answers in a suite whose labels have no order."""
-    for position, gate in enumerate(policy.gates):
-        for suite in suites.values() if gate.metric == DIRECTION.id else ():
-            asked = suite.kind == DIRECTION.suite_kind and gate.suite in (None, suite.id)
-            if asked and DIRECTION.column not in suite.columns:
-                sentence = (
-                    f"{gate.metric} needs an order of the labels, and the task of suite "
-                    f"{quoted(suite.id)} has none: give the task an `order` from the worst to the "
-                    "best label, or name another suite with `suite`"
-                )
-                yield ("gates", position, "metric"), sentence
+_NEEDED = {
+    DIRECTION: (
+        "needs an order of the labels, and the task of suite {} has none: give the task an `order` "
+        "from the worst to the best label, or name another suite with `suite`"
+    ),
+    **dict.fromkeys(
+        DEGREES,
+        "needs to know how probable each label is, and suite {} does not ask: set `read: [labels, "
+        "degrees]`, or name another suite with `suite`",
+    ),
+}
+"""By metric: what a suite without its column lacks."""
 
 
-def _without_degrees(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
-    """Yield every gate on degrees of answers in a suite that does not ask for them."""
-    of_degrees = {metric.id: metric for metric in DEGREES}
+def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
+    """Yield every gate on a metric of `_NEEDED` in a suite that does not have its column."""
     for position, gate in enumerate(policy.gates):
-        metric = of_degrees.get(gate.metric)
-        if metric is None:
-            continue
-        for suite in suites.values():
-            asked = suite.kind == metric.suite_kind and gate.suite in (None, suite.id)
-            if asked and metric.column not in suite.columns:
-                sentence = (
-                    f"{gate.metric} needs to know how probable each label is, and suite "
-                    f"{quoted(suite.id)} does not ask: set `read: [labels, degrees]`, or name "
-                    "another suite with `suite`"
-                )
-                yield ("gates", position, "metric"), sentence
+        for metric, needed in _NEEDED.items():
+            if metric.id != gate.metric:
+                continue
+            for suite in suites.values():
+                is_meant = suite.kind == metric.suite_kind and gate.suite in (None, suite.id)
+                if is_meant and metric.column not in suite.columns:
+                    sentence = f"{gate.metric} {needed.format(quoted(suite.id))}"
+                    yield ("gates", position, "metric"), sentence
 
 
 def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
