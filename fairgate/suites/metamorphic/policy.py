@@ -369,8 +369,11 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         return None
     neutral = sum(len(group.terms) for group in sets if group.control)
     if policy.reads_sentences and neutral < FEWEST_NEUTRAL:
-        words = f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral phrases or more; "
-        materials.report("control", f"{words}the suite has {neutral}: name a larger set")
+        words = (
+            f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral phrases or more; the "
+            f"suite has {neutral}: name a larger set, such as `control: neutral-phrases`"
+        )
+        materials.report("control", words)
         return None
     sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
     if sources is None or faults or (task is None and policy.task != NO_TASK):
