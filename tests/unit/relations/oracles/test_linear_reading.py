@@ -64,6 +64,7 @@ def test_eight_times_the_length_takes_no_square_of_the_time():
         for name, reader in READERS.items():
             # A square takes 64 times as long; a little time is none that could be compared.
             short = max(0.02, seconds(reader, of_size(SIZE)))
-            if seconds(reader, of_size(8 * SIZE) + " ") > 24 * short:
+            # Garbage collection or a busy machine makes one reading slow, a square all three.
+            if all(seconds(reader, of_size(8 * SIZE) + " ") > 24 * short for _ in range(3)):
                 slow.append((shape, name))
     assert not slow
