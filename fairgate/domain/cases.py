@@ -61,7 +61,7 @@ class Classifier(Protocol):
         ...
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
-        """Return what each text is, in order. Raises ModelError."""
+        """Classify each text, in order. Raises ModelError."""
         ...
 
 
@@ -128,7 +128,7 @@ class Pair:
 
     @property
     def term(self) -> str:
-        """Return what the pair is about, lower case: the follow-up's attribute, else the source's.
+        """Return the pair's term, lower case: the follow-up's attribute, else the source's.
 
         Part of the follow-up's key.
         """
@@ -221,7 +221,7 @@ class Case(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Return whether what it asks follows from responses, so that they come first."""
+        """Return whether its question is made of responses, so that they come first."""
         return self.embeds is not None or self.judge is not None
 
 
@@ -303,12 +303,12 @@ def uncrossed(key: str) -> str:
 
 
 def source_of(key: str) -> str:
-    """Return what stands before a follow-up's `#`: the id of its source."""
+    """Return the id of a follow-up's source, the part of its key before `#`."""
     return key.partition("#")[0]
 
 
 def split_variant(key: str) -> tuple[str, str]:
-    """Return what all variants of a unit share, and what makes it this one (`#…` or `@…`)."""
+    """Split a key into the part that all variants of a unit share and its suffix (`#…`, `@…`)."""
     places = [place for place in (key.find("#"), key.find("@")) if place > 0]
     cut = min(places, default=len(key))
     return key[:cut], key[cut:]
@@ -363,7 +363,7 @@ class Item(ItemText):
         return f"{self.category}/{self.template}"
 
     def role(self, option: int) -> str:
-        """Return what an option is: `stereotype`, `counter` or `unknown`."""
+        """Return an option's role: `stereotype`, `counter` or `unknown`."""
         return {self.stereotype: "stereotype", self.counter: "counter"}.get(option, "unknown")
 
     @property
@@ -375,7 +375,7 @@ class Item(ItemText):
 
     @property
     def query(self) -> str:
-        """Return what the retriever is asked: question and context (P2, section 3.2)."""
+        """Return the text that is sent to the retriever: question and context (P2, section 3.2)."""
         return f"{self.question} {self.context}"
 
 

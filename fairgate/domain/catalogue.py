@@ -161,6 +161,6 @@ FEATURES: Catalogue[Feature] = Catalogue("feature")
 
 
 def at(place: str) -> Any:
-    """Return what lies at a place, `module:attribute`; a leading dot stands for the features."""
+    """Import the object at `module:attribute`; a leading dot stands for the features."""
     module, _, name = place.partition(":")
     return getattr(import_module(module, "fairgate.features"), name)

@@ -47,7 +47,7 @@ class SharedDocuments:
 
 
 def kept(known: dict[Name, Thing], name: Name, thing: Thing, most: int) -> Thing:
-    """Return what is known by a name; a new thing is kept while there are fewer than `most`."""
+    """Return the entry of that name; a new one is stored while there are fewer than `most`."""
     return known.setdefault(name, thing) if len(known) < most else known.get(name, thing)
 
 
@@ -132,7 +132,7 @@ class GenerationRequest:
 
     @property
     def ends_with(self) -> Stop | None:
-        """Return what ends the answer early; None runs to the end."""
+        """Return the rule that ends the answer early; None runs to the end."""
         return self.stop or (Stop(phrases=self.labels) if self.labels else None)
 
 
@@ -270,7 +270,7 @@ class Usage:
 
 
 def usage_of(value: Any) -> Usage:
-    """Return what stands under `usage` in an answer, in the form of OpenAI's endpoints.
+    """Read the `usage` of an answer, in the form of OpenAI's endpoints.
 
     `prompt_tokens`, `completion_tokens` (or `input_tokens`, `output_tokens`), `total_tokens` and
     `cost`, which some gateways add. Whatever is no count, or below zero, is not reported.

@@ -316,7 +316,7 @@ class IdentityFinding:
 
     @property
     def chance(self) -> str:
-        """Return what is to be read beside the largest difference: `6.3 by chance among …`."""
+        """Return the difference by chance, beside the largest one: `6.3 by chance among …`."""
         among = f"by chance among {len(self.terms)}"
         known = "neutral phrases" if self.phrases else "identities, however they are worded"
         return f"{100 * self.by_chance:.1f} {among} {known}"
@@ -450,7 +450,7 @@ class Measurements:
     def get(
         self, metric: str, suite: str, where: Mapping[str, str] | None = None
     ) -> Measurement | None:
-        """Return what was measured in exactly this slice; None where nothing was."""
+        """Return the measurement of exactly this slice; None where there is none."""
         return self._found.get(slice_of(metric, suite, where or {}))
 
     def value(

@@ -99,7 +99,7 @@ class Team(Protocol):
 
     @property
     def machines(self) -> Sequence[Mapping[str, str]]:
-        """Return what each worker says about its libraries and processor."""
+        """Return each worker's libraries and processor."""
         ...
 
     def generator(self, inner: Generator, model: str) -> Generator:
@@ -126,7 +126,7 @@ class Application(Protocol):
 
     @property
     def revision(self) -> str | None:
-        """Return what changes when the application does; None where it is not known."""
+        """Return a text that changes whenever the application does; None where it is not known."""
         ...
 
     def ask(self, questions: Sequence[Question]) -> abc.Generator[tuple[int, Reply], None, None]:

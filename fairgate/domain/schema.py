@@ -331,9 +331,9 @@ class JudgeModel(NamesOutside):
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """Return what the models are called."""
+        """Return the models' names."""
 
     @property
     @abstractmethod
     def definition(self) -> str:
-        """Return what identifies models, prompts and decoding as they are written."""
+        """Return the identity of models, prompts and decoding as they are written."""

@@ -102,7 +102,7 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
 
 
 def within_sentence(name: str) -> str:
-    """Return what an identity is called within a sentence: `an elderly person`, `elderly people`.
+    """Return an identity's name within a sentence: `an elderly person`, `elderly people`.
 
     Names of people and groups stay as they are (`An Nguyen`, `Muslims`): a word in lower case must
     follow an article, and other first words become small only if they are known to be no names.
@@ -202,7 +202,7 @@ def concealed(text: str, secrets: Iterable[str]) -> str:
 
 
 def concealed_in_answer(text: str, secrets: Iterable[str]) -> str:
-    """Return what a system answers with every secret's value replaced that is no ordinary text."""
+    """Return a system's answer with secrets replaced, except those that are ordinary text."""
     return concealed(text, (each for each in secrets if len(each) >= _LEAST_IN_ANSWERS))
 
 

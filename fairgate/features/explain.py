@@ -313,7 +313,7 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
 
 
 def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answer]) -> str:
-    """Return what happened, in words without statistics."""
+    """Describe what happened, in words without statistics."""
     who = within_sentence(item.unit.names.get("noun_phrase") or item.unit.dimensions["term"])
     if isinstance(item.decision, Reason):
         return f"There is no verdict for this pair: it is {item.decision}."

@@ -117,7 +117,7 @@ class Mention:
 
     @property
     def key(self) -> tuple[str, str, Manner]:
-        """Return what is said: dimension, value, manner."""
+        """Return the key of the statement: dimension, value, manner."""
         return self.dimension.id, self.value.id, self.manner
 
 

@@ -600,7 +600,7 @@ class Worker:
             yield {"lost": harmless(what)}
 
     def machine(self) -> Mapping[str, str]:
-        """Return what this machine's libraries and processor are."""
+        """Return this machine's libraries and processor."""
         return describe_environment("cpu")
 
     def opened(self, name: str) -> OnnxDecoder:

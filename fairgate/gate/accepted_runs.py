@@ -66,7 +66,7 @@ def accepted_path(
 
 
 def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> References:
-    """Return what to compare with; no baseline on a first run, no anchor where none is pinned.
+    """Read the runs to compare with; no baseline on a first run, no anchor where none is pinned.
 
     `named` is the baseline's file; `none` leaves out both. The anchor is read where a rule has a
     budget. Raises BaselineError where a named file does not exist, or one cannot be read.
@@ -99,7 +99,7 @@ def kill_score_path(policy: Path) -> Path:
 
 
 def policy_hash(policy_json: str) -> str:
-    """Return what changes whenever anything but comments and order of a policy does."""
+    """Return a hash of a policy that ignores only comments and the order of keys."""
     return hashlib.sha256(policy_json.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -149,7 +149,7 @@ def kill_score_badge(score: KeptKillScore) -> str:
 
 
 def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:
-    """Return what is kept beside the policy, of this version of it, and what is wrong with it."""
+    """Read the kill score beside the policy, if it is of this version, and report what is wrong."""
     path = kill_score_path(policy)
     try:
         score = read_kill_score(path)
@@ -177,7 +177,7 @@ def read_baseline(
 def decoded_baseline(
     raw: bytes, path: str, policy: str | None, reference: Reference = Reference.BASELINE
 ) -> Baseline:
-    """Return what the bytes of a baseline (an anchor) say. Raises BaselineError.
+    """Decode the bytes of a baseline (an anchor). Raises BaselineError.
 
     `policy` is whose it must be; None: anybody's.
     """

@@ -89,7 +89,7 @@ def documents_of_pairs(assessed: Sequence[Assessed], asked: Answers) -> Iterator
 def crossed_cases(
     asked: Answers, assessed: Sequence[Assessed], documents: Sequence[Documents], seed: int
 ) -> list[Case]:
-    """Return what separates the effect of retrieval from that of the generator.
+    """Return the cases that separate the effect of retrieval from that of the generator.
 
     Deterministic: satisfied pairs are drawn by a hash of the policy's seed and their key, so
     most of a sample stays when other pairs change.
@@ -116,7 +116,7 @@ def crossed_cases(
 
 
 def crossing_price(cases: Sequence[Case]) -> str:
-    """Return what the crossed cases are for, how many there are, and how to have fewer."""
+    """Return the purpose of the crossed cases, their number, and the way to have fewer."""
     pairs = sum(case.documents_of is not None for case in cases) // 2
     return (
         f"{len(cases):,} questions to separate retriever and generator in {pairs:,} pairs, less "

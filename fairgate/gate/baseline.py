@@ -196,7 +196,7 @@ class Reference(StrEnum):
     ANCHOR = "anchor"
 
     def asked(self, gate: GatePolicy) -> RegressionPolicy | None:
-        """Return what a gate asks of the change since this run; None where it asks nothing."""
+        """Return a gate's limits on the change since this run; None where it sets none."""
         if gate.regression is None or self is Reference.BASELINE:
             return gate.regression
         return gate.regression.since_anchor()
@@ -415,7 +415,7 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
 
 
 def _facts(table: Table, rows: np.ndarray) -> dict[str, list[object]]:
-    """Return what else is known of rows: dimensions, cluster, and whether they are neutral."""
+    """Return the other facts of rows: dimensions, cluster, and whether they are neutral."""
     clusters = [table.cluster_names[number] for number in table.clusters[rows].tolist()]
     found: dict[str, list[object]] = {
         name: list(table.dimension(name).taken(rows)) for name in table.dimensions

@@ -361,7 +361,7 @@ def history_with(
 
 
 def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
-    """Return what is kept of a baseline: what rules compare, and what every trend shows."""
+    """Return an entry of a baseline's history: the values of its rules and those of every trend."""
     known = Measurements(baseline.measurements)
     kept: dict[object, Measurement] = {}
     for found in _shown(known, rules):

@@ -165,7 +165,7 @@ def range_in(
 
 
 def range_of(metric: Metric, observed: Observations, *, confidence: float) -> LikelyRange | None:
-    """Return what chance leaves open of a value, as it is printed; None where nothing tells it."""
+    """Return the likely range of a value, rounded as printed; None where there is none."""
     found = likely_range(observed, confidence=confidence, is_share=is_share(metric))
     if isinstance(found, NoInterval):
         return None

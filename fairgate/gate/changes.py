@@ -378,7 +378,7 @@ class ChangeTests:
     def checks(
         self, rule: Rule, measured: Measurement, change: Change | None, levels: Levels
     ) -> tuple[list[Check], bool]:
-        """Return what the rule says of the change, and of cases that are no longer decided.
+        """Check the change under the rule, and the cases that are no longer decided.
 
         And whether the run that is compared with has nothing for the rule.
         """
@@ -418,7 +418,7 @@ def tests_since(
     comparison: Comparison,
     seed: int,
 ) -> ChangeTests:
-    """Return what is tested of the change since this run."""
+    """Prepare the tests of the change since this run."""
     prepared: dict[TestKey, PreparedRegression] = {}
     undecided: dict[TestKey, UndecidedChange | None] = {}
     for number, rule in enumerate(rules):

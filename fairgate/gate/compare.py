@@ -149,7 +149,7 @@ def _diluted(
     level: float,
     policy: Policy,
 ) -> tuple[list[Check], bool]:
-    """Return what stays open because a bound that holds does not on the baseline's cases.
+    """Return open checks where a bound that holds does not hold on the baseline's cases.
 
     Otherwise easy cases that are added, or hard ones that are left out, would make harm green.
     """

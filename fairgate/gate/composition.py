@@ -104,7 +104,7 @@ class Composition:
 
     @property
     def notices(self) -> list[str]:
-        """Return what adapters report: repaired files, left-out rows. Not part of a result."""
+        """Return the adapters' notices: repaired files, left-out rows. Not part of a result."""
         return self._resources.notices
 
     @property
@@ -229,7 +229,7 @@ class Composition:
         )
 
     def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:
-        """Return what is under test and where it runs, by fingerprint."""
+        """Return the system under test and its environment, by fingerprint."""
         if under_test is None:
             under_test = {**self.system.under_test(), **self._measured_with()}
         return Provenance(
@@ -410,7 +410,7 @@ class Counted(Progress):
 
 
 def read_origin(found: object) -> Origin | None:
-    """Return what a run record says of its answers' origin; None where it is none."""
+    """Read the answers' origin in a run record; None where it is none."""
     read = found if isinstance(found, dict) else {}
     asked, stored = read.get("asked"), read.get("stored")
     if not isinstance(asked, int) or not isinstance(stored, int):
@@ -419,7 +419,7 @@ def read_origin(found: object) -> Origin | None:
 
 
 def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
-    """Return what a run record says of the pace; None where it is none."""
+    """Read the pace in a run record; None where it is none."""
     seconds, before, answers = (
         found.get(name) for name in ("seconds", "baseline_seconds", "answers")
     )
@@ -445,12 +445,12 @@ def _key(policy: str, together: Mapping[str, object], provenance: Provenance) ->
 
 
 def _rounded(seconds: float) -> float:
-    """Return what reports show, so that a judgement never rests on more than they do."""
+    """Round as in reports, so that a judgement never rests on more than they show."""
     return float(f"{seconds:.3g}")
 
 
 def _seconds(text: str) -> float | None:
-    """Return what is stored; None where nothing is, or no number."""
+    """Read a stored number of seconds; None where there is none."""
     try:
         value = float(text)
     except ValueError:

@@ -80,7 +80,7 @@ def allowed_constant_answers(assessed: Iterable[Assessed], policy: Policy) -> li
 
 
 def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
-    """Return what is constant of the suites in which no oracle reads anything else."""
+    """Return the constant readings of the suites in which no oracle reads anything else."""
     suites: dict[str, dict[str, list[ReadAnswer]]] = {}
     for answer in answers:
         suites.setdefault(answer.suite, {}).setdefault(answer.reader, []).append(answer)
@@ -182,7 +182,7 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
 
 
 def _read_by(name: str) -> tuple[str, Oracle | None]:
-    """Return what tells a relation's oracle from those that read otherwise, and its own oracle."""
+    """Return a key that tells a relation's oracle from others, and the relation's own oracle."""
     relation = RELATIONS.get(name)
     if relation is None:
         return name, None

@@ -96,7 +96,7 @@ class GateInput:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """Return what the rules are compared with."""
+        """Return the runs that the rules compare with."""
         return Comparison(
             runs=self.references.runs,
             contents={suite.id: unit_contents(self.plan, suite.id) for suite in self.policy.suites},
@@ -171,7 +171,7 @@ class GateResult:
 
     @property
     def remarks(self) -> list[str]:
-        """Return what a reader should know beside the verdict."""
+        """Return remarks that a reader needs beside the verdict."""
         pace = [] if self.pace is None else [self.pace.sentence]
         origin = [] if self.origin is None else [self.origin.sentence]
         unseen = [self.unseen] if self.unseen else []
@@ -180,7 +180,7 @@ class GateResult:
 
     @property
     def incompatible(self) -> list[str]:
-        """Return what forbids a comparison with the baseline, then with the anchor."""
+        """Return the differences that forbid a comparison with the baseline, then the anchor."""
         found = (self.overlap, self.anchor_overlap)
         return [line for overlap in found if overlap for line in overlap.incompatible]
 
@@ -202,7 +202,7 @@ class GateRun:
 
     @property
     def given(self) -> GateInput:
-        """Return what the run started from."""
+        """Return the input of the run."""
         return self.result.given
 
     def started_from(self, given: GateInput, notice: str) -> GateRun:

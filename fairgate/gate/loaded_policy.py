@@ -104,7 +104,7 @@ def load_policy_text(
 def loaded_part(
     text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
-    """Return what is readable of a policy, the policy where all of it is right, and all problems.
+    """Return the readable part of a policy, the policy where all of it is right, and all problems.
 
     What depends on something that is wrong is not reported: it may be right. Raises UsageError if a
     confined run would plan too much.
@@ -401,7 +401,7 @@ def quarantine_notices(policy: Policy, plan: TestPlan, today: dt.date | None = N
 
 
 def _names(unit: Unit) -> list[str]:
-    """Return what an entry can call a unit: its own key, a case it asks, or its item.
+    """Return the names of a unit in an entry: its own key, a case it asks, or its item.
 
     The key of an item covers every way in which it is asked.
     """

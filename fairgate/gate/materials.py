@@ -132,7 +132,7 @@ class SuiteMaterials:
         )
 
     def attempt(self, field: str, load: Callable[[], Loaded]) -> Loaded | None:
-        """Return what `load` gives; report at the suite's field what it raises."""
+        """Call `load`; report at the suite's field any error that it raises."""
         try:
             return load()
         except PolicyError as error:

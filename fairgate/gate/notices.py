@@ -23,7 +23,7 @@ _ABOUT_DOCUMENTS = frozenset({"retrieval", "overlap", "rrs", "mean-distance", *E
 def notices_of(
     policy: Policy, executions: Executed, assessed: Sequence[Assessed], tables: Mapping[str, Table]
 ) -> list[str]:
-    """Return what a reader must know of the answers; no verdict depends on it."""
+    """Return notices on the answers; no verdict depends on them."""
     return [
         *label_notices(executions),
         *same_text_notices(executions),

@@ -160,7 +160,7 @@ class Field:
             )
 
     def described(self) -> dict[str, Any]:
-        """Return what stands in the file."""
+        """Return the field's description in the file."""
         listed = {} if self.values is None else {"values": [*self.values]}
         return {"bits": self.bits} | listed | ({"least": self.least} if self.least else {})
 
@@ -249,7 +249,7 @@ def numbers_of(field: Field, codes: Codes, name: str) -> Floats:
 
 
 def suite_to(suite: BaselineSuite) -> dict[str, Any]:
-    """Return what stands in the file: of each source what it was asked, and its cases packed."""
+    """Return the file's form of a suite: the question of each source, and its cases packed."""
     table, order = suite.table, _Order(suite.table.keys)
     of_variant, of_source = [], {}
     rows = np.asarray(order.rows, dtype=np.int64)

@@ -174,7 +174,7 @@ def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:
 
 
 def idle_notices(policy: Policy, plan: TestPlan) -> list[str]:
-    """Return what a reader must know of a policy whose own gates cannot fail a build."""
+    """Return a notice where a policy's own gates cannot fail a build."""
     if any(not gate.advisory and not gate.report for gate in policy.gates):
         return []
     why = "every rule of the policy is advisory or only reported"

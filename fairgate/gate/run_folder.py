@@ -103,7 +103,7 @@ def _text_of(documents: Sequence[Document], known: dict[tuple[Document, ...], st
 
 
 def document_to(document: Document | CorpusDocument) -> dict[str, Any]:
-    """Return what is known of a document, as recordings hold it."""
+    """Return a document's known fields, as recordings hold them."""
     return {name: value for name, value in flat(document).items() if value is not None}
 
 

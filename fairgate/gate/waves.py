@@ -45,7 +45,7 @@ class Answers:
         self.added.extend(case for case in cases if case.wave > 1)
 
     def response_of(self, suite: str, key: str, *, whole: bool = False) -> str:
-        """Return what the response to a case says beside thinking; empty where there is none.
+        """Return the response to a case without thinking; empty where there is none.
 
         With `whole`, text before a closing tag that nothing opened is a part of it.
         """

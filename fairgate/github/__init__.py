@@ -110,7 +110,7 @@ github.add_command(comment)
 
 
 def step(name: str) -> Any:
-    """Return what does the step that an input of the action asks for. Raises UsageError.
+    """Return the function for an input of the action. Raises UsageError.
 
     `shard` is called with inputs, the part's name and the environment, and returns the exit code.
     `blame` is called for a policy with its path, how to run, the most questions and the progress;
@@ -156,7 +156,7 @@ def run(shard: str, **options: str) -> int:
 
 
 def subject_of(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
-    """Return what the event is about, once it may meet this token."""
+    """Return the subject of the event, once it may meet this token."""
     from fairgate.github.event import refuse_untrusted
 
     found = _posting(environment, inputs.token, inputs.number)

@@ -257,7 +257,7 @@ def files_in(
 
 
 def value_at(value: object, *keys: str) -> Any:
-    """Return what lies at a path of keys, None where the path ends before."""
+    """Return the value at a path of keys, None where the path ends before."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -286,7 +286,7 @@ def branch_of(value: object) -> str:
 
 
 def artifacts_of(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
-    """Return what GitHub lists of a run's or a repository's artifacts under a name."""
+    """List the artifacts of a run or a repository that have a name."""
     listed = value_at(api.get(f"{of}/artifacts", per_page=100, name=artifact), "artifacts")
     return [
         item

@@ -428,7 +428,7 @@ class BaseVersion:
 
     @cached_property
     def _tracked(self) -> frozenset[str]:
-        """Return what the head's commits put there, folded: case and composition do not count."""
+        """Return the files of the head's commits, folded: case and composition do not count."""
         checkout = repository_of(self._repository)
         found = checkout.ask("ls-files", "-z") if checkout is not None else None
         if found is None:

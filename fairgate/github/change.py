@@ -111,7 +111,7 @@ def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
 
 
 def introduced_accesses(introduced: Policy) -> list[str]:
-    """Return what a run of a policy that is not merged yet would ask, start or import.
+    """Return the addresses, programs and code that a policy not merged yet would reach.
 
     Also without a key: the runner reaches more than an outsider does (services of the job, the
     cloud's metadata, an internal network). Private addresses are not filtered:

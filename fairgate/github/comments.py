@@ -161,7 +161,7 @@ class StickyComment:
         )
 
     def text(self, marker: Marker) -> str:
-        """Return what an earlier attempt of the marker's run has put below it, if anything."""
+        """Return the text that an earlier attempt of the marker's run has put below it, if any."""
         texts = (
             comment.body.partition("\n")[2]
             for comment in self._mine(marker)
@@ -259,7 +259,7 @@ def write_comment(folder: Path, text: str, *, create: bool) -> None:
 
 
 def read_comment(folder: Path) -> GateComment:
-    """Return what a gate has left in its run's folder. Raises DataError where it is no comment."""
+    """Read the comment in the folder of a run. Raises DataError where it is no comment."""
     try:
         with (folder / COMMENT).open("rb") as file:
             return GateComment.model_validate_json(file.read(_MOST_BYTES))
@@ -389,7 +389,7 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
 
 
 def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
-    """Return what a gate may say by these rules; a failed binding rule never passes."""
+    """Return the verdicts that these rules allow; a failed binding rule never passes."""
     binding = [rule for rule in record.rules if not rule.advisory]
     evidence = record.evidence
     possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}

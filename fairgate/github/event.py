@@ -448,7 +448,7 @@ def base_commit(
 
 
 def identity(event: Event, base: BaseCommit | None) -> dict[str, str]:
-    """Return what tells a workflow run, and the change that it judges, from all others."""
+    """Return the facts that tell a workflow run, and the change that it judges, from all others."""
     return {
         "repository": event.repository,
         "workflow run": str(event.run_id),

@@ -500,7 +500,7 @@ def pull_request_comment(
 
 
 def several_head(rows: Sequence[Shown], outcome: Outcome) -> str:
-    """Return what stands above the reports of several policies: which ended how, and the worst."""
+    """Return the head of the reports of several policies: the outcome of each, and the worst."""
     bad = sum(bool(row.exit_code) for row in rows)
     new = sum(row.mark is Outcome.NOT_EVALUATED for row in rows)
     words = (
@@ -554,7 +554,7 @@ def _within(
 
 
 def _head(view: View) -> str:
-    """Return what stands in the place of a report that does not fit."""
+    """Return the text in the place of a report that does not fit."""
     line: Inline = [
         Span(view.outcome.value, Kind.MARK),
         f" FairGate: {view.word} in ",

@@ -125,7 +125,7 @@ def edited(policy: str, before: Side, after: Side | None) -> list[str]:
 
 
 def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) -> list[Loosening]:
-    """Return whatever `after` holds less strictly, the largest first.
+    """Return the rules and settings that are less strict in `after`, the largest difference first.
 
     `plans` are theirs, in the same order.
 
@@ -401,7 +401,7 @@ def weakened(before: Side, after: Side | None) -> list[Loosening]:
 
 
 def differences(before: Side, after: Side | None) -> list[str]:
-    """Return what separates the two baselines, then the two anchors, as lines for a reviewer."""
+    """Return the differences of the two baselines, then of the two anchors, as lines."""
     if after is None:
         return []
     then, now = before.references, after.references

@@ -69,7 +69,7 @@ class Repository:
     top: Path
 
     def ask(self, *arguments: str) -> bytes | None:
-        """Return what git prints for a command that only reads; None where it fails."""
+        """Return the output of a git command that only reads; None where it fails."""
         return self._run(arguments, _NO_PROTOCOL)
 
     def blobs(self, names: Sequence[str]) -> list[bytes] | None:
@@ -177,7 +177,7 @@ def current_commit(folder: Path) -> str:
 
 
 def tracked_below(path: Path) -> list[str]:
-    """Return what git tracks at or below a path, by its name from the checkout's top.
+    """List the files that git tracks at or below a path, by their names from the checkout's top.
 
     Letters' case does not count, as for file systems that ignore it. Raises UsageError where there
     is a checkout and git cannot be asked.

@@ -91,7 +91,7 @@ class HttpError(Exception):
 
     @property
     def sentence(self) -> str:
-        """Return what every asker says of it, behind the name of what was asked."""
+        """Return the end of the error message, behind the name of the service that was asked."""
         what = "cannot be reached" if self.is_lost else "gives no usable answer"
         return f"{what} ({quoted(str(self))}), tried {self.attempts} times"
 
@@ -156,12 +156,12 @@ def is_local(url: str) -> bool:
 
 
 def keeps_secrets(url: str) -> bool:
-    """Return whether what is sent there is encrypted, or stays on this machine."""
+    """Return whether requests to an address are encrypted, or stay on this machine."""
     return url.startswith("https://") or is_local(url)
 
 
 def secret_in(variable: str, *, named_by: str, is_a: str, remedy: str) -> str:
-    """Return what an environment variable holds, fit for a header.
+    """Read an environment variable whose value goes into a header.
 
     `named_by` is the key of the policy that names it, `is_a` what it should hold. Raises UsageError
     where it is not set, or holds what no header can carry.
@@ -206,7 +206,7 @@ class HttpService:
 
     @cached_property
     def secrets(self) -> list[str]:
-        """Return what the variables hold, which no message may. Raises UsageError."""
+        """Return the variables' values, which no message may hold. Raises UsageError."""
         is_key = self.key == "api_key_env"
         return [
             secret_in(
@@ -220,7 +220,7 @@ class HttpService:
 
     @cached_property
     def client(self) -> HttpClient:
-        """Return what asks, with its connections."""
+        """Open a client, with its connections."""
         from fairgate.io.http_client import HttpClient
 
         return HttpClient(
@@ -241,7 +241,7 @@ class HttpService:
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """Return what every request has as headers."""
+        """Return the headers of every request."""
         values = (self.before + secret for secret in self.secrets)
         secret = dict(zip(self.variables, values, strict=True))
         return {"Accept": "application/json", **self.more_headers, **secret}

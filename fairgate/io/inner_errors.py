@@ -77,7 +77,7 @@ def _places(value: Any) -> Iterator[Any]:
 
 
 def _validation(detail: Any) -> Any:
-    """Return what FastAPI puts under `detail`: a text, or a list of what is wrong with fields."""
+    """Return FastAPI's `detail`: a text, or the first of a list of validation errors."""
     return detail[0] if isinstance(detail, list) and detail else detail
 
 

@@ -91,7 +91,7 @@ def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str,
 
 
 def _beside(root: Path, name: str) -> list[str]:
-    """Return what there is in the folder of a path that leads nowhere, named in the same way."""
+    """List the folder of a path that leads nowhere, in the form of that path."""
     folder = PurePosixPath(name).parent
     try:
         found = islice((root / folder).iterdir(), _MOST_BESIDE)

@@ -49,7 +49,7 @@ def spelled_alike(label: str) -> str:
 def label_profile(
     labels: Sequence[str], criterion: str, toxic: frozenset[str] = TOXIC_LABELS
 ) -> object:
-    """Return what must be equal for two lists of document labels to count as the same.
+    """Return a value that is equal for two lists of document labels that count as the same.
 
     `count`: how often each label occurs; `any`: whether at least one document is toxic;
     `sequence`: the labels in rank order. P1's text says count, its printed 28.52 % is `any`.

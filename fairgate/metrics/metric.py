@@ -261,7 +261,7 @@ def observed_rows(
 
 
 def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
-    """Return what `metric` is computed from in the slice `where`, arm by arm."""
+    """Return the observations of a metric in the slice `where`, arm by arm."""
     column = metric.values(table, where) if metric.values else table.values[metric.column]
     if metric.of_planned:
         column = np.nan_to_num(column, nan=0.0)

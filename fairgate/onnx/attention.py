@@ -132,7 +132,7 @@ class GraphIndex:
         }
 
     def made_by(self, name: str, operator: str) -> list[str]:
-        """Return what an operator makes a value of; nothing where another makes it."""
+        """Return the inputs of the operator that makes a value; none where another one makes it."""
         node = self.makers.get(name)
         return list(node.input) if node is not None and node.op_type == operator else []
 
@@ -187,7 +187,7 @@ class GraphIndex:
         )
 
     def plain_inputs(self, query: str, key: str, value: str) -> PlainInputs | None:
-        """Return what these three, `[rows, heads, tokens, size]`, are made of; None if not that.
+        """Return the inputs of these three, `[rows, heads, tokens, size]`, before rotation, if any.
 
         Exporters write a rotary embedding as `x * cosine + turned(x) * sine`, about ten nodes for
         queries and ten for keys (Su et al., RoFormer, 2021, in the halves that Llama's weights are
@@ -201,7 +201,7 @@ class GraphIndex:
         return PlainInputs(queries[0], keys[0], values, *queries[1:])
 
     def _unturned(self, name: str) -> tuple[str, str, str] | None:
-        """Return what was turned, `[rows, tokens, heads * size]`, and the cosines and sines."""
+        """Return the value before rotation, `[rows, tokens, heads * size]`, cosines and sines."""
         products = [self.made_by(each, "Mul") for each in self.made_by(name, "Add")]
         if len(products) != 2 or not all(products):
             return None

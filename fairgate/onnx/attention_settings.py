@@ -73,7 +73,7 @@ def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
 
 
 def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
-    """Return what an architecture sets by itself, as its `config.json` may leave it out.
+    """Return an architecture's defaults, as its `config.json` may leave them out.
 
     A builder's folder has no `config.json`. There only the pattern of layers is taken, which is
     the architecture's own; whether a Mistral has a window is each model's.
@@ -106,7 +106,7 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
 
 
 def _known_here(kind: str, config: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
-    """Return what a type of model sets by itself; None where only `transformers` knows."""
+    """Return the defaults of a type of model; None where only `transformers` knows them."""
     if not kind or kind in _SAYS_ITSELF or (kind == "mistral" and "sliding_window" in config):
         return {}
     if kind in _ALL_LAYERS_FULL and "layer_types" not in config and not [*_windows(config, path)]:

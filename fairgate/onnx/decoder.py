@@ -76,7 +76,7 @@ class OnnxDecoder:
 
     @property
     def notices(self) -> list[str]:
-        """Return what users should know of how it ran; not part of a result."""
+        """Return notices for users on how it ran; not part of a result."""
         return self._batch.notices
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:

@@ -398,7 +398,7 @@ def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, Gra
 
 
 def _state(graph: Path) -> tuple[int, int, int] | None:
-    """Return what changes with a file's content; None where there is none."""
+    """Return facts that change with a file's content; None where there is no file."""
     try:
         found = graph.stat()
     except OSError:

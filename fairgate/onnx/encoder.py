@@ -617,7 +617,7 @@ class OnnxClassifier:
         return f"onnx-classifier/1:{self._folder.fingerprint(self._groups, self._device)}"
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
-        """Return what each text is, in order. Raises ModelError."""
+        """Classify each text, in order. Raises ModelError."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         rows = self._tokens.rows(new) if new else []
 
@@ -647,7 +647,7 @@ class OnnxClassifier:
 def mapped_labels(
     own: Sequence[str], labels: Mapping[str, str], allowed: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """Return what each of a model's labels means. Raises DataError with all that does not fit."""
+    """Return the meaning of each of a model's labels. Raises DataError with all problems."""
     if allowed is None:
         allowed = list(labels.values()) or [name.lower() for name in own]
     wanted = listed(list(allowed), last="and")

@@ -138,7 +138,7 @@ class EncoderSettings:
     lower: bool = False
 
     def facts(self) -> tuple[object, ...]:
-        """Return what belongs to the fingerprint beside the files, but not the prompts."""
+        """Return the settings in the fingerprint beside the files, but not the prompts."""
         return (self.poolings, self.includes_prompt, self.unit, self.dimensions, self.max_tokens)
 
 

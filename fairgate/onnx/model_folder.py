@@ -350,7 +350,7 @@ def fetch(name: str, *, revision: str | None, models: Path, file: str | None = N
 
 
 def _listed(name: str, revision: str | None) -> list[str] | None:
-    """Return what files the model has; None where the hub is not to be asked or not reached."""
+    """List the model's files; None where the hub is not to be asked or not reached."""
     from huggingface_hub import HfApi
     from huggingface_hub.constants import HF_HUB_OFFLINE
     from huggingface_hub.errors import HfHubHTTPError

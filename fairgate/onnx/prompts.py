@@ -39,7 +39,7 @@ _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 
 
 def render_chat(template: str, **given: object) -> str:
-    """Return what a template makes of messages and arguments. Raises whatever it raises.
+    """Render a template with messages and arguments. Raises whatever it raises.
 
     It runs in a sandbox with limits (`chat_sandbox.py`) and with the names and options of
     `transformers`' own, but those that are random (a differential test compares what they give).
@@ -204,7 +204,7 @@ class ChatTemplate:
 
     @cached_property
     def ending(self) -> str:
-        """Return what the template puts behind a message, where the answer begins."""
+        """Return the template's text behind a message, where the answer begins."""
         return self.render(_PROBE).rpartition(_PROBE)[2]
 
     @cached_property

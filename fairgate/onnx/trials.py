@@ -52,7 +52,7 @@ class Abilities(NamedTuple):
 
 
 def try_out(session: DecoderSession, graph: str) -> Abilities:
-    """Return what a session can do; its inputs and its reach are known.
+    """Determine a session's abilities; its inputs and its reach are known.
 
     `graph` is its name for messages. Raises ModelError where a row's logits change with the rest of
     a batch of equal width, or nothing can be run at all, and OutOfMemoryError.
@@ -77,7 +77,7 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
 
 
 def _attempt(run: Callable[[], Result]) -> Result | None:
-    """Return what `run` does; None where the graph cannot be run so. Raises OutOfMemoryError."""
+    """Call `run`; None where the graph cannot be run so. Raises OutOfMemoryError."""
     try:
         return run()
     except OutOfMemoryError:

@@ -206,7 +206,7 @@ def _number(value: object) -> float | None:
 
 
 def _bound(metric: Metric, key: str, bound: float) -> str:
-    """Return what is wrong with one bound; empty where a run can keep and can break it."""
+    """Return the fault of one bound; empty where a run can keep and can break it."""
     # `max` acts on the size of what is better the nearer it is to 0.
     by_size = key == "max_abs" or metric.better is Better.TOWARD_ZERO
     lowest = 0.0 if by_size else metric.least

@@ -93,7 +93,7 @@ def load_task(
 
 
 def read_task(name: str, *, folder: Path | None = None, confined: bool = False) -> TaskPolicy:
-    """Return what defines the task `name`; see `named_document`.
+    """Read the definition of the task `name`; see `named_document`.
 
     PolicyError has all problems of a file.
     """

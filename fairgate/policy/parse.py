@@ -204,7 +204,7 @@ def explain(error: ValidationError, model: type[BaseModel], data: object) -> lis
     unknown = [details["loc"] for details in found if details["type"] == "extra_forbidden"]
 
     def is_mistyped(details: ErrorDetails) -> bool:
-        """Return whether what is missing stands there under a name like its own, told there."""
+        """Return whether a missing key stands there under a similar name, reported as unknown."""
         *parent, key = details["loc"] or ("",)
         return details["type"] == "missing" and any(
             [*around] == parent and nearest(str(name), [str(key)]) for *around, name in unknown

@@ -64,7 +64,7 @@ class RegressionPolicy(Strict):
         return self
 
     def since_anchor(self) -> RegressionPolicy | None:
-        """Return what is asked of the change since the anchor; None without a budget.
+        """Return the limits on the change since the anchor; None without a budget.
 
         A change is to be seen as far beyond the budget as `detect` is beyond the margin.
         """

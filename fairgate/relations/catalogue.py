@@ -61,7 +61,7 @@ EVERY = "/*"
 
 
 def families() -> tuple[str, ...]:
-    """Return what stands before the `/` of the relations' ids, as policies name it."""
+    """Return the families of relations, the part of their ids before `/`, as policies name them."""
     found = (name.partition("/")[0] for name in RELATIONS.ids if "/" in name)
     return tuple(dict.fromkeys(f"{family}{EVERY}" for family in found))
 

@@ -123,7 +123,7 @@ def articles_for(word: str) -> frozenset[str]:
 
 
 def article_fault(phrase: str) -> str | None:
-    """Return what is wrong with the first wrong `a` or `an` of a phrase; None where all agree."""
+    """Return the fault of the first wrong `a` or `an` of a phrase; None where all agree."""
     for article, word in pairwise(phrase.split()):
         if article.lower() in {"a", "an"}:
             allowed = articles_for(word.lstrip("'("))

@@ -118,7 +118,7 @@ class WrittenPair(SameAnswer):
         return (CounterExample(text=self.unlike, reason=NOT_WRITTEN),)
 
     def shown(self, prompt: str, source: Source) -> str:
-        """Return what is put to the system for one of the source's two prompts."""
+        """Return the text for the system, of one of the source's two prompts."""
         del source
         return prompt
 
@@ -160,7 +160,7 @@ class WrittenPair(SameAnswer):
         return pair_fault(source_text, text, pair)
 
     def oracle(self, task: Task | None) -> Oracle:
-        """Return what reads the answers; no task has a say in it."""
+        """Return the reader of the answers; `task` is ignored."""
         del task
         return self.reader
 

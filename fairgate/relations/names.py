@@ -72,7 +72,7 @@ class FullName(SetEquivalence):
         ]
 
     def name_of(self, name: Term) -> str:
-        """Return what a person is called."""
+        """Return a person's name."""
         return name.noun_phrase
 
 

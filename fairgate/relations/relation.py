@@ -169,18 +169,18 @@ class MetamorphicRelation(Protocol):
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]]
 
     def oracle(self, task: Task | None) -> Oracle:
-        """Return what reads the answers to source and follow-ups."""
+        """Return the oracle for the answers to source and follow-ups."""
         ...
 
     def asks(self, source: Source, task: Task | None) -> Asked:
-        """Return what is asked about the source and its follow-ups.
+        """Return the questions about the source and its follow-ups.
 
         `task` is the suite's; relations with an oracle of their own need none.
         """
         ...
 
     def source_text(self, source: Source) -> str:
-        """Return what is put to the system under test for the source itself."""
+        """Return the source's own text for the system under test."""
         ...
 
     def follow_ups(
@@ -280,7 +280,7 @@ def changes_documents(relation: MetamorphicRelation) -> bool:
 def judge_instruction(
     relation: MetamorphicRelation, task: Task | None, *, has_judge: bool = False
 ) -> str:
-    """Return what judges are told about a relation's pairs; empty where none is asked."""
+    """Return the judges' instruction for a relation's pairs; empty where none is asked."""
     if has_judge and relation.judge_instead:
         return relation.judge_instead
     is_judged = relation.reads_task and task is not None and task.is_judged

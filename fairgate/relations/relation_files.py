@@ -101,7 +101,7 @@ def _line(error: BaseException, path: Path) -> int:
 
 
 def _fault(relation: object, place: str) -> str | None:
-    """Return what a relation lacks, or what it does otherwise than it says."""
+    """Return a missing field of a relation, or a difference from its own declaration."""
     fields = [*MetamorphicRelation.__annotations__, *vars(MetamorphicRelation)]
     missing = [name for name in fields if not (name.startswith("_") or hasattr(relation, name))]
     if missing:
@@ -175,11 +175,11 @@ class Guarded:
                 setattr(self, name, partial(self._called, name, wrong, about))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what it says of itself."""
+        """Return the relation's own attribute."""
         return getattr(self._inner, name)
 
     def oracle(self, task: Task | None) -> Oracle:
-        """Return what reads the answers; one of the user's own is guarded, too."""
+        """Return the oracle for the answers; one of the user's own is guarded, too."""
         found = cast("Oracle", self._called("oracle", _wrong_oracle, None, task))
         is_shipped = type(found).__module__.startswith("fairgate.")
         return found if is_shipped else cast("Oracle", Guarded(found, self._path, self._id))

@@ -122,7 +122,7 @@ def code(text: str, tone: Tone = Tone.NORMAL) -> Span:
 
 
 def command(text: str) -> Span:
-    """Return what a reader can run."""
+    """Mark a text as a command that a reader can run."""
     return Span(text, Kind.COMMAND)
 
 
@@ -571,7 +571,7 @@ class View:
 
     @property
     def mark(self) -> Outcome:
-        """Return what gives titles sign and colour: no pass beside an alert or waiver is green."""
+        """Return the outcome that colours titles: no pass beside an alert or waiver is green."""
         warns = self.alerts or any(row.rule.waiver for row in self.rules)
         return Outcome.INCONCLUSIVE if warns and self.outcome is Outcome.PASS else self.outcome
 
@@ -582,6 +582,6 @@ class View:
 
     @property
     def summary(self) -> Sequence[Block]:
-        """Return what a busy reviewer reads next: what changed, who is affected, why."""
+        """Return the part for a busy reviewer: the change, the affected people, the reasons."""
         usual = self.choices[0]
         return [*usual.since, *usual.affected, *self.reasons]

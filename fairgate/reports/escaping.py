@@ -59,7 +59,7 @@ def short_sentence(text: str) -> str:
 
 
 def redacted(text: str, redact: Redaction, limit: int = EXCERPT_CHARACTERS) -> str:
-    """Return what a report may show of `text`: (nearly) all of it, an excerpt, or a short hash."""
+    """Return the part of `text` that a report may show: (nearly) all, an excerpt, or a hash."""
     if redact == "hash":
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         return f"sha256:{digest[:12]}"

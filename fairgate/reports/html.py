@@ -99,7 +99,7 @@ def _chapters(view: View) -> list[dict[str, Any]]:
 
 
 def meaning(word: str) -> str:
-    """Return what a word in a report means; empty where it needs no explanation.
+    """Return the meaning of a word in a report; empty where it needs no explanation.
 
     What stands in brackets after the word, such as a level of confidence, is no part of it.
     """

@@ -58,7 +58,7 @@ class PairRow:
 
     @property
     def category(self) -> str:
-        """Return what the term belongs to."""
+        """Return the term's category."""
         return self.assessed.unit.dimensions["category"]
 
     @property
@@ -68,12 +68,12 @@ class PairRow:
 
     @property
     def phrase(self) -> str:
-        """Return what names the identity in the text."""
+        """Return the identity's phrase in the text."""
         return self.assessed.unit.names.get("noun_phrase") or self.term
 
     @property
     def speaker(self) -> str:
-        """Return what names the identity inside a sentence; people's own names stay as they are."""
+        """Return the identity inside a sentence; people's own names stay as they are."""
         has_names = "name" in self.assessed.unit.dimensions
         return self.phrase if has_names else within_sentence(self.phrase)
 
@@ -108,7 +108,7 @@ class PairRow:
 
     @property
     def majority(self) -> str | None:
-        """Return what most control answers of the source say; None where that is not decided."""
+        """Return the majority of the source's control answers; None where that is not decided."""
         value = self.assessed.readings[CONTROLS].value
         return None if value is None else in_words(value)
 
@@ -131,7 +131,7 @@ class PairRow:
 
 
 def in_words(value: Value) -> str:
-    """Return what an oracle read as readers see it: a label, a score, a ranking in its order."""
+    """Return an oracle's reading as readers see it: a label, a score, a ranking in its order."""
     if isinstance(value, tuple):
         return ", ".join(value)
     return f"{value:g}" if isinstance(value, float) else value
@@ -317,7 +317,7 @@ class Material:
 
     @property
     def baseline(self) -> Baseline | None:
-        """Return what the run was compared with."""
+        """Return the baseline of the comparison."""
         return self.result.given.references.baseline
 
     @property
@@ -327,22 +327,22 @@ class Material:
 
     @property
     def likely_range(self) -> str:
-        """Return what intervals are called, with the confidence that they have: `95 %`."""
+        """Return the name of intervals, with their level of confidence: `95 %`."""
         return f"likely range ({100 * self.options.confidence:g} %)"
 
     @cached_property
     def now(self) -> Measurements:
-        """Return what this run measured."""
+        """Return this run's measurements."""
         return Measurements(self.result.measurements)
 
     @cached_property
     def choices(self) -> Sequence[Beside]:
-        """Return what the run can be shown beside, the usual one first."""
+        """Return the runs that this one can be shown beside, the usual one first."""
         return what_is_beside(self.result)
 
     @cached_property
     def beside(self) -> Beside:
-        """Return what the run is shown beside: the baseline, where there is one."""
+        """Return the run that this one is shown beside: the baseline, where there is one."""
         return self.choices[0]
 
     def shown_beside(self, other: Beside) -> Material:
@@ -421,16 +421,16 @@ class Material:
         return found
 
     def identities(self, suite: str) -> dict[str, Identity]:
-        """Return what the terms of a suite are called."""
+        """Return the identities of a suite, by term."""
         if suite not in self._identities:
             self._identities[suite] = identities(self.result, suite)
         return self._identities[suite]
 
     def person(self, suite: str, term: str) -> str:
-        """Return what names a term inside a sentence: `an elderly person`."""
+        """Return a term's name inside a sentence: `an elderly person`."""
         return within_sentence(self.identity(suite, term))
 
     def identity(self, suite: str, term: str) -> str:
-        """Return what names a term in the texts: `An elderly person`."""
+        """Return a term's name in the texts: `An elderly person`."""
         known = self.identities(suite).get(term)
         return known.name if known else term

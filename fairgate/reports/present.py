@@ -88,7 +88,7 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
 
 
 def since_then(material: Material) -> Inline:
-    """Return what is not as it was in the run that is shown beside this one: the likely cause."""
+    """Return the changes since the run that is shown beside this one: the likely cause."""
     beside, result = material.beside, material.result
     if beside.run is None or result.outcome is Outcome.PASS:
         return ""
@@ -117,7 +117,7 @@ def since_then(material: Material) -> Inline:
 
 
 def _shown_beside(material: Material, choice: Beside, news: News) -> blocks.ShownBeside:
-    """Return what is said first of the run beside something."""
+    """Return the beginning of the report, beside another run."""
     shown, usual = material.shown_beside(choice), material.beside.word
     # What a reader who chose something else should know: the verdict is not about it.
     decided = f": it was decided against the {usual}" if usual else ""
@@ -197,7 +197,7 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
 
 
 def title(material: Material, news: News) -> Inline:
-    """Return what follows "FairGate: " and precedes "in <policy>"."""
+    """Return the title after "FairGate: " and before "in <policy>"."""
     result = material.result
     if result.outcome is Outcome.PASS:
         return _pass(result, news)
@@ -251,7 +251,7 @@ def _pass(result: GateResult, news: News) -> Inline:
 
 
 def why(material: Material) -> Inline:
-    """Return what made the gate fail, as the rule that leads says it."""
+    """Return the reasons of the failure, in the words of the rule that leads."""
     rule = affected.leading(material.result)
     if rule is None or rule.outcome is not Outcome.FAIL:
         return ""
@@ -449,7 +449,7 @@ def standing(material: Material) -> Inline:
 
 
 def next_step(material: Material, explain: str, news: News) -> Inline:
-    """Return what a reader can do now; `explain` is the command for the clearest case, if any."""
+    """Return the reader's next step; `explain` is the command for the clearest case, if any."""
     result, accept = material.result, verdict.accept_command(material)
     if result.outcome is Outcome.FAIL:
         look = " look at the example with " if explain else " reproduce it with "
@@ -470,7 +470,7 @@ def next_step(material: Material, explain: str, news: News) -> Inline:
 
 
 def _on_purpose(material: Material, accept: str) -> blocks.Words:
-    """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
+    """Return the way to pass a wanted change; accepting one leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if rule.fails_gate]
     policy = code(material.result.given.provenance.policy_path)
     if verdict.breaks_only_limits(material.result) and material.options.limit is None:
@@ -507,7 +507,7 @@ def cause_step(material: Material) -> Inline:
 
 
 def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
-    """Return what reports show of a run; `more` are further fields of `ReportOptions`."""
+    """Return the view of a run for reports; `more` are further fields of `ReportOptions`."""
     policy, parsed = run.given.policy, loaded.parsed
     gates = range(len(loaded.policy.gates))
     options = blocks.ReportOptions(
@@ -526,7 +526,7 @@ def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
 def local_view(
     run: GateRun, loaded: LoadedPolicy, out: Path, formats: Iterable[Format], **more: Any
 ) -> blocks.View:
-    """Return what reports show to whoever has the run's folder."""
+    """Return the view of a run for whoever has its folder."""
     files = {one.shown_as: str(out / one.file) for one in formats if one.shown_as}
     return view_of(run, loaded, run_path=str(out), has_explain=True, files=files, **more)
 
@@ -534,7 +534,7 @@ def local_view(
 def texts_of(
     view: blocks.View, formats: Iterable[Format]
 ) -> dict[str, Callable[[], str | Iterator[str]]]:
-    """Return what each file of a run will hold, by the file's name."""
+    """Return the content of each of a run's files, by the file's name."""
     return {one.file: partial(one.render, view) for one in formats}
 
 

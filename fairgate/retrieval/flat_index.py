@@ -176,7 +176,7 @@ class FlatIndex:
         return results
 
     def _candidates(self, folder: IndexFolder, queries: Vectors, fetch: int) -> Any:
-        """Return what FAISS finds. Raises RetrievalError where it lacks memory, or is not here."""
+        """Search with FAISS. Raises RetrievalError where it lacks memory, or is not here."""
         try:
             import faiss
 

@@ -192,7 +192,7 @@ class _Preparation:
             )
 
     def manifest(self, name: str, sha256: str) -> dict[str, Any]:
-        """Return what was done, without anything that differs between equal runs."""
+        """Return the record of the work, without anything that differs between equal runs."""
         columns = self._columns
         return {
             "schema_version": MANIFEST_VERSION,

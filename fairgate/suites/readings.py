@@ -214,5 +214,5 @@ class Readings:
 
 
 def _place(case: Case) -> str:
-    """Return what stands in a case's key behind the source."""
+    """Return the part of a case's key behind the source."""
     return first_asked(case.key).removeprefix(case.cluster)

@@ -223,7 +223,7 @@ class Suite(ABC):
 
     @abstractmethod
     def must_match(self) -> Mapping[str, object]:
-        """Return what must be equal for two runs of the suite to be comparable."""
+        """Return the facts that must be equal for two runs of the suite to be comparable."""
 
     @abstractmethod
     def reading_rule(self) -> Mapping[str, object]:

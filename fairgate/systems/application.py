@@ -45,7 +45,7 @@ class ApplicationKind(SystemKind):
 
     @property
     def to_take_documents(self) -> str:
-        """Return what a policy is to do so that the application is handed documents."""
+        """Return the policy's setting by which the application is handed documents."""
         return f"set `system.{self.id}.takes_documents: true` if it can use them"
 
     @property
@@ -54,12 +54,12 @@ class ApplicationKind(SystemKind):
         """Return how the application is asked, in the long form."""
 
     def accesses(self) -> Iterable[Access]:
-        """Return what is asked, started or imported, with its secrets."""
+        """Return the addresses, programs and code that it reaches, with its secrets."""
         server = getattr(self, "serve", None)
         return [*self.part.accesses, *(server.accesses if server else ())]
 
     def capabilities(self) -> Capabilities:
-        """Return what the policy declares, or has a place for."""
+        """Return the capabilities that the policy declares, or has a place for."""
         return Capabilities(
             gives_documents=self.part.response.documents is not None,
             takes_documents=self.part.takes_documents,

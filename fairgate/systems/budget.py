@@ -42,7 +42,7 @@ class PricesPart(Strict):
     output: Price = Field(description="Money for a million tokens of answers.")
 
     def of(self, usage: Usage) -> float | None:
-        """Return what a question cost; None where its tokens are not reported."""
+        """Return the price of a question; None where its tokens are not reported."""
         if usage.input is None or usage.output is None:
             return None
         return (usage.input * self.input + usage.output * self.output) / _MILLION
@@ -137,7 +137,7 @@ class Meter:
 
     @property
     def counted(self) -> str:
-        """Return what was asked in this run: `120 questions, 34,200 tokens`."""
+        """Return this run's count: `120 questions, 34,200 tokens`."""
         parts = ["1 question" if self.requests == 1 else f"{self.requests:,} questions"]
         if self.tokens:
             parts.append(f"{self.tokens:,} tokens")
@@ -226,7 +226,7 @@ class _WhileItLasts(list[T]):
 
 
 def meter_for(system: SystemModel, resources: Resources) -> Meter:
-    """Return what counts a run's questions, without limits where the policy sets none."""
+    """Return the meter of a run's questions, without limits where the policy sets none."""
     meter = shared_meter(getattr(system, "budget", None), resources, "system.budget")
     resources.meters.append(meter)
     return meter

@@ -49,7 +49,7 @@ def registered(*kinds: type[SystemKind]) -> Iterator[None]:
 
 
 def policy_parts() -> PolicyParts:
-    """Return what a policy's `system` and `judge` may be, for `parse_policy`."""
+    """Return the possible parts of a policy's `system` and `judge`, for `parse_policy`."""
     shipped = [SystemPart(keys, partial(_shipped, place)) for place, keys in _SHIPPED.items()]
     added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in _ADDED]
     return PolicyParts((*shipped, *added), partial(_shipped, "judges:JudgePolicy"))

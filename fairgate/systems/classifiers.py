@@ -78,7 +78,7 @@ class EmbeddingClassifier:
         return f"embedding-classifier/1:{self.digest}:{self.embedder.fingerprint}"
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
-        """Return what each text is, in order. Raises ModelError."""
+        """Classify each text, in order. Raises ModelError."""
         if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
             vectors = self.embedder.embed(new)
             if vectors.shape != (len(new), self.weights.shape[1]):

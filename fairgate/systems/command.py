@@ -91,7 +91,7 @@ class CommandAsked(Strict):
         return f"command {self.line}"
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> LineApplication:
-        """Return what is asked line by line; the program is not started yet."""
+        """Return an application that is asked line by line; the program is not started yet."""
         runtime = resources.runtime.under_test
         return LineApplication(resolved(self, runtime), paths, runtime.root, meter)
 

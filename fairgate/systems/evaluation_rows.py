@@ -186,7 +186,7 @@ class Span:
 
     @property
     def kind(self) -> str:
-        """Return what OpenInference calls the step; empty where it is none of its."""
+        """Return OpenInference's kind of the step; empty where it has none."""
         return str(at(self.tree, "openinference.span.kind") or "").upper()
 
 
@@ -236,7 +236,7 @@ def at(tree: Any, name: str) -> Any:
 
 
 def entries(tree: Any) -> list[Any]:
-    """Return what stands at 0, 1, 2, … in their order."""
+    """Return the entries at 0, 1, 2, … in their order."""
     named = tree.items() if isinstance(tree, dict) else ()
     numbered = [(int(n), entry) for n, entry in named if n.isdecimal() and len(n) <= 6]
     return [entry for _, entry in sorted(numbered, key=lambda pair: pair[0])]
@@ -399,7 +399,7 @@ def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
 
 
 def _documents(ordered: Iterable[Span], retrievers: Iterable[Span]) -> list[Tree] | None:
-    """Return what the last reranker left, else what the retrievers found, each document once."""
+    """Return the last reranker's documents, else the retrievers', each once."""
     rerankers = [span for span in ordered if span.kind == "RERANKER"]
     reranked = [entries(at(span.tree, "reranker.output_documents")) for span in rerankers]
     found = [entries(at(span.tree, "retrieval.documents")) for span in retrievers]

@@ -468,7 +468,7 @@ class Reordered:
 
     @property
     def at_once(self) -> int:
-        """Return what the retriever says."""
+        """Return the retriever's own limit."""
         return self.inner.at_once
 
     def retrieve(self, queries: Sequence[str], top_k: int, *more: Any) -> list[list[Document]]:
@@ -481,7 +481,7 @@ class Reordered:
         ]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
-        """Return what the retriever returns."""
+        """Return the retriever's own vectors."""
         return self.inner.vectors(document_ids)
 
 

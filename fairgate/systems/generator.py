@@ -175,7 +175,7 @@ class GeneratorModel(Strict):
 
     @property
     def chat(self) -> Chat:
-        """Return what the model's chat template is given besides the prompt."""
+        """Return the arguments of the model's chat template besides the prompt."""
         return Chat(system=self.system, arguments=tuple(self.template_arguments.items()))
 
 
@@ -297,7 +297,7 @@ def open_generator(
 
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
-    """Return what tells a worker which model it opens, as plain values."""
+    """Return the generator's definition for a worker, as plain values."""
     named = {
         "fairgate": __version__,
         "libraries": libraries_of_answers(),

@@ -161,7 +161,7 @@ class HttpAsked(Strict):
         return f"http {self.url}"
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> HttpApplication:
-        """Return what is asked; nothing is asked yet."""
+        """Return the application; nothing is asked yet."""
         asked = resolved(self, resources.runtime.under_test)
         return HttpApplication(asked, paths, meter)
 

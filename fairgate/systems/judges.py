@@ -74,12 +74,12 @@ class _Generators(Strict):
 
     @property
     def names(self) -> list[str]:
-        """Return what the models are called."""
+        """Return the models' names."""
         return [model_name(one) for one in self.generators]
 
     @property
     def definition(self) -> str:
-        """Return what identifies models, prompts and decoding as they are written."""
+        """Return the identity of models, prompts and decoding as they are written."""
         written = [_written(one) for one in self.generators]
         return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
 
@@ -128,7 +128,7 @@ def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]
 
 
 def fingerprints(judges: Iterable[OpenSystem]) -> str:
-    """Return what identifies the models behind a judge, one after the other."""
+    """Return the identities of the models behind a judge, one after the other."""
     found = [judge.under_test() for judge in judges]
     return "; ".join(f"{each['model']} prompt {each['prompt']}" for each in found)
 
@@ -161,7 +161,7 @@ class JudgedSystem:
         return self._inner.vectors(documents)
 
     def under_test(self) -> Mapping[str, str]:
-        """Return what the system says of itself, and who judges."""
+        """Return the system's own facts, and who judges."""
         return {**self._inner.under_test(), UNDER_TEST: fingerprints(self._judges)}
 
     def replica(self, number: int) -> tuple[Sequence[str], JudgedSystem]:

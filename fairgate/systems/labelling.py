@@ -117,7 +117,7 @@ class LabelledSystem:
         return self._inner.vectors(documents)
 
     def under_test(self) -> dict[str, str]:
-        """Return what the system says, and by fingerprint what gives the labels."""
+        """Return the system's own facts, and a fingerprint of the source of labels."""
         sources = [str(sorted(self._by_id.items()))] if self._policy.file is not None else []
         if self._classifier is not None:
             sources.append(self._classifier.fingerprint)

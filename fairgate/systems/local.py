@@ -192,14 +192,14 @@ class LocalPolicy(SystemKind):
             yield place, f"the template lacks `{{documents}}`, {unseen}"
 
     def accesses(self) -> Iterable[Access]:
-        """Return what retriever and generator reach; models and corpora are files."""
+        """Return the accesses of retriever and generator; models and corpora are files."""
         parts = (self.retriever, self.generator)
         asked = (OwnRetrieverPolicy, EndpointGeneratorPolicy)
         found = [access for part in parts if isinstance(part, asked) for access in part.accesses]
         return [*found, *(self.serve.accesses if self.serve else ())]
 
     def capabilities(self) -> Capabilities:
-        """Return what local models can do: everything, with a retriever; endpoints only text."""
+        """Return the capabilities of local models; endpoints give text only."""
         chosen = self.generator or GeneratorPolicy()
         answers = self.generator is not None
         way = getattr(self.retriever, "way", self.retriever)
@@ -502,7 +502,7 @@ class OpenLocal(LocalSystem):
 
 
 def model_name(generator: GeneratorModel) -> str:
-    """Return what reports call the model."""
+    """Return the model's name in reports."""
     if isinstance(generator, EndpointGeneratorPolicy):
         return f"{generator.endpoint.model} at {generator.endpoint.base_url}"
     return generator.model if isinstance(generator, GeneratorPolicy) else ""
@@ -517,7 +517,7 @@ def _decoding_facts(generator: GeneratorModel) -> object:
 
 
 def prompt_facts(generator: GeneratorModel) -> str:
-    """Return what a prompt is made of, besides the model's own template."""
+    """Return the parts of a prompt, besides the model's own template."""
     chat = generator.chat
     facts = (generator.template, str(generator.document_characters))
     return "\0".join(facts if chat == Chat() else (*facts, repr(chat)))

@@ -143,7 +143,7 @@ class Encoder:
 
 
 def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
-    """Return what is wrong with an embedder's folder and settings.
+    """Return the problem of an embedder's folder and settings.
 
     Empty where nothing is, or only the hub knows.
     """
@@ -160,7 +160,7 @@ def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
 
 
 def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
-    """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
+    """Return the problem of a generator's folder, or the package it needs; empty: neither."""
     from fairgate.onnx.model_folder import ModelFolder
 
     try:

@@ -136,7 +136,7 @@ class OwnRetrieverPolicy(Strict):
 
     @property
     def accesses(self) -> Iterable[Access]:
-        """Return what it reaches, with secrets."""
+        """Return the addresses and code that it reaches, with secrets."""
         return self.way.accesses
 
 
@@ -177,7 +177,7 @@ class AskedRetriever:
         return self._resources.believes(self._application.revision)
 
     def embedder(self) -> Embedder:
-        """Return what embeds the documents that it finds."""
+        """Return the embedder of the documents that it finds."""
         return self._encoder.documents
 
     def under_test(self) -> dict[str, str]:

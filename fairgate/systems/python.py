@@ -71,11 +71,11 @@ class PythonAsked(Strict):
 
     @property
     def shown(self) -> str:
-        """Return what is called."""
+        """Return the function's name in reports."""
         return f"python {self.call}"
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> CallApplication:
-        """Return what is called, not imported yet. Raises UsageError where nobody allowed it."""
+        """Return the application, not imported yet. Raises UsageError where nobody allowed it."""
         if not resources.runtime.allow_python:
             raise UsageError(
                 f"the policy's system calls {quoted(self.call)}, which runs with all your rights; "
@@ -173,7 +173,7 @@ class CallApplication:
             raise ApplicationError(f"{about}: {error}") from None
 
     def _called(self, turn: Question, question: Question, runner: asyncio.Runner) -> Any:
-        """Return what the function returns, as JSON values as far as it can be read as such."""
+        """Call the function; return JSON values as far as its result can be read as such."""
         known = turn.as_dict()
         lists = {name: list(each) for name, each in known.items() if isinstance(each, tuple)}
         wanted = [name for name in _GIVEN if name in self._parameters[1:]]
@@ -247,7 +247,7 @@ async def _awaited(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what was returned as JSON values: a text alone, documents alone, or a mapping."""
+    """Read a function's result as JSON values: a text alone, documents alone, or a mapping."""
     if isinstance(value, str):
         return {"answer": value}
     return {"documents": _values(value)} if isinstance(value, list | tuple) else _values(value)

@@ -81,7 +81,7 @@ class SeenDocuments:
 
 
 def _named(value: object) -> tuple[object, ...]:
-    """Return what tells documents apart before they are checked: equal ones are equally valid."""
+    """Return a key for documents before they are checked: equal ones are equally valid."""
     if not isinstance(value, dict) or not value.keys() <= set(_DOCUMENT_FIELDS):
         return (value,)
     id_, score = value.get("id"), value.get("score")
@@ -243,7 +243,7 @@ def _is_told_alike(told: int, case: Case) -> bool:
 
 
 def _difference(record: Mapping[str, Any], case: Case) -> tuple[str, str] | None:
-    """Return what a line tells of its question and what the case asks; None where they agree.
+    """Return a line's own question and the case's where they differ, else None.
 
     White space counts alike. A prompt may be a longer one, which holds instruction and text.
     """
@@ -450,7 +450,7 @@ class _KnownLines:
         self._characters = 0
 
     def line(self, text: str) -> tuple[str, str, RecordedAnswer] | None:
-        """Return what a line says; None where it is to be read."""
+        """Return the answer of a line; None where it is to be read."""
         begin = _BEGIN.match(text)
         if begin is None or len(text) > MAX_TEXT_CHARACTERS:
             return None

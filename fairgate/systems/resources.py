@@ -69,11 +69,11 @@ class Resources:
 
     @property
     def notices(self) -> list[str]:
-        """Return what adapters report: repaired files, left-out rows. Not part of a result."""
+        """Return the adapters' notices: repaired files, left-out rows. Not part of a result."""
         return [notice for notices in self._notices for notice in notices]
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
-        """Return what is made under a name, made at most once."""
+        """Return the object of a name, made at most once."""
         if name not in self._made:
             self._made[name] = make()
         made: Made = self._made[name]

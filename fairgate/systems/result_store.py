@@ -160,7 +160,7 @@ class SqliteResultStore:
         _write(self._connection, _DELETE, [(kind, key) for key in keys])
 
     def _repaired(self, work: Callable[[], T]) -> T:
-        """Return what the work gives, done again once the damaged file is repaired."""
+        """Do the work, once more if the damaged file had to be repaired."""
         try:
             return work()
         except sqlite3.DatabaseError as error:
@@ -216,7 +216,7 @@ class SqliteResultStore:
 
 
 def checksum(kind: str, key: str, value: bytes | str) -> int:
-    """Return what a row is held against when it is read."""
+    """Return the checksum of a row, which is compared when the row is read."""
     raw = value if isinstance(value, bytes) else str(value).encode()
     return zlib.crc32(raw, zlib.crc32(f"{kind}\x00{key}\x00".encode()))
 

@@ -45,7 +45,7 @@ class SystemKind(SystemModel, ABC):
 
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """Return what the system can do."""
+        """Return the system's capabilities."""
 
     @abstractmethod
     def open(self, resources: Resources) -> OpenSystem:
@@ -85,11 +85,11 @@ class SystemKind(SystemModel, ABC):
             yield Finding(place=("embedder",), sentence=wrong)
 
     def notices(self) -> Iterable[str]:
-        """Return what cannot be measured on the system, and what would make it measurable."""
+        """Return measures that the system does not allow, and the change that would allow them."""
         return ()
 
     def footnotes(self, resources: Resources) -> Iterable[str]:
-        """Return what is not known of the answers' origin; told after everything else."""
+        """Return unknowns of the answers' origin; printed after everything else."""
         del resources
         return ()
 

@@ -76,12 +76,12 @@ class StoreSearch(Strict):
     @property
     @abstractmethod
     def shown(self) -> str:
-        """Return what reports call it."""
+        """Return the store's name in reports."""
 
     @property
     @abstractmethod
     def accesses(self) -> list[Access]:
-        """Return what it reaches, with secrets."""
+        """Return the addresses that it reaches, with secrets."""
 
 
 class VectorSearch(ABC):
@@ -140,7 +140,7 @@ def in_one_order(documents: Sequence[Document]) -> tuple[Document, ...]:
 
 
 def _other_width(name: str, expected: int, found: int) -> ApplicationError:
-    """Return what is wrong where stored vectors have `expected` numbers and a query's `found`."""
+    """Return the error for stored vectors of `expected` numbers and a query's `found`."""
     return ApplicationError(
         f"{name} holds vectors of {expected:,} numbers, and the policy's embedder gives "
         f"{found:,}; name in `retriever.embedder` the model that the documents were embedded with"
@@ -279,7 +279,7 @@ class HttpStore(VectorSearch):
         return self._read(answer, about, lambda value: value)
 
     def _read(self, answer: HttpAnswer, about: str, read: Callable[[Any], T]) -> T:
-        """Return what an answer's JSON value is read as. Raises ApplicationError."""
+        """Parse an answer's JSON value. Raises ApplicationError."""
         try:
             return read(parsed_json(answer.body))
         except ApplicationError as error:
@@ -339,7 +339,7 @@ class Chroma(HttpStore):
 
     @cached_property
     def _collection(self) -> dict[str, Any]:
-        """Return what Chroma says of the collection, which is asked by id."""
+        """Return Chroma's record of the collection, which is asked by id."""
         found = self._got(f"{self._path}/{self._named}")
         if not isinstance(found, dict) or not isinstance(found.get("id"), str):
             raise ApplicationError(
@@ -497,7 +497,7 @@ class Pgvector(VectorSearch):
         return connection
 
     def _explained(self, text: str, about: str, width: int) -> ApplicationError:
-        """Return what PostgreSQL's words mean; that vectors differ in length has a remedy."""
+        """Return PostgreSQL's error in our words; that vectors differ in length has a remedy."""
         found = _WIDTHS.search(text)
         other = next((int(n) for n in found.groups() if int(n) != width), width) if found else width
         if other != width:

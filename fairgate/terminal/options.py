@@ -79,7 +79,7 @@ _MACHINE = (
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return what adds options to a command, in this order."""
+    """Return a decorator that adds options to a command, in this order."""
 
     def add(command: Command) -> Command:
         for option in reversed(options):

@@ -35,7 +35,7 @@ _MINUTE = 60.0
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Return what an encoding lacks as JSON escapes it, so that JSON lines stay JSON lines."""
+    """Return characters that an encoding lacks as JSON escapes: JSON lines stay JSON lines."""
     assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - streams that are written
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
     codes = (units[place : place + 2].hex() for place in range(0, len(units), 2))
@@ -89,7 +89,7 @@ class Output:
         return self._stream is not None and self._stream.isatty()
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the stream has, but no way to write bytes past what is promised here."""
+        """Return the stream's attribute, but no way to write bytes past what is promised here."""
         if name == "buffer":
             raise AttributeError(name)
         return getattr(self._stream, name)

@@ -248,7 +248,7 @@ class _Runner:
 
 
 def blame(given: GateInput, sides: LocalSides, progress: Progress = SILENT) -> Blame:
-    """Return what explains the verdict; `given` is HEAD's policy and plan.
+    """Explain the verdict by the factors that differ; `given` is HEAD's policy and plan.
 
     Deterministic for systems that are; a second call with the same store asks nothing again.
     Raises BaselineError where BASE's run has no verdict, which nothing can be compared with.
@@ -276,7 +276,7 @@ def blame(given: GateInput, sides: LocalSides, progress: Progress = SILENT) -> B
 def _divided(
     rule: RuleResult, factors: Sequence[Factor], runs: Runs, policy: Policy
 ) -> ExplainedRule:
-    """Return what each factor moved the rule's value by, on the cases decided in all combinations.
+    """Divide the rule's change among the factors, on the cases decided in all combinations.
 
     The moves add up to the whole change. Intervals resample whole sources.
     """

@@ -39,7 +39,7 @@ class ChangedDocument:
 
     @property
     def name(self) -> str:
-        """Return what distinguishes it from every other changed document."""
+        """Return a name that no other changed document has."""
         return self.old or self.new
 
 
@@ -92,7 +92,7 @@ class UnionCorpus:
 def _without_common(
     base: Corpus, head: Corpus
 ) -> tuple[list[tuple[CorpusDocument, str]], dict[str, None]]:
-    """Return what only one version has: the earlier's with the id it follows, the later's ids."""
+    """Return the earlier's own documents, with the id each follows, and the later's own ids."""
     now = {document.id: _digest(document) for document in head.documents()}
     same = {d.id for d in base.documents() if now.get(d.id) == _digest(d)}
     by_text: dict[bytes, list[str]] = defaultdict(list)
@@ -181,7 +181,7 @@ class Mixture:
         return self._search.union.size - len(self._out)
 
     def retrieve(self, queries: Sequence[str], top_k: int, *changed: Any) -> list[list[Document]]:
-        """Return what an index over the mixture would. Raises RetrievalError for `changed`."""
+        """Search the mixture like an index over it. Raises RetrievalError for `changed`."""
         if changed:
             raise RetrievalError("versions of a corpus are not mixed for `documents/subject`")
         return [

@@ -142,12 +142,12 @@ class LocalSides:
 
     @cached_property
     def factors(self) -> Sequence[Factor]:
-        """Return what differs, in the order of `Factor`."""
+        """Return the factors that differ, in the order of `Factor`."""
         return [factor for factor in Factor if self._differs(factor)]
 
     @property
     def notices(self) -> list[str]:
-        """Return what adapters report, each once."""
+        """Return the adapters' notices, each once."""
         found = (notice for side in self._parts for notice in side.resources.notices)
         return list(dict.fromkeys(found))
 

@@ -227,7 +227,7 @@ class Blaming:
 
     @property
     def announcement(self) -> str:
-        """Return what differs, and what finding out costs at most."""
+        """Return the factors that differ and the greatest cost of explaining the verdict."""
         factors = self.sides.factors
         if not factors:
             return "nothing differs that could explain a verdict"
@@ -242,7 +242,7 @@ class Blaming:
         )
 
     def result(self, progress: Progress) -> Blame:
-        """Return what explains the verdict."""
+        """Explain the verdict."""
         found = blame(self.given, self.sides, progress)
         labels = dict(zip(("base", "head"), self.named, strict=True))
         return replace(found, notes=[*self.notes, *found.notes], labels=labels)

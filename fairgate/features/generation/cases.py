@@ -382,7 +382,7 @@ class CombinationCounts:
                 self.stated[combination] += 1
 
     def missing(self) -> list[Combination]:
-        """Return what no case states, in alphabetical order."""
+        """Return the combinations that no case states, in alphabetical order."""
         return sorted(name for name, count in self.stated.items() if count == 0)
 
 

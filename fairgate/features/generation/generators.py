@@ -58,7 +58,7 @@ class Template:
     slots: tuple[Slot, ...]
 
     def uses(self, row: Sequence[int]) -> tuple[AttributeUse, ...]:
-        """Return what a row states, plainly: for each slot the number of its value."""
+        """Return the attributes that a row states: for each slot the number of its value."""
         return tuple(
             AttributeUse(dimension=slot.dimension, value=slot.dimension.values[n], form=slot.form)
             for slot, n in zip(self.slots, row, strict=True)
@@ -402,7 +402,7 @@ class Rows:
         return row
 
     def uses(self, row: int) -> tuple[AttributeUse, ...]:
-        """Return what a row states, plainly."""
+        """Return the attributes that a row states."""
         return self.template.uses(self._rows[row].tolist())
 
     def use(self, row: int, denied: int | None) -> None:

@@ -153,7 +153,7 @@ def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
 
 
 def _fault(source: Source, wordings: Wordings) -> str | None:
-    """Return what is wrong with a pair of the file."""
+    """Return the fault of a pair of the file, if any."""
     pair = source.pair
     if pair is None:
         return "the row has no `relation`; expected a written pair"
@@ -204,7 +204,7 @@ class PairBrief:
     subject: str
 
     def question(self) -> str:
-        """Return what the model is asked: rules, an example of the relation, and the form."""
+        """Return the prompt for the model: rules, an example of the relation, and the form."""
         both = (self.source_attribute, self.attribute)
         own, other = (f'names "{each}"' if each else "names no group" for each in both)
         instead = " instead" if all(both) else ""

@@ -81,7 +81,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Return what tells the mutant from all others."""
+        """Return a name that no other mutant has."""
         return "\0".join((self.kind, self.reach, self.suite, *self.where.values()))
 
 
@@ -104,7 +104,7 @@ class Separating(NamedTuple):
     """Whether the slice names a setting as well: without one, settings are pooled."""
 
     def size(self, value: float) -> float:
-        """Return what is the larger, the worse a value is for the bound."""
+        """Return a number that grows as a value gets worse for the bound."""
         return {"max": value, "min": -value, "max_abs": abs(value)}[self.bound]
 
 
@@ -169,7 +169,7 @@ SEPARATING_METRICS = frozenset(
 
 
 def noun_of(mutant: Mutant) -> str:
-    """Return what a mutant is called, without whom it is about."""
+    """Return a mutant's noun, without whom it is about."""
     return _CHANGES[mutant.kind, mutant.reach].noun
 
 
@@ -190,7 +190,7 @@ def _is_about(unit: Unit, mutant: Mutant) -> bool:
 
 
 def reading_of(oracle: Oracle, execution: Execution, case: Case) -> Reading | None:
-    """Return what an answer says; None where there is none that can be read."""
+    """Read an answer; None where there is none that can be read."""
     if execution.response is None:
         return None
     found = oracle.read(execution, case)
@@ -226,7 +226,7 @@ class ItemVariants(Variants):
 
     @cached_property
     def _roles(self) -> dict[str, str | None]:
-        """Return what each answer counts as; None where it counts as nothing."""
+        """Return the role of each answer; None where it has none."""
         found: dict[str, str | None] = {}
         for _, case, execution in self._answers:
             oracle = self._oracle(case)
@@ -405,7 +405,7 @@ class PairVariants(Variants):
         return nearest
 
     def _read(self, execution: Execution, case: Case) -> dict[str, Reading | None]:
-        """Return what each oracle reads in an answer."""
+        """Read an answer with each of its oracles."""
         names = self._readers.get(first_asked(case.key), (case.oracle,))
         return {name: reading_of(self.suite.oracles[name], execution, case) for name in names}
 

@@ -292,7 +292,7 @@ class MutationTest:
             )
 
     def mutants(self, search: Search) -> list[Mutant | NotMutated]:
-        """Return what can be mutated. Raises UsageError where nothing can."""
+        """Return the mutants of the run. Raises UsageError where there are none."""
         found = self._run.mutants(search.kinds)
         if not any(isinstance(item, Mutant) and not item.is_control for item in found):
             why = "; ".join(
@@ -306,7 +306,7 @@ class MutationTest:
     def score(
         self, mutants: Sequence[Mutant | NotMutated], search: Search, progress: Progress
     ) -> KillScore:
-        """Return what the policy catches; deterministic. Raises UsageError like `check`."""
+        """Count the killed mutants; deterministic. Raises UsageError like `check`."""
         self.check()
         wanted = [item for item in mutants if isinstance(item, Mutant)]
         progress.start("mutate", len(wanted), 0)
@@ -383,7 +383,7 @@ class MutationTest:
         return _Verdict(code=code, rules=stopping, value=value)
 
     def gated(self, mutant: Mutant, strength: float, seed: int) -> GateRun:
-        """Return what the gate says of one variant of the run."""
+        """Run the gate on one variant of the run."""
         return self._gated(self._run.mutated(mutant, strength, seed), self._given)
 
     def _gated(self, replaced: Executed, given: GateInput) -> GateRun:

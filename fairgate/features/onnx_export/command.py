@@ -292,12 +292,12 @@ class ExportSource:
 
     @property
     def asked(self) -> str:
-        """Return what messages call the source: what was asked for."""
+        """Return the source's name in messages, as the user gave it."""
         return str(self.gguf or self.name)
 
     @property
     def shown(self) -> str:
-        """Return what provenance calls the source: a folder's own name, or the hub's."""
+        """Return the source's name in provenance: a folder's own, or the hub's."""
         return Path(self.asked).resolve().name if self.is_folder else self.name
 
     def file(self, name: str) -> Path | None:

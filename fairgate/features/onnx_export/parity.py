@@ -191,7 +191,7 @@ def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]
 
 
 def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Reading]:
-    """Return what a model makes of prompts, by its logits after their last tokens."""
+    """Read a model's logits after the last tokens of prompts."""
     found = []
     for prompt in prompts:
         logits = after(prompt.tokens, prompt.read_from - 1)
@@ -437,7 +437,7 @@ def _expected(
 
 
 def explain(model: str, precision: Precision, parity: dict[str, Any]) -> str:
-    """Return what differs in an export that is not within its limits, and what to do."""
+    """Return the differences of an export that is not within its limits, and the remedy."""
     what = f"the exported {precision} graph of {model!r} differs from the original: "
     if "least_cosine" in parity:
         what += (

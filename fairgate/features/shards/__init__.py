@@ -145,7 +145,7 @@ def _run_part(policy: Path, named: str, after: Path | None, options: dict[str, A
 
 
 def sentence(done: Part) -> str:
-    """Return what a part has asked, and that it is no verdict."""
+    """Return the number of questions that a part has asked, and that it is no verdict."""
     asked = (
         f"{done.questions:,} questions about {done.sources:,} sources or templates answered"
         if done.questions

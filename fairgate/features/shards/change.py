@@ -117,7 +117,7 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
     notices: list[str] = []
 
     def ask(side: Side) -> Part:
-        """Return what was asked of a side's system, now or for an earlier side."""
+        """Return the part for a side's system, asked now or for an earlier side."""
         facts = json.dumps(parts.expected(side.loaded, side.runtime, about), sort_keys=True)
         digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{side.loaded.policy.name}-{digest[:12]}"
@@ -148,6 +148,6 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
 
 
 def _about(inputs: Inputs, subject: Posting) -> dict[str, str]:
-    """Return what this workflow run is about, so that no part of another one counts."""
+    """Return the identity of this workflow run, so that no part of another one counts."""
     base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
     return identity(subject.event, base)

@@ -147,7 +147,7 @@ class Part(BaseModel):
 
     @property
     def error(self) -> BudgetError | None:
-        """Return what ended the part; None where all of it was asked."""
+        """Return the error that ended the part; None where all of it was asked."""
         if not self.spent:
             return None
         left = self.spent.get("left", "")
@@ -190,7 +190,7 @@ def assigned(cases: Sequence[Case], of: int) -> dict[str, int]:
 
 
 def part_of(plan: TestPlan, shard: Shard) -> TestPlan:
-    """Return what a part asks and judges, in the order of the plan."""
+    """Return a part's cases and units, in the order of the plan."""
     parts = assigned(plan.cases, shard.of)
     cases = [case for case in plan.cases if parts[case.cluster] == shard.number]
     known = {(case.suite, case.key) for case in cases}
@@ -332,7 +332,7 @@ def _spent(error: BudgetError | None) -> dict[str, str]:
 def expected(
     loaded: LoadedPolicy, runtime: Runtime, identity: Identity | None = None
 ) -> dict[str, Any]:
-    """Return what is equal in all parts of a run of a policy, by the manifest's names.
+    """Return the facts that all parts of a run of a policy share, by the manifest's names.
 
     It holds all that decides what is asked, of which system; rules are no part of it. `identity`
     names what the run is about, on CI.
@@ -413,7 +413,7 @@ def find_shards(named: Sequence[Path]) -> list[Part]:
 
 
 def _found(folder: Path) -> Part:
-    """Return what the part in a folder was. Raises DataError, also for a folder of another kind."""
+    """Read the part in a folder. Raises DataError, also for a folder of another kind."""
     for name, most in _MOST_BYTES.items():
         path = folder / name
         try:
@@ -446,7 +446,7 @@ def _found(folder: Path) -> Part:
 
 
 def _read(part: Part, plan: TestPlan) -> Answered:
-    """Return what a part of a run knows.
+    """Read the answers of a part of a run.
 
     Raises DataError for a question that the part does not ask, one that stands twice, and broken
     lines.
@@ -541,7 +541,7 @@ def merge(
 
 
 def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> list[Answered]:
-    """Return what all parts of a run know, the first one first, each once.
+    """Read the answers of all parts of a run, in their order, each once.
 
     What a run is about only CI knows (`change`); here the parts must agree on it. Raises UsageError
     where parts are of other runs, missing or there twice, BudgetError where the budget of one was

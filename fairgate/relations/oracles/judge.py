@@ -95,7 +95,7 @@ class JudgedTexts:
 
     @property
     def code(self) -> str:
-        """Return what only somebody who has read the question of this very case can repeat."""
+        """Return a code that only a reader of this very case's question can repeat."""
         return code_of(self._data())
 
     @property

@@ -203,7 +203,7 @@ class ToneOracle(Oracle):
 
 
 def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:
-    """Return what reads a task's answers: labels, calls, or the tone where it has a classifier.
+    """Return the oracle for a task: labels, calls, or the tone where it has a classifier.
 
     `with_sentiment` adds the sentiment of free answers; a label has none beside itself.
     """

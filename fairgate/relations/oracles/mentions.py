@@ -92,7 +92,7 @@ def _is_own(content: str, forms: tuple[str, ...]) -> bool:
 
 
 def _quotations(plain: str) -> tuple[list[tuple[int, int]], int]:
-    """Return what stands in quotes, marks included, and where the first is that may still close."""
+    """Return the quotations, marks included, and the first opening mark that may still close."""
     spans: list[tuple[int, int]] = []
     opened: dict[tuple[str, str, str], list[int]] = {kind: [] for kind in _KINDS}
     settled = len(plain)
@@ -199,7 +199,7 @@ def _part(text: str, *, whole: bool = False) -> tuple[int, frozenset[str], str]:
 
 
 def _repeated(plain: str, shown: str) -> tuple[list[tuple[int, int]], int]:
-    """Return what repeats a text, and where words begin that may still become a repetition."""
+    """Return repetitions of a text, and the first position that may still become one."""
     found = list(_WORD.finditer(plain))
     words = [word.group() for word in found]
     is_ended = bool(found) and plain[found[-1].end() :] not in ("", "'")

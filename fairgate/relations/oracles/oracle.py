@@ -26,7 +26,7 @@ class Oracle(Protocol):
         ...
 
     def stop(self) -> Stop | None:
-        """Return what completes an answer; None: none does, or the case has a stop rule."""
+        """Return the rule that completes an answer; None: none does, or the case has its own."""
         return None
 
     def read(self, execution: Execution, case: Case) -> Reading:

@@ -308,13 +308,13 @@ class Subject(enum.Enum):
 
 
 def subject(material: Material) -> Subject:
-    """Return what the leading rule is about; answers where there is none."""
+    """Return the subject of the leading rule; answers where there is none."""
     rule = leading(material.result)
     return Subject.ANSWERS if rule is None else subject_of(rule)
 
 
 def subject_of(rule: RuleResult) -> Subject:
-    """Return what a rule is about, by the name of its metric."""
+    """Return the subject of a rule, by the name of its metric."""
     parts = set(rule.metric.split("/"))
     if not _OF_DOCUMENTS.isdisjoint(parts):
         return Subject.DOCUMENTS
@@ -322,7 +322,7 @@ def subject_of(rule: RuleResult) -> Subject:
 
 
 def failed_rules(result: GateResult) -> list[RuleResult]:
-    """Return what failed the gate, the rule that leads first."""
+    """Return the rules that failed the gate, the leading one first."""
     first = leading(result)
     return sorted((r for r in result.rules if r.fails_gate), key=lambda rule: rule is not first)
 
@@ -492,7 +492,7 @@ def main_metric(material: Material, suite: str) -> str:
 def name_of(
     material: Material, measured: Measurement, tone: blocks.Tone = blocks.Tone.NORMAL
 ) -> blocks.Span:
-    """Return what a slice is called: its identity, else its category, else all of its levels."""
+    """Return a slice's name: its identity, else its category, else all of its levels."""
     where = measured.where
     if where.get("term"):
         return name(material.identity(measured.suite, where["term"]), tone)

@@ -39,7 +39,7 @@ class News:
 
 
 def news(material: Material) -> News:
-    """Return what is better than in the baseline, or that nothing changed."""
+    """Return the improvements since the baseline, or that nothing changed."""
     if material.result.outcome is not Outcome.PASS:
         return News()
     unchanged = is_unchanged(material)
@@ -67,7 +67,7 @@ def is_unchanged(material: Material) -> bool:
 
 
 def improvements(material: Material) -> list[Words]:
-    """Return what is better by more than chance, identities first.
+    """Return the values that are better by more than chance, identities first.
 
     By the gate's own evidence: the range of a rule's change or, of identities that no rule
     compares, likely ranges that lie apart on the same cases.

@@ -197,7 +197,7 @@ def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
 
 
 def _response(material: Material, suite: str, key: str) -> str:
-    """Return what the model wrote, empty where it was not asked."""
+    """Return the model's response, empty where it was not asked."""
     execution = material.run.executions.get((suite, key))
     return (execution.response or "").strip() if execution else ""
 
@@ -337,7 +337,7 @@ def documents_of(material: Material, row: PairRow) -> Sequence[Sequence[blocks.W
 
 
 def _side(material: Material, row: PairRow, key: str) -> CaseSide:
-    """Return what came of one text of a case; an answer stands out where it is another one."""
+    """Return the answer to one text of a case, marked where it differs from the other."""
     is_other = key == row.key and not agree(row.source_answer.value, row.answer.value or "")
     reading = row.answer if key == row.key else row.source_answer
     tone = Tone.CHANGED if is_other else Tone.STRONG
@@ -640,7 +640,7 @@ def _units(text: str) -> int:
 
 
 def _cause(material: Material, row: PairRow, tag: str) -> str:
-    """Return what attribution found of a changed answer; of an undecided one, why it is."""
+    """Return the cause of a changed answer by attribution; of an undecided one, the reason."""
     if isinstance(row.claim, Reason):
         return REASON_WORDS[row.claim]
     if tag in (FIXED, OTHER_DOCUMENTS, NOT_LISTED):
@@ -727,7 +727,7 @@ def _item(material: Material, row: QuestionRow) -> CaseItem:
 
 
 def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[str, Json]:
-    """Return what the page's script reads of answers to questions, ready to be written as JSON."""
+    """Return the data of answers to questions for the page's script, ready for JSON."""
     texts = Texts(material.options.redact)
     items: dict[tuple[Json, ...], int] = {}
     place, cut = texts.place, texts.cut
@@ -852,11 +852,11 @@ class Texts:
 
     @property
     def most(self) -> int:
-        """Return what texts of cases are cut to."""
+        """Return the greatest length of cases' texts."""
         return _MOST if self.redact == "none" else EXCERPT_CHARACTERS
 
     def kept(self, text: str) -> str:
-        """Return what a page may show of a text: as the policy's `redact` asks, and cut."""
+        """Return a text as a page may show it: as the policy's `redact` asks, and cut."""
         hidden = self.redact == "hash" and bool(text)
         return redacted(text, self.redact) if hidden else excerpt(text, self.most)
 

@@ -188,7 +188,7 @@ def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Word
 
 
 def _was(material: Material, rule: RuleResult, metric: Metric | None) -> str:
-    """Return what the value was in the run that is shown beside this one, if it is known."""
+    """Return the value in the run that is shown beside this one, if it is known."""
     if metric is not None and metric.compares_terms:
         return ""
     beside = material.beside

@@ -168,7 +168,7 @@ class Suite:
     retrievers: Sequence[str]
 
     def figure(self, metric: str, **where: str) -> Figure:
-        """Return what was measured in a slice."""
+        """Return the figure of a metric in a slice."""
         return figures.figure(self.material.now.get(metric, self.id, where), is_signless=True)
 
     def pair(self, metrics: Sequence[str], **where: str) -> blocks.Inline:

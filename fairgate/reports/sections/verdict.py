@@ -138,7 +138,7 @@ def _intervals(material: Material, rows: Sequence[RuleRow]) -> Iterator[str]:
 
 
 def group_of(row: RuleRow) -> str:
-    """Return what a rule that needs no attention is counted among; empty for all others."""
+    """Return the group of a rule that needs no attention; empty for all others."""
     if row.rule.is_reported:
         return "only reported"
     if row.rule.is_first_run and row.rule.outcome is Outcome.NOT_EVALUATED:
@@ -147,7 +147,7 @@ def group_of(row: RuleRow) -> str:
 
 
 def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
-    """Return what each rule is called; a metric that repeats is an ellipsis and the slice."""
+    """Return the rules' names; a metric that repeats is an ellipsis and the slice."""
     names: list[list[Span]] = []
     previous = ("", "", "")
     for row in rows:
@@ -332,7 +332,7 @@ def _suites(material: Material) -> Iterator[blocks.Fact]:
 
 
 def changed_parts(material: Material) -> list[str]:
-    """Return what of the system under test is not as in the run that is shown beside this one."""
+    """Return the parts of the system that differ from the run that is shown beside this one."""
     run = material.beside.run
     if run is None:
         return []

@@ -374,7 +374,7 @@ def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float,
 
 
 def document_key(document: Document) -> str | None:
-    """Return what makes two documents the same: the id, else the text."""
+    """Return a document's identity: the id, else the text."""
     return document.id if document.id is not None else document.text
 
 

@@ -178,7 +178,7 @@ def _cases(
     numbers = range(1, suite.policy.repeats + 1)
 
     def rest(how: Asked, number: int, embeds: str | None) -> tuple[object, ...]:
-        """Return what the cases of one source and repeat share: all that follows key and query."""
+        """Return the fields that cases of one source and repeat share: all but key and query."""
         return Case(
             key="",
             query="",

@@ -139,7 +139,7 @@ class TaskPolicy(Strict):
 
     @property
     def classifiers(self) -> tuple[ClassifierPolicy, ...]:
-        """Return what reads free answers, tone first; nothing where answers are labels."""
+        """Return the classifiers of free answers, tone first; none where answers are labels."""
         if self.tone is None:
             return ()
         return long_classifier(self.tone), long_classifier(self.sentiment or DEFAULT_SENTIMENT)

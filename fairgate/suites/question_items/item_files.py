@@ -107,7 +107,7 @@ def option_index(value: object, place: str, column: str) -> int:
 
 
 def _word(known: dict[str, Meaning], what: str, value: object, place: str) -> Meaning:
-    """Return what a word means. Raises DataError."""
+    """Return the meaning of a word. Raises DataError."""
     found = known.get(str(value).strip().lower())
     if found is None:
         usual = {meaning: word for word, meaning in reversed(known.items())}
@@ -177,7 +177,7 @@ RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]
 
 
 def _as_published(row: Mapping[str, object], place: str) -> dict[str, Any]:
-    """Return what BBQ, JBBQ and CBBQ have in the same columns."""
+    """Return the columns that BBQ, JBBQ and CBBQ share."""
     return {
         "place": place,
         "category": name_of(row, "category", place),
