@@ -40,20 +40,20 @@ def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Floats:
         chosen[scores.argmax()] = 1.0
         return chosen
     scores /= decoding.temperature
-    kept = np.arange(scores.size)
+    tokens = np.arange(scores.size)
     if 0 < decoding.top_k < scores.size:
         cut = scores.size - decoding.top_k
-        kept = np.flatnonzero(scores >= np.partition(scores, cut)[cut])
-    weights = np.exp(scores[kept] - scores[kept].max())
+        tokens = np.flatnonzero(scores >= np.partition(scores, cut)[cut])
+    weights = np.exp(scores[tokens] - scores[tokens].max())
     if decoding.top_p < 1.0:
         # By score: weights of scores that differ in the last bits are equal.
-        order = np.argsort(-scores[kept], kind="stable")
+        order = np.argsort(-scores[tokens], kind="stable")
         mass = np.cumsum(weights[order]) / weights.sum()
         number = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
         inside = np.sort(order[:number])
-        kept, weights = kept[inside], weights[inside]
+        tokens, weights = tokens[inside], weights[inside]
     result = np.zeros_like(scores)
-    result[kept] = weights / weights.sum()
+    result[tokens] = weights / weights.sum()
     return result
 
 
@@ -67,10 +67,10 @@ def choose_token(logits: npt.NDArray[Any], decoding: Decoding, rng: np.random.Ge
     if decoding.is_greedy:
         return int(logits.argmax())
     probabilities = token_probabilities(logits, decoding)
-    kept = np.flatnonzero(probabilities)
-    mass = np.cumsum(probabilities[kept])
-    place = int(np.searchsorted(mass, rng.random() * mass[-1], side="right"))
-    return int(kept[min(place, kept.size - 1)])
+    tokens = np.flatnonzero(probabilities)
+    mass = np.cumsum(probabilities[tokens])
+    rank = int(np.searchsorted(mass, rng.random() * mass[-1], side="right"))
+    return int(tokens[min(rank, tokens.size - 1)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class LabelTokens:
             )
             for label in labels
         }
-        tokens = {one for forms in variants.values() for form in forms for one in form}
+        tokens = {token for forms in variants.values() for form in forms for token in form}
         return cls(variants=variants, tracked=np.array(sorted(tokens), dtype=np.int64))
 
 
@@ -139,29 +139,29 @@ class LabelTrace:
     def margin(self, text: str) -> float | None:
         """Return the margin of the first label in `text`, to 4 decimals; None if undefined."""
         names = tuple(self.labels.variants)
-        known = self.stop or Stop(phrases=names)
-        found = label_place(text, replace(known, phrases=names, choice=False))
-        if found is None:
+        stop = self.stop or Stop(phrases=names)
+        match = label_place(text, replace(stop, phrases=names, choice=False))
+        if match is None:
             return None
-        chosen, place = found
-        begin = next((step for step, end in enumerate(self.ends) if end > place), None)
+        chosen, character = match
+        begin = next((step for step, end in enumerate(self.ends) if end > character), None)
         if begin is None:
             return None
         margins = [self._difference(chosen, other, begin) for other in names if other != chosen]
-        finite = [one for one in margins if one is not None and np.isfinite(one)]
+        finite = [margin for margin in margins if margin is not None and np.isfinite(margin)]
         return round(min(finite), 4) if finite else None
 
     def _difference(self, chosen: str, other: str, begin: int) -> float | None:
         """Return log p(chosen) - log p(other) where they first differ; None if they never do."""
         prefix: Tokens = ()
-        for token, known in self.steps[begin:]:
+        for token, logits in self.steps[begin:]:
             theirs = _next_tokens(self.labels.variants[other], prefix)
             if not theirs:
                 return None
             if token not in theirs:
                 own = _next_tokens(self.labels.variants[chosen], prefix)
                 ours, rivals = (own - theirs) | {token}, theirs - own
-                return _log_sum(known, ours) - _log_sum(known, rivals) if rivals else None
+                return _log_sum(logits, ours) - _log_sum(logits, rivals) if rivals else None
             prefix = (*prefix, token)
         return None
 
@@ -172,8 +172,8 @@ def _next_tokens(variants: frozenset[Tokens], prefix: Tokens) -> frozenset[int]:
     return frozenset(form[size] for form in variants if form[:size] == prefix and len(form) > size)
 
 
-def _log_sum(known: dict[int, float], tokens: frozenset[int]) -> float:
-    return float(np.logaddexp.reduce([known[token] for token in sorted(tokens)]))
+def _log_sum(logits: dict[int, float], tokens: frozenset[int]) -> float:
+    return float(np.logaddexp.reduce([logits[token] for token in sorted(tokens)]))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

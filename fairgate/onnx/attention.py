@@ -148,12 +148,12 @@ class GraphIndex:
         the mask hides later tokens and padding only, as far as its nodes and a trial show.
         """
         softmaxes = [node for node in self.graph.node if node.op_type == "Softmax"]
-        found = [layer for layer in map(self._layer, softmaxes) if layer is not None]
-        caches = sorted(each.name for each in self.graph.input if _PAST.match(each.name))
-        read = [each.input[0] for layer in found for each in (layer.keys, layer.values)]
-        alike = {(layer.heads, layer.shared_heads, layer.size) for layer in found}
-        whole = len(found) == len(softmaxes) and sorted(read) == caches and len(alike) == 1
-        return found if whole else []
+        layers = [layer for layer in map(self._layer, softmaxes) if layer is not None]
+        caches = sorted(value.name for value in self.graph.input if _PAST.match(value.name))
+        read = [value.input[0] for layer in layers for value in (layer.keys, layer.values)]
+        alike = {(layer.heads, layer.shared_heads, layer.size) for layer in layers}
+        whole = len(layers) == len(softmaxes) and sorted(read) == caches and len(alike) == 1
+        return layers if whole else []
 
     def _layer(self, softmax: Any) -> Attention | None:
         """Return the layer around a softmax; None where it is not the plain one."""
@@ -202,15 +202,15 @@ class GraphIndex:
 
     def _unturned(self, name: str) -> tuple[str, str, str] | None:
         """Return the value before rotation, `[rows, tokens, heads * size]`, cosines and sines."""
-        products = [self.made_by(each, "Mul") for each in self.made_by(name, "Add")]
+        products = [self.made_by(part, "Mul") for part in self.made_by(name, "Add")]
         if len(products) != 2 or not all(products):
             return None
-        (kept, cosines), (turned, sines) = products
+        (straight, cosines), (turned, sines) = products
         second, first = [*self.made_by(turned, "Concat"), "", ""][:2]
         [behind] = self.made_by(second, "Neg") or [""]
-        halves = [self.made_by(each, "Slice")[:1] for each in (first, behind)]
-        flat = self._by_token(kept)
-        return (flat, cosines, sines) if flat and halves == [[kept], [kept]] else None
+        halves = [self.made_by(part, "Slice")[:1] for part in (first, behind)]
+        flat = self._by_token(straight)
+        return (flat, cosines, sines) if flat and halves == [[straight], [straight]] else None
 
     def _by_token(self, name: str) -> str:
         """Return `[rows, tokens, heads * size]` of what is `[rows, heads, tokens, size]`."""
@@ -218,8 +218,8 @@ class GraphIndex:
 
     def _turned(self, name: str, order: list[int]) -> str:
         """Return the value of which a Transpose of this order makes one; empty if another does."""
-        [given] = self.made_by(name, "Transpose") or [""]
-        return given if given and _attribute(self.makers[name], "perm") == order else ""
+        [source] = self.made_by(name, "Transpose") or [""]
+        return source if source and _attribute(self.makers[name], "perm") == order else ""
 
     def hides_plainly(self, mask: str) -> bool:
         """Return whether a mask compares slots once and knows no place beyond what is tried out.
@@ -259,14 +259,14 @@ class GraphIndex:
 
         They begin with its plain inputs if it has any, else with query, key and value.
         """
-        given = set(layer.plain_inputs or layer.given)
-        found = {id(node) for node in (layer.product, layer.keys, layer.values)}
+        inputs = set(layer.plain_inputs or layer.given)
+        chosen = {id(node) for node in (layer.product, layer.keys, layer.values)}
         for node in reversed(self.graph.node):
-            readers = [one for name in node.output for one in self.readers.get(name, ())]
-            alone = readers and all(id(one) in found for one in readers)
-            if alone and given.isdisjoint(node.output) and self.outputs.isdisjoint(node.output):
-                found.add(id(node))
-        return [node for node in self.graph.node if id(node) in found]
+            readers = [reader for name in node.output for reader in self.readers.get(name, ())]
+            alone = readers and all(id(reader) in chosen for reader in readers)
+            if alone and inputs.isdisjoint(node.output) and self.outputs.isdisjoint(node.output):
+                chosen.add(id(node))
+        return [node for node in self.graph.node if id(node) in chosen]
 
     def _unscaled(self, name: str) -> tuple[str, float]:
         """Return a value before its multiplication with a constant, and that constant."""
@@ -332,8 +332,12 @@ class GraphIndex:
 def _attribute(node: Any, name: str) -> Any:
     from onnx import helper
 
-    found = (helper.get_attribute_value(each) for each in node.attribute if each.name == name)
-    return next(found, None)
+    values = (
+        helper.get_attribute_value(attribute)
+        for attribute in node.attribute
+        if attribute.name == name
+    )
+    return next(values, None)
 
 
 def _is_plain(number: object) -> bool:
@@ -353,7 +357,7 @@ def join_attention(model: Any) -> bool:
     """
     from onnx import TensorProto, helper
 
-    versions = [each.version for each in model.opset_import if each.domain in ONNX]
+    versions = [entry.version for entry in model.opset_import if entry.domain in ONNX]
     index = GraphIndex(model)
     layers = index.attention() if max(versions, default=0) >= _OLDEST else []
     if not layers or any(layer.kind != _FLOAT32 for layer in layers):
@@ -364,7 +368,7 @@ def join_attention(model: Any) -> bool:
         own = index.nodes_of(layer)
         replaced |= {id(node): [] for node in own}
         angles = [] if layer.plain_inputs is None else [*layer.plain_inputs[-2:]]
-        tables = [node for each in angles if each not in turned for node in _table(each)]
+        tables = [node for angle in angles if angle not in turned for node in _table(angle)]
         turned.update(angles)
         replaced[id(own[-1])] = [*tables, _either(layer, own, f"{_PREFIX}{number}_")]
     nodes = _lengths(model, layers[0])
@@ -374,7 +378,7 @@ def join_attention(model: Any) -> bool:
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     del model.graph.value_info[:]
-    if all(each.domain != _DOMAIN for each in model.opset_import):
+    if all(entry.domain != _DOMAIN for entry in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     return True
 
@@ -386,10 +390,10 @@ def _either(layer: Attention, plain: Sequence[Any], prefix: str) -> Any:
     outputs = [node.output[0] for node in (layer.product, layer.keys, layer.values)]
 
     def branch(name: str, nodes: Sequence[Any], made: Sequence[str]) -> Any:
-        values = [helper.make_tensor_value_info(each, layer.kind, None) for each in made]
+        values = [helper.make_tensor_value_info(output, layer.kind, None) for output in made]
         return helper.make_graph(nodes, f"{prefix}{name}", [], values)
 
-    inner = {name: f"{prefix}plain_{place}" for place, name in enumerate(outputs)}
+    inner = {name: f"{prefix}plain_{number}" for number, name in enumerate(outputs)}
     copies = []
     for node in plain:
         copy = NodeProto()
@@ -429,8 +433,12 @@ def _lengths(model: Any, layer: Attention) -> list[Any]:
         "axis": [1],
         "one": [1],
     }
-    numbers = [(name, TensorProto.INT64, [len(each)], each) for name, each in shapes.items()]
-    numbers += [(name, TensorProto.INT64, [], [each]) for name, each in (("none", 0), ("each", 1))]
+    numbers = [
+        (name, TensorProto.INT64, [len(content)], content) for name, content in shapes.items()
+    ]
+    numbers += [
+        (name, TensorProto.INT64, [], [content]) for name, content in (("none", 0), ("each", 1))
+    ]
     for name, *tensor in (*numbers, ("token", TensorProto.INT32, [], [1])):
         model.graph.initializer.append(helper.make_tensor(_PREFIX + name, *tensor))
 
@@ -458,10 +466,10 @@ def _table(angles: str) -> list[Any]:
     """Return nodes that write each row's cosines or sines as a table."""
     from onnx import helper
 
-    given = [angles, f"{_PREFIX}first", f"{_PREFIX}half", f"{_PREFIX}last"]
+    inputs = [angles, f"{_PREFIX}first", f"{_PREFIX}half", f"{_PREFIX}last"]
     shape = [f"{angles}_half", f"{_PREFIX}angles"]
     return [
-        helper.make_node("Slice", given, [f"{angles}_half"]),
+        helper.make_node("Slice", inputs, [f"{angles}_half"]),
         helper.make_node("Reshape", shape, [f"{angles}_table"]),
     ]
 
@@ -473,30 +481,30 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
     """
     from onnx import TensorProto, helper
 
-    made, own = helper.make_node, [f"{prefix}{name}" for name in ("query", "key", "value")]
+    make_node, own = helper.make_node, [f"{prefix}{name}" for name in ("query", "key", "value")]
     if (inputs := layer.plain_inputs) is None:
         shapes = [_PREFIX + shape for shape in ("queries", "cached", "cached")]
         parts = zip(layer.given, shapes, own, strict=True)
-        nodes = [made("Reshape", [given, shape], [name]) for given, shape, name in parts]
+        nodes = [make_node("Reshape", [value, shape], [name]) for value, shape, name in parts]
     else:
         tables = [f"{_PREFIX}rows", f"{inputs.cosines}_table", f"{inputs.sines}_table"]
         nodes = [
-            made("RotaryEmbedding", [each, *tables], [name], domain=_DOMAIN)
-            for each, name in zip((inputs.queries, inputs.keys), own, strict=False)
+            make_node("RotaryEmbedding", [tensor, *tables], [name], domain=_DOMAIN)
+            for tensor, name in zip((inputs.queries, inputs.keys), own, strict=False)
         ]
         own[2] = inputs.values
     version = tuple(map(int, imported_runtime().__version__.split(".")[:2]))
     scores = version >= _GIVES_SCORES
-    given = [f"{prefix}scaled", *own[1:], layer.keys.input[0], layer.values.input[0]]
+    tensors = [f"{prefix}scaled", *own[1:], layer.keys.input[0], layer.values.input[0]]
     outputs = ["attended", "keys", "values", *(["scores"] if scores else [])]
     scale = helper.make_tensor("scale", TensorProto.FLOAT, [1], [layer.scale])
     return [
         *nodes,
-        made("Constant", [], [f"{prefix}scale"], value=scale),
-        made("Mul", [own[0], f"{prefix}scale"], [f"{prefix}scaled"]),
-        made(
+        make_node("Constant", [], [f"{prefix}scale"], value=scale),
+        make_node("Mul", [own[0], f"{prefix}scale"], [f"{prefix}scaled"]),
+        make_node(
             "GroupQueryAttention",
-            [*given, f"{_PREFIX}lengths", f"{_PREFIX}longest"],
+            [*tensors, f"{_PREFIX}lengths", f"{_PREFIX}longest"],
             [prefix + name for name in outputs],
             domain=_DOMAIN,
             num_heads=layer.heads,
@@ -504,5 +512,5 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
             scale=1.0,
             **({"qk_output": _AFTER_SOFTMAX} if scores else {}),
         ),
-        made("Reshape", [f"{prefix}attended", f"{_PREFIX}found"], [f"{prefix}found"]),
+        make_node("Reshape", [f"{prefix}attended", f"{_PREFIX}found"], [f"{prefix}found"]),
     ]

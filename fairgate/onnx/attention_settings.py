@@ -61,13 +61,14 @@ def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
     config = {**_defaults(folder), **folder.mapping("config.json")}
     builder = _builder(folder)
     layers = within(builder, "decoder", "sliding_window", "layers")
-    named = layers if isinstance(layers, list) else []
+    entries = layers if isinstance(layers, list) else []
     windows = frozenset(_windows(builder, folder.path))
     if not windows or folder.mapping("config.json"):  # else a default, which the builder replaces
         windows |= frozenset(_windows(config, folder.path))
     return AttentionSettings(
         windows=windows,
-        layers=frozenset(one for one in named if isinstance(one, int)) or _local_layers(config),
+        layers=frozenset(entry for entry in entries if isinstance(entry, int))
+        or _local_layers(config),
         switch=rotary_switch(config, folder.path),
     )
 
@@ -81,8 +82,8 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     config = folder.mapping("config.json")
     builder = {} if config else _builder(folder)
     kind = _kind(folder)
-    if (known := _known_here(kind, config, folder.path)) is not None:
-        return known
+    if (defaults := _known_here(kind, config, folder.path)) is not None:
+        return defaults
     import logging  # 2 ms, for what few models need
 
     silenced = logging.root.manager.disable
@@ -90,10 +91,10 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     try:
         configurations = _configurations(folder, kind)
         if not builder:
-            found = configurations.from_pretrained(
+            configuration = configurations.from_pretrained(
                 str(folder.path), local_files_only=True, trust_remote_code=False
             )
-            return dict(found.to_dict())
+            return dict(configuration.to_dict())
         layers = int(builder["decoder"]["num_hidden_layers"])
         own = configurations.for_model(kind, num_hidden_layers=layers).to_dict()
         return own if _local_layers(own) is not None else {}
@@ -117,8 +118,8 @@ def _known_here(kind: str, config: Mapping[str, Any], path: Path) -> Mapping[str
 def unknown_here(folder: ModelFolder) -> str:
     """Return the type of a model whose windows only `transformers` knows; else empty."""
     kind = _kind(folder)
-    known = _known_here(kind, folder.mapping("config.json"), folder.path)
-    return kind if known is None else ""
+    defaults = _known_here(kind, folder.mapping("config.json"), folder.path)
+    return kind if defaults is None else ""
 
 
 def _kind(folder: ModelFolder) -> str:
@@ -129,8 +130,8 @@ def _kind(folder: ModelFolder) -> str:
 
 def _builder(folder: ModelFolder) -> Mapping[str, Any]:
     """Return the model's part of a builder's `genai_config.json`; empty where there is none."""
-    found = within(folder.mapping("genai_config.json"), "model")
-    return found if isinstance(found, dict) else {}
+    model = within(folder.mapping("genai_config.json"), "model")
+    return model if isinstance(model, dict) else {}
 
 
 def _configurations(folder: ModelFolder, kind: str) -> Any:
@@ -150,7 +151,9 @@ def _local_layers(config: Mapping[str, Any]) -> frozenset[int] | None:
     layers = config.get("layer_types")
     if not isinstance(layers, list):
         return None
-    return frozenset(n for n, one in enumerate(layers) if _LOCAL_LAYER.search(str(one)))
+    return frozenset(
+        n for n, layer_type in enumerate(layers) if _LOCAL_LAYER.search(str(layer_type))
+    )
 
 
 def _windows(settings: Mapping[str, Any], path: Path) -> Iterator[int]:
@@ -165,9 +168,9 @@ def _windows(settings: Mapping[str, Any], path: Path) -> Iterator[int]:
         elif key.startswith("mamba") or settings.get(f"use_{key}") is False:
             continue  # no window of an attention that is used
         elif _WINDOW_KEY.search(key):
-            for one in value if isinstance(value, list) else [value]:
-                if one is not None and not isinstance(one, bool):
-                    window = whole_number(one, path, key)
+            for entry in value if isinstance(value, list) else [value]:
+                if entry is not None and not isinstance(entry, bool):
+                    window = whole_number(entry, path, key)
                     yield from [window] if window > 0 else []
 
 
@@ -353,7 +356,11 @@ def _may_hide_a_window(builder: Mapping[str, Any], facts: GraphFacts) -> bool:
     if not isinstance(decoder, dict) or "sliding_window" in decoder:
         return False
     options = within(decoder, "session_options", "provider_options")
-    named = [one for one in (options if isinstance(options, list) else []) if isinstance(one, dict)]
-    others = {name for one in named for name in one} - {"cpu", "cuda"}
+    providers = [
+        provider
+        for provider in (options if isinstance(options, list) else [])
+        if isinstance(provider, dict)
+    ]
+    others = {name for provider in providers for name in provider} - {"cpu", "cuda"}
     windowed = str(builder.get("type")).startswith(("mistral", "ministral", "phi3"))
     return facts.cannot_window or (windowed and bool(others))

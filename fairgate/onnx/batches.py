@@ -50,14 +50,14 @@ def free_bytes(sharing: int = 1) -> int | None:
     So many processes share machine and container, and each has its equal part; `ulimit -v` is each
     one's own.
     """
-    found = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
-    found += [_difference(limit, used) for limit, used in _CGROUPS]
-    known = [each // sharing for each in found if each is not None]
+    shared = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
+    shared += [_difference(limit, used) for limit, used in _CGROUPS]
+    limits = [size // sharing for size in shared if size is not None]
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     used = _in_kilobytes(_STATUS, "VmSize:")
     if limit != resource.RLIM_INFINITY and used is not None:
-        known.append(limit - used)
-    return min((max(0, each) for each in known), default=None)
+        limits.append(limit - used)
+    return min((max(0, size) for size in limits), default=None)
 
 
 def _difference(limit: Path, used: Path) -> int | None:
@@ -119,15 +119,15 @@ class BatchSize:
             done: set[int] = set()
             reason = ""
             try:
-                for place, result in run(left):
-                    done.add(place)
-                    yield place, result
+                for position, result in run(left):
+                    done.add(position)
+                    yield position, result
             except OutOfMemoryError as error:
                 reason = error.what
             except MemoryError as error:
                 reason = f"MemoryError {error}".strip()
             # Behind the handlers, so that nothing of what failed is held any longer.
-            left = [place for place in left if place not in done] if reason else []
+            left = [position for position in left if position not in done] if reason else []
             if left and self.rows == 1:
                 raise ModelError(f"{reason}. {_ALONE}")
             if left:

@@ -65,27 +65,29 @@ class _Budget:
         """Length of a value, whose elements are steps. Raises SecurityError for what is no data."""
         size, open_ = 0, [value]
         while open_:
-            one = open_.pop()
+            element = open_.pop()
             self.take(1)
-            if isinstance(one, str):
-                size += len(one)
-                self.take(len(one) >> 10)  # what goes through a long text takes time by its length
-            elif isinstance(one, bool | float | jinja2.Undefined) or one is None:
+            if isinstance(element, str):
+                size += len(element)
+                self.take(
+                    len(element) >> 10
+                )  # what goes through a long text takes time by its length
+            elif isinstance(element, bool | float | jinja2.Undefined) or element is None:
                 size += 1
-            elif isinstance(one, int):
+            elif isinstance(element, int):
                 size += 1
-                if one.bit_length() > 4096:
+                if element.bit_length() > 4096:
                     raise SecurityError("computes with a number of more than 4,096 bits")
-            elif isinstance(one, list | tuple):
-                size += len(one)
-                open_ += one
-            elif isinstance(one, Mapping):
-                size += len(one)
-                open_ += [*one.keys(), *one.values()]
-            elif not may_be_called and not isinstance(one, range | Iterator):
-                raise SecurityError(f"uses a {type(one).__name__} as data")
+            elif isinstance(element, list | tuple):
+                size += len(element)
+                open_ += element
+            elif isinstance(element, Mapping):
+                size += len(element)
+                open_ += [*element.keys(), *element.values()]
+            elif not may_be_called and not isinstance(element, range | Iterator):
+                raise SecurityError(f"uses a {type(element).__name__} as data")
             else:
-                size += len(one) if isinstance(one, range) else 1
+                size += len(element) if isinstance(element, range) else 1
             if size > MOST_CHARACTERS:
                 raise SecurityError(f"makes something longer than {MOST_CHARACTERS:,} characters")
         return size
@@ -114,8 +116,8 @@ class _Budget:
 
 
 def _budget(context: Context) -> _Budget:
-    found: _Budget = context.parent[_KEY]
-    return found
+    budget: _Budget = context.parent[_KEY]
+    return budget
 
 
 def _limited(
@@ -125,12 +127,12 @@ def _limited(
     wanted = _PassArg.from_obj(function)
 
     @pass_context
-    def called(context: Context, value: Any, *values: Any, **named: Any) -> Any:
+    def called(context: Context, value: Any, *values: Any, **options: Any) -> Any:
         budget = _budget(context)
         if isinstance(value, Iterator | range) and not of_any and name not in _OF_ITERATORS:
             raise SecurityError(f"gives `{name}` an iterator")
         if not isinstance(value, jinja2.utils.Namespace | Macro):
-            budget.checked(name, (value, *values, *named.values()), may_be_called=of_any)
+            budget.checked(name, (value, *values, *options.values()), may_be_called=of_any)
         first: tuple[Any, ...] = ()
         if wanted is not None:
             of = {
@@ -138,11 +140,11 @@ def _limited(
                 _PassArg.environment: context.environment,
             }  # fmt: skip
             first = (of[wanted],)
-        found = function(*first, value, *values, **named)
-        if isinstance(found, Iterator):
-            return budget.counted(found)
-        budget.measured(found, may_be_called=True)
-        return found
+        result = function(*first, value, *values, **options)
+        if isinstance(result, Iterator):
+            return budget.counted(result)
+        budget.measured(result, may_be_called=True)
+        return result
 
     return called
 
@@ -214,17 +216,18 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
         """Limit every filter and test that there is; call it after the last one was added."""
         filters: dict[str, Any] = dict(self.filters)
         tests: dict[str, Any] = dict(self.tests)
-        self.filters = {name: _limited(name, one) for name, one in filters.items()}
+        self.filters = {name: _limited(name, function) for name, function in filters.items()}
         self.tests = {
-            name: _limited(name, one, of_any=name in _TESTS_OF_ANY) for name, one in tests.items()
+            name: _limited(name, function, of_any=name in _TESTS_OF_ANY)
+            for name, function in tests.items()
         }
         self.filters |= {
             _COUNTED: _loop_over, _JOINED: _joined, _WEIGHED: _weighed, _SEARCHED: _searched,
         }  # fmt: skip
 
-    def rendered(self, template: jinja2.Template, given: Mapping[str, Any]) -> str:
+    def rendered(self, template: jinja2.Template, variables: Mapping[str, Any]) -> str:
         """Render a template of this environment. Raises whatever it raises."""
-        text = template.render({**given, _KEY: _Budget()})
+        text = template.render({**variables, _KEY: _Budget()})
         if len(text) > MOST_CHARACTERS:
             raise SecurityError(f"makes more than {MOST_CHARACTERS:,} characters")
         return text
@@ -239,7 +242,7 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
         _with_weights(tree)
         return tree
 
-    def call(self, context: Context, function: Any, /, *values: Any, **named: Any) -> Any:
+    def call(self, context: Context, function: Any, /, *values: Any, **options: Any) -> Any:
         """Call what a template calls, within the limits."""
         budget = _budget(context)
         budget.take(1)
@@ -249,19 +252,19 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
             method = getattr(function, "__wrapped__", function)
             owner = getattr(method, "__self__", None)
             own, name = ((owner,), method.__name__) if isinstance(owner, str) else ((), "")
-            budget.checked(name, (*own, *values, *named.values()), may_be_called=not own)
-        found = super().call(context, function, *values, **named)
-        if isinstance(found, range):
-            budget.take(len(found))
-        elif isinstance(found, str | list | tuple | dict):
-            budget.measured(found, may_be_called=True)
-        return found
+            budget.checked(name, (*own, *values, *options.values()), may_be_called=not own)
+        result = super().call(context, function, *values, **options)
+        if isinstance(result, range):
+            budget.take(len(result))
+        elif isinstance(result, str | list | tuple | dict):
+            budget.measured(result, may_be_called=True)
+        return result
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute, within the limits."""
         budget = _budget(context)
         sizes = budget.measured(left), budget.measured(right)
-        many = [one for one in (left, right) if isinstance(one, str | list | tuple)]
+        many = [operand for operand in (left, right) if isinstance(operand, str | list | tuple)]
         if operator == "*" and many and sizes[left is many[0]] >= 0:
             number = right if many[0] is left else left
             if isinstance(number, int) and len(many[0]) * number > MOST_CHARACTERS:
@@ -270,9 +273,9 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
             raise SecurityError("raises a number to a power above 64")
         if operator == "%" and isinstance(left, str):
             budget.checked("format", (left, *(right if isinstance(right, tuple) else (right,))))
-        found = super().call_binop(context, operator, left, right)
-        budget.measured(found)
-        return found
+        result = super().call_binop(context, operator, left, right)
+        budget.measured(result)
+        return result
 
 
 def _filtered(node: Any, name: str) -> nodes.Filter:
@@ -285,7 +288,7 @@ def _without_concat(node: nodes.Node) -> None:
     """Have `~` join its parts by a filter that counts them."""
     for field, value in node.iter_fields():
         if isinstance(value, list):
-            value[:] = [_replaced(one) for one in value]
+            value[:] = [_replaced(child) for child in value]
         elif isinstance(value, nodes.Node):
             setattr(node, field, _replaced(value))
 

@@ -86,10 +86,10 @@ class OnnxDecoder:
         if any(request.before for request in requests):
             raise ModelError("a model that runs here holds no conversations: name an `endpoint`")
         prompts = self._prompts.encode([request.prompt for request in requests])
-        forms = [self._options_of(each) if each.forms else NO_OPTIONS for each in requests]
-        contexts = [context.tokens for each in forms for context in each.contexts]
+        forms = [self._options_of(options) if options.forms else NO_OPTIONS for options in requests]
+        contexts = [context.tokens for options in forms for context in options.contexts]
         widest = self._prepare([*prompts, *contexts], self._decoding.max_new_tokens)
-        self._check_vocabulary({token for each in forms for token in each.looked_up})
+        self._check_vocabulary({token for options in forms for token in options.looked_up})
         answer = partial(self._generate, requests, prompts, forms, widest)
         yield from self._batch.halving(len(requests), answer)
 
@@ -126,17 +126,19 @@ class OnnxDecoder:
         )
         read = [*((row.prompt, len(row.prompt)) for row in rows), *scored.rows]
         batches = (
-            ([rows[place] if place < len(rows) else None for place in batch.places], batch)
+            ([rows[number] if number < len(rows) else None for number in batch.places], batch)
             for batch in map(
                 partial(scored.watching, first=len(rows)),
                 self._batches(read, self._decoding.max_new_tokens, widest),
             )
         )
         if self._session.joins:
-            found = self._answer_jointly(batches, min(len(rows), self._batch.rows))
+            answers = self._answer_jointly(batches, min(len(rows), self._batch.rows))
         else:
-            found = (each for batch in batches for each in self._answer_batch(*batch))
-        yield from scored.completed(found)
+            answers = (
+                batch_answer for batch in batches for batch_answer in self._answer_batch(*batch)
+            )
+        yield from scored.completed(answers)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return for each request the log-probability (nats) of each of its options' texts.
@@ -153,7 +155,7 @@ class OnnxDecoder:
             self._check_vocabulary({token for options in scored for token in options.looked_up})
             score = partial(self._score, contexts, widest)
             of_places = dict(self._batch.halving(len(contexts), score))
-            remaining = iter([of_places[place] for place in range(len(contexts))])
+            remaining = iter([of_places[number] for number in range(len(contexts))])
         return [options.summed([next(remaining) for _ in options.contexts]) for options in scored]
 
     def _options_of(self, request: GenerationRequest) -> OptionTokens:
@@ -175,11 +177,11 @@ class OnnxDecoder:
         self, contexts: Sequence[Context], widest: int | None, left: Sequence[int]
     ) -> Iterator[tuple[int, list[dict[int, float]]]]:
         """Yield what those that are left say of the tokens behind them, by their place."""
-        rows = [(contexts[place].tokens, contexts[place].start) for place in left]
+        rows = [(contexts[number].tokens, contexts[number].start) for number in left]
         for batch in self._batches(rows, 0, widest):
             logits, _ = batch.prefill()
-            for own, place in zip(logits, batch.places, strict=False):
-                yield left[place], contexts[left[place]].read(own)
+            for own, number in zip(logits, batch.places, strict=False):
+                yield left[number], contexts[left[number]].read(own)
 
     def _answer_jointly(
         self, batches: Iterator[tuple[list[AnswerRow | None], PromptBatch]], most: int
@@ -194,16 +196,16 @@ class OnnxDecoder:
         cache = JointRows(self._session, follow, most)
         running = list[AnswerRow]()
         for batch, prompts in batches:
-            answers = [(place, row) for place, row in enumerate(batch) if row is not None]
+            answers = [(number, row) for number, row in enumerate(batch) if row is not None]
             while running and len(running) + len(answers) > self._batch.rows:
                 yield from self._step(cache, running)
             logits, own = prompts.prefill()
             if not answers:
                 continue
-            first = logits[[place for place, _ in answers], 0]
+            first = logits[[number for number, _ in answers], 0]
             yield from self._take_each([row for _, row in answers], first)
-            going = [(place, row) for place, row in answers if row.stopped is None]
-            cache.join(own, [place for place, _ in going])
+            going = [(number, row) for number, row in answers if row.stopped is None]
+            cache.join(own, [number for number, _ in going])
             running += [row for _, row in going]
         while running:
             yield from self._step(cache, running)
@@ -212,8 +214,8 @@ class OnnxDecoder:
         """Let each row choose its next token; those that are complete leave."""
         logits = cache.step([row.last_token for row in running])
         yield from self._take_each(running, logits)
-        if ended := [place for place, row in enumerate(running) if row.stopped is not None]:
-            running[:] = [running[place] for place in cache.leave(ended)]
+        if ended := [number for number, row in enumerate(running) if row.stopped is not None]:
+            running[:] = [running[number] for number in cache.leave(ended)]
 
     def _take_each(
         self, rows: Sequence[AnswerRow], logits: npt.NDArray[Any]
@@ -233,9 +235,9 @@ class OnnxDecoder:
         rows = [*batch, *[batch[0]] * (len(logits) - len(batch))]
         while any(row is not None for row in rows):
             likeliest = logits.argmax(axis=1).tolist()
-            for place, row in enumerate(rows):
-                if row is not None and row.stopped is None and row not in rows[:place]:
-                    self._take(row, logits[place], likeliest[place])
+            for number, row in enumerate(rows):
+                if row is not None and row.stopped is None and row not in rows[:number]:
+                    self._take(row, logits[number], likeliest[number])
                     if row.stopped is not None:
                         yield row.position, row.answer()
             running = [n for n, row in enumerate(rows) if row is not None and row.stopped is None]
@@ -245,7 +247,7 @@ class OnnxDecoder:
             if few and self._session.selects:
                 places = running if len(running) > 1 else running * 2
                 cache = self._session.select(cache, places)
-                rows = [rows[place] for place in places]
+                rows = [rows[number] for number in places]
             logits = self._session.step(cache, [row.last_token if row else 0 for row in rows])
 
     def _take(self, row: AnswerRow, logits: npt.NDArray[Any], likeliest: int) -> None:
@@ -326,12 +328,14 @@ class OnnxDecoder:
 
     def _check_vocabulary(self, tokens: Iterable[int]) -> None:
         """Raise ModelError for a token of which the graph knows nothing."""
-        known = self._session.vocabulary
-        beyond = [] if known is None else sorted(one for one in tokens if one >= known)
+        vocabulary = self._session.vocabulary
+        beyond = (
+            [] if vocabulary is None else sorted(token for token in tokens if token >= vocabulary)
+        )
         if beyond:
             text = self._prompts.text_of(beyond[0])
             raise ModelError(
-                f"token {beyond[0]}, {quoted(text)}, is not one of the {known} of "
+                f"token {beyond[0]}, {quoted(text)}, is not one of the {vocabulary} of "
                 f"{str(self._folder.graph)!r}: the tokenizer beside it is another model's, or has "
                 "tokens that the model was not trained with. Copy the tokenizer's files from the "
                 "original model, or export it again with `fairgate export MODEL`."
@@ -342,9 +346,9 @@ class OnnxDecoder:
         if len(labels) < 2:
             return None
         if labels not in self._label_tokens:
-            found = LabelTokens.of(labels, self._prompts.splits)
-            self._check_vocabulary(found.tracked.tolist())
-            self._label_tokens[labels] = found
+            label_tokens = LabelTokens.of(labels, self._prompts.splits)
+            self._check_vocabulary(label_tokens.tracked.tolist())
+            self._label_tokens[labels] = label_tokens
         return LabelTrace(self._label_tokens[labels], request.stop)
 
     @cached_property

@@ -114,10 +114,10 @@ def read_decoder_graph(
     A file that cannot be read is left to the session that opens it, which reports the error.
     Raises ModelError without the package `onnx` and for an unsound graph, and OutOfMemoryError.
     """
-    with sound_model(graph_file) as found:
-        if found is None:
+    with sound_model(graph_file) as structure:
+        if structure is None:
             return DecoderGraph()
-        model, folder = found
+        model, folder = structure
         index = GraphIndex(model)
         facts = GraphFacts(
             operators=frozenset(node.op_type for node in model.graph.node),
@@ -143,11 +143,11 @@ def read_decoder_graph(
 
 def _windows(model: Any) -> Iterator[tuple[int, int]]:
     attending = [node for node in model.graph.node if node.op_type == "GroupQueryAttention"]
-    for place, node in enumerate(attending):
-        named = next(filter(None, map(_PAST_LAYER.match, node.input)), None)
+    for number, node in enumerate(attending):
+        match = next(filter(None, map(_PAST_LAYER.match, node.input)), None)
         for attribute in node.attribute:
             if attribute.name == _WINDOW and attribute.i > 0:
-                yield int(named[1]) if named else place, attribute.i
+                yield int(match[1]) if match else number, attribute.i
 
 
 def _coarse_steps(model: Any) -> Iterator[bool]:
@@ -243,19 +243,19 @@ def width_switch(index: GraphIndex) -> int | None:
     LongRoPE models (Phi-3, Phi-4) have short and long factors. The onnxruntime-genai builder writes
     both and lets the mask's width, padding included, or the largest position of the batch choose.
     """
-    found = []
+    widths = []
     for node in index.graph.node:
         if node.op_type not in COMPARISONS or len(node.input) != 2:
             continue
-        for place, name in enumerate(node.input):
+        for side, name in enumerate(node.input):
             numbers = index.constants.get(name, [])
             if len(numbers) != 1 or type(numbers[0]) is not int or numbers[0] < 2:
                 continue
-            if _is_a_width(index, node.input[1 - place]):
+            if _is_a_width(index, node.input[1 - side]):
                 # Up to n is alike where it is `width > n`; where it is `n > width`, n is another.
-                alike = {"Greater", "LessOrEqual"} if place else {"Less", "GreaterOrEqual"}
-                found.append(numbers[0] - (node.op_type not in alike))
-    return min(found, default=None)
+                alike = {"Greater", "LessOrEqual"} if side else {"Less", "GreaterOrEqual"}
+                widths.append(numbers[0] - (node.op_type not in alike))
+    return min(widths, default=None)
 
 
 def _is_a_width(index: GraphIndex, name: str) -> bool:
@@ -280,7 +280,7 @@ def _grow_window_caches(model: Any) -> bool:
     """
     changed = False
     for node in model.graph.node:
-        for attribute in [one for one in node.attribute if one.name == _WINDOW_CACHE]:
+        for attribute in [entry for entry in node.attribute if entry.name == _WINDOW_CACHE]:
             node.attribute.remove(attribute)
             changed = True
     return changed
@@ -309,8 +309,8 @@ def drop_softmax_guards(model: Any) -> int:
     for name in softmaxes:
         guard = index.makers[name]
         model.graph.node.remove(guard)
-        asked = index.only_reader(guard.input[0], "Where")
-        if asked is not None and guard.input[0] not in index.outputs:
+        selection = index.only_reader(guard.input[0], "Where")
+        if selection is not None and guard.input[0] not in index.outputs:
             model.graph.node.remove(index.makers[guard.input[0]])
     return len(softmaxes)
 
@@ -325,18 +325,18 @@ def cut_to_positions(model: Any) -> bool:
     import onnx
 
     projection = vocabulary_projection(model)
-    logits = [one for one in model.graph.output if one.name == "logits"]
-    dimensions = [dim for one in logits for dim in one.type.tensor_type.shape.dim][1:2]
-    versions = [one.version for one in model.opset_import if one.domain in ONNX]
+    logits = [value for value in model.graph.output if value.name == "logits"]
+    dimensions = [dim for value in logits for dim in value.type.tensor_type.shape.dim][1:2]
+    versions = [value.version for value in model.opset_import if value.domain in ONNX]
     keeps_one = any(dimension.dim_value == 1 for dimension in dimensions)
     if projection is None or max(versions, default=0) < _GATHERS or keeps_one:
         return False
     gather = onnx.helper.make_node(
         "GatherND", [projection.input[0], POSITIONS_INPUT], ["fairgate_kept_states"], batch_dims=1
     )
-    place = next(n for n, node in enumerate(model.graph.node) if node is projection)
+    index = next(n for n, node in enumerate(model.graph.node) if node is projection)
     projection.input[0] = gather.output[0]
-    model.graph.node.insert(place, gather)
+    model.graph.node.insert(index, gather)
     del model.graph.value_info[:]  # shapes behind the cut have changed
     model.graph.input.append(
         onnx.helper.make_tensor_value_info(

@@ -113,9 +113,9 @@ class DecoderSession:
         """
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
-        for place, row in enumerate(rows):
-            ids[place, : len(row)] = row
-            mask[place, : len(row)] = 1
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = row
+            mask[number, : len(row)] = 1
         lengths = mask.sum(axis=1)
         # Padding repeats the last position: a table of positions may end there.
         positions = np.minimum(np.arange(width, dtype=np.int64), lengths[:, None] - 1)
@@ -158,7 +158,9 @@ class DecoderSession:
     @property
     def vocabulary(self) -> int | None:
         """Return how many tokens the graph knows; None where it does not say."""
-        [width] = [one.shape[-1] for one in self._session.get_outputs() if one.name == _LOGITS]
+        [width] = [
+            output.shape[-1] for output in self._session.get_outputs() if output.name == _LOGITS
+        ]
         return width if isinstance(width, int) else None
 
     @property
@@ -248,8 +250,8 @@ class DecoderSession:
         feeds = self._feeds(ids, cache.mask, positions, wanted)
         width = ids.shape[1]
         where = f"{len(ids)} rows of {width} tokens after {cache.mask.shape[1] - width}"
-        found, *values = self._computed(feeds, cache.values, where)
-        logits = found.numpy()
+        computed, *values = self._computed(feeds, cache.values, where)
+        logits = computed.numpy()
         if not self.cut and logits.shape[1] == width:
             logits = np.take_along_axis(logits, wanted[:, :, None], axis=1)
         elif not self.cut and (logits.shape[1] != 1 or (wanted != width - 1).any()):
@@ -274,8 +276,8 @@ class DecoderSession:
             for name, array in feeds.items():
                 binding.bind_cpu_input(name, array)
             binding.bind_output(_LOGITS, "cpu")
-            for given, written, value in zip(self._caches, self._present, values, strict=True):
-                binding.bind_ortvalue_input(given, value)
+            for past, written, value in zip(self._caches, self._present, values, strict=True):
+                binding.bind_ortvalue_input(past, value)
                 if in_place:
                     binding.bind_ortvalue_output(written, value)
                 else:
@@ -309,8 +311,8 @@ class JointRows:
         values = [value.numpy() for value in cache.values]
         self._reserve(max(end, self._fewest), int(added.max()) + 1, values)
         for array, value in zip(self._arrays, values, strict=True):
-            for row, place, length in zip(array[begin:end], places, added.tolist(), strict=True):
-                row[:, :length] = value[place, :, :length]
+            for row, number, length in zip(array[begin:end], places, added.tolist(), strict=True):
+                row[:, :length] = value[number, :, :length]
         self._lengths[begin:end] = added
         self._rows = end
 
@@ -322,8 +324,8 @@ class JointRows:
         gone = set(places)
         size = self._rows - len(gone)
         order = list(range(size))
-        last = (place for place in range(size, self._rows) if place not in gone)
-        for gap in sorted(place for place in gone if place < size):
+        last = (number for number in range(size, self._rows) if number not in gone)
+        for gap in sorted(number for number in gone if number < size):
             moved = order[gap] = next(last)
             length = self._lengths[gap] = self._lengths[moved]
             for array in self._arrays:
@@ -341,9 +343,9 @@ class JointRows:
         if needed > self._arrays[0].shape[2]:
             self._reserve(rows, needed, self._arrays)
             lengths = self._lengths[:rows]
-        given = [*tokens, *[0] * (rows - len(tokens))]
+        padded = [*tokens, *[0] * (rows - len(tokens))]
         arrays = [array[:rows] for array in self._arrays]
-        logits = self._session.step_in_place(arrays, lengths, given)
+        logits = self._session.step_in_place(arrays, lengths, padded)
         lengths[: self._rows] += 1
         return logits[: self._rows]
 
@@ -357,7 +359,8 @@ class JointRows:
         held_lengths = self._lengths[: self._rows]
         used = int(held_lengths.max(initial=0))
         self._arrays = [
-            np.zeros((rows, each.shape[1], slots, each.shape[3]), dtype=each.dtype) for each in like
+            np.zeros((rows, array.shape[1], slots, array.shape[3]), dtype=array.dtype)
+            for array in like
         ]
         for array, old in zip(self._arrays, held, strict=False):
             array[: self._rows, :, :used] = old[: self._rows, :, :used]
@@ -373,7 +376,7 @@ def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, Gra
     before = _state(folder.graph)
     window = read_attention_settings(folder).window
     graph = read_decoder_graph(folder.graph, attends_to_all=window is None, joins=device == "cpu")
-    for place, content in enumerate(graph.contents):
+    for number, content in enumerate(graph.contents):
         try:
             session = open_session(
                 folder.graph,
@@ -387,7 +390,7 @@ def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, Gra
         except OutOfMemoryError:
             raise  # else bits would depend on the memory that is free
         except ModelError:
-            if place == len(graph.contents) - 1:
+            if number == len(graph.contents) - 1:
                 raise  # the graph as it stands on disk decides, and explains itself
     if _state(folder.graph) != before:
         raise ModelError(
@@ -400,10 +403,10 @@ def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, Gra
 def _state(graph: Path) -> tuple[int, int, int] | None:
     """Return facts that change with a file's content; None where there is no file."""
     try:
-        found = graph.stat()
+        status = graph.stat()
     except OSError:
         return None  # the session reports it
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _check_is_decoder(
@@ -466,4 +469,4 @@ def _cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
     hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
     if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
         sizes.append(hidden // heads)
-    return next(((shape[1], one) for one in sizes if isinstance(one, int) and one > 0), None)
+    return next(((shape[1], size) for size in sizes if isinstance(size, int) and size > 0), None)

@@ -161,7 +161,7 @@ class EncoderSession:
 
         def work(batch: tuple[int, list[int]]) -> Result:
             width, places = batch
-            together = [rows[place] for place in places]
+            together = [rows[number] for number in places]
             copies = [together[0]] * (most - len(together) if fills else 0)
             states = self.run([*together, *copies], fitting(width))
             return take(places, states[: len(places)])
@@ -239,10 +239,10 @@ class EncoderSession:
         """Return the graph's inputs `[rows, width]`, each in its format."""
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for place, row in enumerate(rows):
-            ids[place, : len(row.ids)] = row.ids
-            types[place, : len(row.ids)] = row.types
-            mask[place, : len(row.ids)] = 1
+        for number, row in enumerate(rows):
+            ids[number, : len(row.ids)] = row.ids
+            types[number, : len(row.ids)] = row.types
+            mask[number, : len(row.ids)] = 1
         lengths = mask.sum(axis=1, keepdims=True)
         feeds: dict[str, npt.NDArray[np.integer[Any]]] = {
             "input_ids": ids,
@@ -301,13 +301,13 @@ class EncoderSession:
     @cached_property
     def _output(self) -> str:
         names = [node.name for node in self._session.get_outputs()]
-        found = next((name for name in self._outputs if name in names), None)
-        if found is None:
+        output = next((name for name in self._outputs if name in names), None)
+        if output is None:
             raise ModelError(
                 f"{str(self._folder.graph)!r} has no token states among its outputs "
                 f"({', '.join(names)[:300]}); expected {' or '.join(self._outputs)}. {_EXPORT}"
             )
-        return found
+        return output
 
 
 def _trial(length: int) -> Row:
@@ -325,8 +325,8 @@ class EncoderTokens:
     def rows(self, texts: Sequence[str]) -> list[Row]:
         """Return the tokens of each text; at least one. Raises ModelError."""
         return [
-            Row(ids=list(found.ids) or [0], types=list(found.type_ids) or [0])
-            for found in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
+            Row(ids=list(encoding.ids) or [0], types=list(encoding.type_ids) or [0])
+            for encoding in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
         ]
 
     def prompt_length(self, prompt: str) -> int:
@@ -382,7 +382,7 @@ class EncoderTokens:
         declared = self._folder.mapping("tokenizer_config.json")
         file = self._folder.mapping("tokenizer.json")
         ids = tokenizer.encode("a").ids
-        found: list[tuple[str, object]] = []
+        behaviours: list[tuple[str, object]] = []
         for key, name, end in (
             ("add_bos_token", "bos_token", 0),
             ("add_eos_token", "eos_token", -1),
@@ -390,18 +390,18 @@ class EncoderTokens:
             token = declared.get(name)
             token = token.get("content") if isinstance(token, dict) else token
             if isinstance(token, str):
-                found.append((key, bool(ids) and ids[end] == tokenizer.token_to_id(token)))
+                behaviours.append((key, bool(ids) and ids[end] == tokenizer.token_to_id(token)))
         before = file.get("pre_tokenizer")
         inner = before.get("pretokenizers") if isinstance(before, dict) else None
-        found += [
-            ("add_prefix_space", one.get("add_prefix_space"))
-            for one in (inner if isinstance(inner, list) else [before])
-            if isinstance(one, dict) and one.get("type") == "ByteLevel"
+        behaviours += [
+            ("add_prefix_space", step.get("add_prefix_space"))
+            for step in (inner if isinstance(inner, list) else [before])
+            if isinstance(step, dict) and step.get("type") == "ByteLevel"
         ]
         normalizer = file.get("normalizer")
         if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
-            found += [(key, normalizer.get(name)) for key, name in _BERT_SWITCHES.items()]
-        for key, behaves in found:
+            behaviours += [(key, normalizer.get(name)) for key, name in _BERT_SWITCHES.items()]
+        for key, behaves in behaviours:
             wanted = declared.get(key)
             if isinstance(wanted, bool) and isinstance(behaves, bool) and wanted != behaves:
                 raise ModelError(
@@ -493,8 +493,8 @@ class OnnxEncoder:
 
         def take(places: list[int], states: Vectors) -> dict[str, Vectors]:
             return {
-                unique[place]: self._vector(state, rows[place], left_out)
-                for place, state in zip(places, states, strict=True)
+                unique[number]: self._vector(state, rows[number], left_out)
+                for number, state in zip(places, states, strict=True)
             }
 
         parts = self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take)
@@ -571,7 +571,9 @@ def decided(scores: npt.NDArray[np.float64], groups: Sequence[str]) -> Classifie
     """
     logs = scores - np.logaddexp.reduce(scores)
     by_group = {
-        name: float(np.logaddexp.reduce([logs[n] for n, each in enumerate(groups) if each == name]))
+        name: float(
+            np.logaddexp.reduce([logs[n] for n, group in enumerate(groups) if group == name])
+        )
         for name in sorted(set(groups))
     }
     ranked = sorted(by_group, key=lambda name: -by_group[name])
@@ -635,8 +637,8 @@ class OnnxClassifier:
                     "fp32."
                 )
             return {
-                new[place]: decided(scores, self._groups)
-                for place, scores in zip(places, states.astype(np.float64), strict=True)
+                new[number]: decided(scores, self._groups)
+                for number, scores in zip(places, states.astype(np.float64), strict=True)
             }
 
         for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
@@ -674,15 +676,15 @@ def mapped_labels(
 
 def _own_labels(folder: ModelFolder) -> list[str]:
     """Return the model's labels in the order of its scores."""
-    named = folder.mapping("config.json").get("id2label")
+    entries = folder.mapping("config.json").get("id2label")
     try:
-        found = {int(number): str(label) for number, label in dict(named or {}).items()}
+        labels = {int(number): str(label) for number, label in dict(entries or {}).items()}
     except (TypeError, ValueError):
-        found = {}
-    if len(found) < 2 or sorted(found) != list(range(len(found))):
+        labels = {}
+    if len(labels) < 2 or sorted(labels) != list(range(len(labels))):
         raise ModelError(
             f"the config.json in {str(folder.path)!r} has no `id2label` with two labels or more, "
             "numbered from 0; expected a sequence classifier. Copy config.json from the original "
             "model, or choose another one."
         )
-    return [found[number] for number in range(len(found))]
+    return [labels[number] for number in range(len(labels))]

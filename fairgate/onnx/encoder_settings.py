@@ -161,16 +161,16 @@ def read_prompts(
             f"{str(folder.path / PROMPTS_FILE)!r}: `prompts` is no mapping of names to texts. "
             "Fetch the model again."
         )
-    named = {name: text for name, text in prompts.items() if text}
+    stored = {name: text for name, text in prompts.items() if text}
     default = config.get("default_prompt_name")
     reason = None
-    if isinstance(default, str) and default in named:
+    if isinstance(default, str) and default in stored:
         reason = f"its default prompt {quoted(default)} is put before every text"
-    elif named and not {"query", "document"} & set(named):
-        reason = f"its prompts are called {quoted(', '.join(named))}, none `query` or `document`"
-    elif "document" not in named and (other := {"passage", "corpus"} & set(named)):
+    elif stored and not {"query", "document"} & set(stored):
+        reason = f"its prompts are called {quoted(', '.join(stored))}, none `query` or `document`"
+    elif "document" not in stored and (other := {"passage", "corpus"} & set(stored)):
         reason = f"its prompt of documents is called {quoted(min(other))}, not `document`"
-    elif not named and not {"query", "document"} <= prompts.keys():
+    elif not stored and not {"query", "document"} <= prompts.keys():
         reason = f"its files list none, {_advice(folder)}"
     if reason is not None:
         raise ModelError(
@@ -179,8 +179,8 @@ def read_prompts(
             "`prompts: none` where the card has none."
         )
     return (
-        named.get("query", "") if chosen[0] is None else chosen[0],
-        named.get("document", "") if chosen[1] is None else chosen[1],
+        stored.get("query", "") if chosen[0] is None else chosen[0],
+        stored.get("document", "") if chosen[1] is None else chosen[1],
     )
 
 
@@ -230,22 +230,24 @@ def read_modules(folder: ModelFolder, *, pooled_by_graph: bool) -> list[tuple[st
 
 def transformer_settings(folder: ModelFolder, modules: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the first of the files in which sentence-transformers keeps lengths and case."""
-    place = f"{modules[0][1]}/" if modules and modules[0][1] else ""
-    found = next((own for name in TRANSFORMER_FILES if (own := folder.mapping(place + name))), {})
-    modalities, usual = found.get("modality_config"), "feature-extraction"
+    subfolder = f"{modules[0][1]}/" if modules and modules[0][1] else ""
+    settings = next(
+        (own for name in TRANSFORMER_FILES if (own := folder.mapping(subfolder + name))), {}
+    )
+    modalities, usual = settings.get("modality_config"), "feature-extraction"
     for name, is_unexpected in (
-        ("processing_kwargs", bool(found.get("processing_kwargs"))),
-        ("transformer_task", found.get("transformer_task", usual) != usual),
+        ("processing_kwargs", bool(settings.get("processing_kwargs"))),
+        ("transformer_task", settings.get("transformer_task", usual) != usual),
         ("modality_config", isinstance(modalities, dict) and "text" not in modalities),
     ):
         if not is_unexpected:
             continue
         raise ModelError(
-            f"{str(folder.path)!r} sets {name} to {quoted(str(found[name]))}, which this engine "
+            f"{str(folder.path)!r} sets {name} to {quoted(str(settings[name]))}, which this engine "
             "does not follow. Choose an embedding model that reads plain text, for example "
             "all-MiniLM-L6-v2."
         )
-    return found
+    return settings
 
 
 def read_poolings(
@@ -266,50 +268,50 @@ def read_poolings(
                 f"pooling {chosen!r}. Remove `pooling` from the policy."
             )
         return (), includes_prompt
-    named = settings.get("pooling_mode")
-    found: list[Any] = named if isinstance(named, list) else [named]
-    if not isinstance(named, str | list):
+    modes = settings.get("pooling_mode")
+    poolings: list[Any] = modes if isinstance(modes, list) else [modes]
+    if not isinstance(modes, str | list):
         on = [key for key in settings if settings[key] is True and key.startswith("pooling_mode_")]
-        found = [mode for key, mode in _LEGACY_POOLINGS.items() if key in on]
-        found += [key for key in on if key not in _LEGACY_POOLINGS]
+        poolings = [mode for key, mode in _LEGACY_POOLINGS.items() if key in on]
+        poolings += [key for key in on if key not in _LEGACY_POOLINGS]
     file = str(folder.path / name)
-    if unknown := [one for one in found if one not in POOLINGS]:
+    if unknown := [pooling for pooling in poolings if pooling not in POOLINGS]:
         raise ModelError(
             f"{file!r} asks for the pooling {quoted(str(unknown[0]))}; expected "
             f"{', '.join(POOLINGS)}. Choose another embedding model."
         )
     if chosen is not None:
-        if found and found != [chosen]:
+        if poolings and poolings != [chosen]:
             raise ModelError(
-                f"{file!r} asks for the pooling {quoted(', '.join(found))}, the policy for "
+                f"{file!r} asks for the pooling {quoted(', '.join(poolings))}, the policy for "
                 f"{chosen!r}. Remove `pooling` from the policy: the model's file decides."
             )
         return (chosen,), includes_prompt
-    if not found:
+    if not poolings:
         raise ModelError(
             f"nothing in {str(folder.path)!r} states how token states become one vector: there is "
             f"no pooling in {name}. Fetch the model with its sentence-transformers files, or set "
             f"`pooling` of the embedder in the policy to what its model card names "
             f"({', '.join(POOLINGS)})."
         )
-    return tuple(one for one in found if one in POOLINGS), includes_prompt
+    return tuple(pooling for pooling in poolings if pooling in POOLINGS), includes_prompt
 
 
 def _pooling_file(modules: list[tuple[str, str]]) -> str:
-    place = next((path for kind, path in modules if kind == "Pooling"), "1_Pooling")
-    return f"{place}/config.json"
+    subfolder = next((path for kind, path in modules if kind == "Pooling"), "1_Pooling")
+    return f"{subfolder}/config.json"
 
 
 def _read_modules(folder: ModelFolder) -> list[tuple[str, str]]:
     """Return kind and subfolder of each sentence-transformers module; empty without the file."""
     modules = folder.settings("modules.json") or []
-    if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules):
+    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise ModelError(
             f"{str(folder.path / 'modules.json')!r} is no list of modules as "
             "sentence-transformers writes it. Fetch the model again."
         )
-    named = [(str(one.get("type", "")), str(one.get("path", ""))) for one in modules]
-    for _, path in named:
+    entries = [(str(module.get("type", "")), str(module.get("path", ""))) for module in modules]
+    for _, path in entries:
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise ModelError(
                 f"{str(folder.path / 'modules.json')!r} names the folder {quoted(path)}, expected "
@@ -317,8 +319,8 @@ def _read_modules(folder: ModelFolder) -> list[tuple[str, str]]:
             )
     # Short names for sentence-transformers' own.
     return [
-        (kind.rpartition(".")[2] if kind.startswith(_OWN_MODULES) else kind, place)
-        for kind, place in named
+        (kind.rpartition(".")[2] if kind.startswith(_OWN_MODULES) else kind, path)
+        for kind, path in entries
     ]
 
 

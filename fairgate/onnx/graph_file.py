@@ -80,13 +80,15 @@ def _messages(
     waiting = [("model", 0, len(content))]
     while waiting:
         kind, start, end = waiting.pop()
-        found = [one for one in _fields(content, start, end) if one.wire == _BYTES]
+        fields = [entry for entry in _fields(content, start, end) if entry.wire == _BYTES]
         if kind == leaf:
-            yield {one.number: content[one.begin : one.end] for one in found}
+            yield {entry.number: content[entry.begin : entry.end] for entry in fields}
             continue
         followed = children[kind]
         waiting += [
-            (followed[one.number], one.begin, one.end) for one in found if one.number in followed
+            (followed[entry.number], entry.begin, entry.end)
+            for entry in fields
+            if entry.number in followed
         ]
 
 
@@ -95,50 +97,50 @@ def _fields(content: mmap.mmap, start: int, end: int) -> Iterator[Field]:
 
     ONNX has no groups, so every reader passes one over, as one field.
     """
-    place = start
-    while place < end:
-        head, opened = place, list[int]()
+    position = start
+    while position < end:
+        head, opened = position, list[int]()
         while True:
-            tag, begin = _varint(content, place, end)
+            tag, begin = _varint(content, position, end)
             number, wire = (tag & _TAG) >> 3, tag & 7
-            place = begin
+            position = begin
             if wire == _GROUP:
                 opened.append(number)
             elif wire != _GROUP_END:
-                begin, place = _value(content, place, end, wire)
+                begin, position = _value(content, position, end, wire)
             elif not opened or opened.pop() != number:
-                raise DamagedGraphError(f"byte {place}: a group ends that did not begin")
+                raise DamagedGraphError(f"byte {position}: a group ends that did not begin")
             if not opened:
                 break
-        yield Field(number, head, begin, place, wire)
+        yield Field(number, head, begin, position, wire)
 
 
-def _value(content: mmap.mmap, place: int, end: int, wire: int) -> tuple[int, int]:
+def _value(content: mmap.mmap, position: int, end: int, wire: int) -> tuple[int, int]:
     """Return begin and end of the value of a field that is no group."""
-    begin = place
+    begin = position
     if wire == _NUMBER:
-        return begin, _varint(content, place, end)[1]
+        return begin, _varint(content, position, end)[1]
     if wire == _BYTES:
-        size, begin = _varint(content, place, end)
+        size, begin = _varint(content, position, end)
     elif wire in _FIXED:
         size = _FIXED[wire]
     else:
-        raise DamagedGraphError(f"byte {place}: no field of an ONNX graph begins here")
+        raise DamagedGraphError(f"byte {position}: no field of an ONNX graph begins here")
     if size > end - begin:
         raise DamagedGraphError(f"byte {begin}: {size} bytes announced, {end - begin} left")
     return begin, begin + size
 
 
-def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:
-    if place < end and content[place] < 0x80:  # most are one byte
-        return content[place], place + 1
+def _varint(content: mmap.mmap, position: int, end: int) -> tuple[int, int]:
+    if position < end and content[position] < 0x80:  # most are one byte
+        return content[position], position + 1
     value = 0
-    for step in range(min(_LONGEST_VARINT, end - place)):
-        byte = content[place + step]
+    for step in range(min(_LONGEST_VARINT, end - position)):
+        byte = content[position + step]
         value |= (byte & 0x7F) << (7 * step)
         if byte < 0x80:
-            return value, place + step + 1
-    raise DamagedGraphError(f"byte {place}: a number does not end")
+            return value, position + step + 1
+    raise DamagedGraphError(f"byte {position}: a number does not end")
 
 
 def _encoded(field: int, value: bytes) -> bytes:
@@ -147,12 +149,12 @@ def _encoded(field: int, value: bytes) -> bytes:
 
 
 def _as_varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def output_names(graph: Path) -> frozenset[str]:
@@ -162,7 +164,7 @@ def output_names(graph: Path) -> frozenset[str]:
     """
     with _mapped(graph) as content:
         outputs = _messages(content, _OUTPUTS, "output")
-        return frozenset(one.get(_NAME, b"").decode("utf-8", "replace") for one in outputs)
+        return frozenset(output.get(_NAME, b"").decode("utf-8", "replace") for output in outputs)
 
 
 def external_locations(graph: Path) -> frozenset[str]:
@@ -197,7 +199,7 @@ def read_structure(graph: Path) -> tuple[bytes, Path] | None:
         return None
     with _mapped(file) as content:
         whole = _fields(content, 0, len(content))
-        if sum(one.wire == _BYTES and one.number == _MODEL_GRAPH for one in whole) != 1:
+        if sum(part.wire == _BYTES and part.number == _MODEL_GRAPH for part in whole) != 1:
             return None
         in_tensor = partial(_tensor, content, location)
         in_graph = partial(_replaced, content, _INITIALIZER, in_tensor)
@@ -209,18 +211,18 @@ def _replaced(
 ) -> bytes:
     """Return a message with other content in all its fields of one number."""
     return b"".join(
-        _encoded(number, change(one.begin, one.end))
-        if one.wire == _BYTES and one.number == number
-        else content[one.start : one.end]
-        for one in _fields(content, start, end)
+        _encoded(number, change(part.begin, part.end))
+        if part.wire == _BYTES and part.number == number
+        else content[part.start : part.end]
+        for part in _fields(content, start, end)
     )
 
 
 def _tensor(content: mmap.mmap, location: bytes, start: int, end: int) -> bytes:
     """Return a tensor with a reference in place of its values where these are worth it."""
     fields = list(_fields(content, start, end))
-    numbers = [one.number for one in fields]
-    raw = next((one for one in fields if one.wire == _BYTES and one.number == _RAW_DATA), None)
+    numbers = [part.number for part in fields]
+    raw = next((part for part in fields if part.wire == _BYTES and part.number == _RAW_DATA), None)
     plain = numbers.count(_RAW_DATA) == 1 and _OTHER_VALUES.isdisjoint(numbers)
     if raw is None or not plain or raw.end - raw.begin < _LEAST:
         return content[start:end]
@@ -229,13 +231,13 @@ def _tensor(content: mmap.mmap, location: bytes, start: int, end: int) -> bytes:
         b"offset": str(raw.begin).encode(),
         b"length": str(raw.end - raw.begin).encode(),
     }
-    kept = [content[one.start : one.end] for one in fields if one is not raw]
-    made = [
+    others = [content[part.start : part.end] for part in fields if part is not raw]
+    references = [
         _encoded(_EXTERNAL_DATA, _encoded(_KEY, key) + _encoded(_VALUE, value))
         for key, value in entries.items()
     ]
     is_external = _as_varint(_DATA_LOCATION << 3 | _NUMBER) + _as_varint(_EXTERNAL)
-    return b"".join([*kept, *made, is_external])
+    return b"".join([*others, *references, is_external])
 
 
 def load_structure(graph: Path) -> tuple[Any, Path | None]:

@@ -48,26 +48,26 @@ def content_files(folder: Path, graph: Path) -> list[Path]:
     """
     files = set(_walk(folder))
     try:
-        named = {graph, *_external_data(graph)}
+        required = {graph, *_external_data(graph)}
     except (DamagedGraphError, OSError):
         return sorted(files)
-    named |= set(_tokenizer_files(ModelFolder(path=folder, graph=graph)))
+    required |= set(_tokenizer_files(ModelFolder(path=folder, graph=graph)))
     others = [file for file in files if file.suffix == ".onnx" and file != graph]
-    kept = {file for file in files if not _is_never_opened(file, others)}
-    return sorted(kept | {file for file in named if file.is_file()})
+    opened = {file for file in files if not _is_never_opened(file, others)}
+    return sorted(opened | {file for file in required if file.is_file()})
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield all files below the folder, links followed once, hidden folders left out."""
     seen: set[str] = set()
-    for place, names, files in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
+    for current, names, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(current)
         if real in seen:
             names.clear()
             continue
         seen.add(real)
         names[:] = [name for name in names if not name.startswith(".")]
-        yield from (file for name in files if (file := Path(place, name)).is_file())
+        yield from (file for name in files if (file := Path(current, name)).is_file())
 
 
 def _external_data(graph: Path) -> Iterator[Path]:
@@ -93,18 +93,18 @@ def _tokenizer_files(folder: ModelFolder) -> Iterator[Path]:
         if not is_file_key or key in _HARMLESS_FILE_KEYS or not isinstance(value, str):
             continue
         try:
-            named = Path(value).resolve(strict=True)
+            target = Path(value).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
             continue
         root = folder.path.resolve()
-        if named.is_file() and not named.is_relative_to(root):
+        if target.is_file() and not target.is_relative_to(root):
             raise ModelError(
                 f"{str(folder.path / 'tokenizer_config.json')!r} names {quoted(value)} as its "
                 f"{key}, a file outside the model folder. Copy the file into the folder and remove "
                 "the key."
             )
-        if named.is_file():
-            yield folder.path / named.relative_to(root)
+        if target.is_file():
+            yield folder.path / target.relative_to(root)
 
 
 def _is_never_opened(file: Path, others: list[Path]) -> bool:
@@ -139,7 +139,11 @@ class ModelFolder:
                 f"model folder {str(path)!r} does not exist. Expected a folder with an ONNX graph "
                 "and a tokenizer; make one with `fairgate export MODEL`."
             )
-        files = [f"{place}/{file.name}" for place in _PLACES for file in (path / place).glob("*")]
+        files = [
+            f"{subfolder}/{file.name}"
+            for subfolder in _PLACES
+            for file in (path / subfolder).glob("*")
+        ]
         graphs = _graphs(files)
         if not graphs:
             raise ModelError(
@@ -154,9 +158,9 @@ class ModelFolder:
                 "called model.onnx. Choose one in the policy, for example "
                 f"`file: {graphs[0]}`."
             )
-        found = cls(path=path, graph=path / graphs[0])
-        found._require_files_themselves()
-        return found
+        folder = cls(path=path, graph=path / graphs[0])
+        folder._require_files_themselves()
+        return folder
 
     def _require_files_themselves(self) -> None:
         """Raise ModelError where a file of the model is a pointer or a page in its place."""
@@ -181,14 +185,14 @@ class ModelFolder:
         if folder.name == "onnx" and not (folder / "tokenizer.json").exists():
             folder = folder.parent
         if graph.is_file():
-            found = cls(path=folder, graph=graph)
-            found._require_files_themselves()
-            return found
+            result = cls(path=folder, graph=graph)
+            result._require_files_themselves()
+            return result
         name = graph.relative_to(folder).as_posix()
         others = [
             file.relative_to(folder).as_posix()
-            for place in _PLACES
-            for file in sorted((folder / place).glob("*.onnx"))
+            for subfolder in _PLACES
+            for file in sorted((folder / subfolder).glob("*.onnx"))
         ]
         raise ModelError(
             f"model folder {str(folder)!r} has no graph {quoted(name)}; "
@@ -221,22 +225,22 @@ class ModelFolder:
 
     def mapping(self, name: str) -> dict[str, Any]:
         """Return a JSON file's object, empty where there is none. Raises ModelError."""
-        if (found := self.settings(name)) is None:
+        if (content := self.settings(name)) is None:
             return {}
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise ModelError(
-                f"{str(self.path / name)!r} holds a {type(found).__name__}, expected an object. "
+                f"{str(self.path / name)!r} holds a {type(content).__name__}, expected an object. "
                 "Fetch or export the model again."
             )
-        return found
+        return content
 
     def number(self, name: str, *keys: str) -> int | None:
         """Return a whole number of a JSON file, by the keys on the way; None where none is there.
 
         Raises ModelError where something else is.
         """
-        found = within(self.mapping(name), *keys)
-        return None if found is None else whole_number(found, self.path / name, ".".join(keys))
+        value = within(self.mapping(name), *keys)
+        return None if value is None else whole_number(value, self.path / name, ".".join(keys))
 
     def fingerprint(self, *facts: object) -> str:
         """Return 32 hex digits for the content of all files that matter plus `facts`.
@@ -328,10 +332,10 @@ def fetch(name: str, *, revision: str | None, models: Path, file: str | None = N
     graphs = _graphs(files)
     if file is not None:
         if file not in files:
-            known = [one for one in files if one.endswith(".onnx")]
+            others = [entry for entry in files if entry.endswith(".onnx")]
             raise ModelError(
                 f"the model {quoted(name)} has no graph {quoted(file)} on the hub; "
-                f"{suggestion(file, known)}"
+                f"{suggestion(file, others)}"
             )
         graphs = [file]
     if len(graphs) > 1:
@@ -346,7 +350,9 @@ def fetch(name: str, *, revision: str | None, models: Path, file: str | None = N
             f"export {name}`, or name a folder with its ONNX files"
         )
     with asking_the_hub(failure):
-        return _downloaded(name, revision, graphs[0], [one for one in files if _is_setting(one)])
+        return _downloaded(
+            name, revision, graphs[0], [entry for entry in files if _is_setting(entry)]
+        )
 
 
 def _listed(name: str, revision: str | None) -> list[str] | None:
@@ -358,14 +364,14 @@ def _listed(name: str, revision: str | None) -> list[str] | None:
     if HF_HUB_OFFLINE:
         return None
     try:
-        found = HfApi().model_info(name, revision=revision)
+        information = HfApi().model_info(name, revision=revision)
     except HfHubHTTPError as error:
         if error.response.status_code < _SERVER_ERROR:
             raise
         return None
     except Exception:  # noqa: BLE001 no network; the hub's HTTP library differs by its version
         return None
-    return [one.rfilename for one in found.siblings or []]
+    return [entry.rfilename for entry in information.siblings or []]
 
 
 def _downloaded(name: str, revision: str | None, graph: str, settings: Sequence[str]) -> Path:
@@ -373,24 +379,26 @@ def _downloaded(name: str, revision: str | None, graph: str, settings: Sequence[
     from huggingface_hub import snapshot_download
 
     def get(wanted: Iterable[str], commit: str | None) -> Path:
-        patterns = [glob.escape(one) for one in wanted]
+        patterns = [glob.escape(path) for path in wanted]
         return Path(snapshot_download(name, revision=commit, allow_patterns=patterns))
 
     folder = get([graph], revision)  # by the name asked for, so that the cache knows it offline
     try:
-        named = external_locations(folder / graph)
+        locations = external_locations(folder / graph)
     except DamagedGraphError:
-        named = frozenset()  # the session that opens it says what is wrong
-    weights = [str(PurePosixPath(graph).parent / one) for one in sorted(named)]
+        locations = frozenset()  # the session that opens it says what is wrong
+    weights = [str(PurePosixPath(graph).parent / location) for location in sorted(locations)]
     return get([graph, *weights, *settings], folder.name)
 
 
 def _graphs(files: Iterable[str]) -> list[str]:
     """Return the graph to use of a model's files; several where none of them is, none without."""
-    for place in _PLACES:
-        graphs = [PurePosixPath(one) for one in files if one.endswith(".onnx")]
-        if graphs := sorted(one for one in graphs if str(one.parent) == place):
-            return [str(one) for one in graphs if one.name == "model.onnx"] or [*map(str, graphs)]
+    for subfolder in _PLACES:
+        graphs = [PurePosixPath(path) for path in files if path.endswith(".onnx")]
+        if graphs := sorted(path for path in graphs if str(path.parent) == subfolder):
+            return [str(path) for path in graphs if path.name == "model.onnx"] or [
+                *map(str, graphs)
+            ]
     return []
 
 

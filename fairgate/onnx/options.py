@@ -61,24 +61,24 @@ class OptionTokens:
         """Take the tokens of the prompt, and those of prompt and option together, per option."""
         start = max(1, min((_common(prompt, tokens) for tokens in whole), default=0))
         before = list(whole[0][:start]) if whole else []
-        tokens = tuple(tuple(each[start:]) for each in whole)
+        tokens = tuple(tuple(option[start:]) for option in whole)
         # In this order those that begin with a context stand directly behind it.
-        paths = sorted({each[:-1] for each in tokens if each})
+        paths = sorted({option[:-1] for option in tokens if option})
         longest = [
             path
-            for place, path in enumerate(paths, 1)
-            if place == len(paths) or paths[place][: len(path)] != path
+            for number, path in enumerate(paths, 1)
+            if number == len(paths) or paths[number][: len(path)] != path
         ]
         places = tuple(
-            next((n for n, path in enumerate(longest) if path[: len(each) - 1] == each[:-1]), 0)
-            for each in tokens
+            next((n for n, path in enumerate(longest) if path[: len(option) - 1] == option[:-1]), 0)
+            for option in tokens
         )
         following = [[set[int]() for _ in range(len(path) + 1)] for path in longest]
-        for each, place in zip(tokens, places, strict=True):
-            for position, token in enumerate(each):
-                following[place][position].add(token)
+        for option, number in zip(tokens, places, strict=True):
+            for position, token in enumerate(option):
+                following[number][position].add(token)
         contexts = tuple(
-            Context([*before, *path], start, tuple(tuple(sorted(one)) for one in behind))
+            Context([*before, *path], start, tuple(tuple(sorted(choices)) for choices in behind))
             for path, behind in zip(longest, following, strict=True)
         )
         return cls(tokens, contexts, places)
@@ -86,13 +86,13 @@ class OptionTokens:
     @property
     def looked_up(self) -> set[int]:
         """Return all tokens whose log-probabilities are looked up."""
-        return {token for each in self.tokens for token in each}
+        return {token for option in self.tokens for token in option}
 
     def summed(self, read: Sequence[Sequence[dict[int, float]]]) -> list[float]:
         """Return each option's log-probability, by what was read of each context."""
         return [
-            sum(read[place][position][token] for position, token in enumerate(each))
-            for each, place in zip(self.tokens, self.places, strict=True)
+            sum(read[number][position][token] for position, token in enumerate(option))
+            for option, number in zip(self.tokens, self.places, strict=True)
         ]
 
 
@@ -113,7 +113,7 @@ class ScoredForms:
             for position in forms
             for number, context in enumerate(tokens[position].contexts)
         ]
-        self._read: dict[int, dict[int, list[dict[int, float]]]] = {each: {} for each in forms}
+        self._read: dict[int, dict[int, list[dict[int, float]]]] = {form: {} for form in forms}
         self._waiting: dict[int, Answer] = {}
 
     @property
@@ -126,9 +126,9 @@ class ScoredForms:
 
         def prefill() -> tuple[Logits, Cache]:
             logits, cache = batch.prefill()
-            for own, place in zip(logits, batch.places, strict=False):
-                if place >= first:
-                    position, number, context = self._places[place - first]
+            for own, row in zip(logits, batch.places, strict=False):
+                if row >= first:
+                    position, number, context = self._places[row - first]
                     self._read[position][number] = context.read(own)
             return logits, cache
 

@@ -120,8 +120,8 @@ def windows(
     window = Window([], 0)
     path: list[int] = []
     before: list[int] = []
-    for place in sorted(range(len(rows)), key=lambda place: rows[place][0]):
-        tokens, first_read = rows[place]
+    for number in sorted(range(len(rows)), key=lambda number: rows[number][0]):
+        tokens, first_read = rows[number]
         in_blocks = (first_read - 1) // BLOCK * BLOCK
         slots = in_blocks + width_of(in_blocks, len(tokens) - in_blocks)
         # Logits are read behind the last cut. Two tokens at least follow it where there are two:
@@ -145,10 +145,10 @@ def windows(
         ends = [start, *range(start - start % length + length, last * unit + 1, length)]
         path += range(window.units, window.units + (ends[-1] - start) // unit)
         window.units += len(path) - shared
-        window.paths[place] = path
-        window.pieces += [Piece(place, a, b, b - a, is_rest=False) for a, b in pairwise(ends)]
+        window.paths[number] = path
+        window.pieces += [Piece(number, a, b, b - a, is_rest=False) for a, b in pairwise(ends)]
         done, end = ends[-1], len(tokens)
-        window.pieces.append(Piece(place, done, end, slots - done, is_rest=True))
+        window.pieces.append(Piece(number, done, end, slots - done, is_rest=True))
         before = tokens
     if window.paths:
         yield window
@@ -192,9 +192,11 @@ class PromptBlocks:
     def _keep(self, pieces: Sequence[Piece], window: Window, cache: Cache) -> None:
         """Keep what other pieces need of these, which have just been run."""
         unit = self._cuts.unit
-        kept = [window.paths[one.place][one.start // unit : one.end // unit] for one in pieces]
-        for number, value in enumerate(cache.values if any(kept) else ()):
-            for units, piece, row in zip(kept, pieces, value.numpy(), strict=True):
+        paths = [
+            window.paths[piece.place][piece.start // unit : piece.end // unit] for piece in pieces
+        ]
+        for number, value in enumerate(cache.values if any(paths) else ()):
+            for units, piece, row in zip(paths, pieces, value.numpy(), strict=True):
                 own = row[:, piece.start : piece.start + len(units) * unit]
                 own = own.reshape(len(row), len(units), unit * row.shape[2])
                 if len(self._stores) <= number:
@@ -233,11 +235,11 @@ class PromptBlocks:
         read: Integers | None = None,
     ) -> tuple[Logits, Cache]:
         """Run pieces of one place and width behind what is kept; keep what others need of them."""
-        tokens = [rows[one.place][0][one.start : one.end] for one in pieces]
+        tokens = [rows[piece.place][0][piece.start : piece.end] for piece in pieces]
         unit, width, before = self._cuts.unit, pieces[0].width, None
         units = pieces[0].start // unit
         if window is not None and units:
-            paths = [np.array(window.paths[one.place][:units]) for one in pieces]
+            paths = [np.array(window.paths[piece.place][:units]) for piece in pieces]
             arrays = []
             for store in self._stores:
                 whole = np.empty((len(pieces), store.shape[0], units, store.shape[2]), store.dtype)
@@ -259,8 +261,8 @@ def _empty(like: npt.NDArray[Any], units: int) -> npt.NDArray[Any]:
 
 def _positions(rows: Sequence[Read], pieces: Sequence[Piece]) -> Integers:
     """Return `[rows, positions]`, counted from the pieces' beginning, whose logits are read."""
-    first = [rows[one.place][1] - 1 - one.start for one in pieces]
-    ends = [one.end - one.start for one in pieces]
+    first = [rows[piece.place][1] - 1 - piece.start for piece in pieces]
+    ends = [piece.end - piece.start for piece in pieces]
     most = max(end - begin for begin, end in zip(first, ends, strict=True))
     read = np.repeat(np.array(first, dtype=np.int64)[:, None], most, axis=1)
     for row, begin, end in zip(read, first, ends, strict=True):

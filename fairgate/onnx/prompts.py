@@ -38,14 +38,14 @@ _PROBE = "FairGate asks"
 _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 
 
-def render_chat(template: str, **given: object) -> str:
+def render_chat(template: str, **variables: object) -> str:
     """Render a template with messages and arguments. Raises whatever it raises.
 
     It runs in a sandbox with limits (`chat_sandbox.py`) and with the names and options of
     `transformers`' own, but those that are random (a differential test compares what they give).
     """
     sandbox, compiled = _compiled(template)
-    return sandbox.rendered(compiled, {"tools": None, "documents": None, **given})
+    return sandbox.rendered(compiled, {"tools": None, "documents": None, **variables})
 
 
 @lru_cache(maxsize=8)
@@ -92,9 +92,9 @@ class _Dict:
 class _Namespace(jinja2.utils.Namespace):
     """`namespace` without names that begin with an underscore."""
 
-    def __init__(*values: Any, **named: Any) -> None:
-        self, *given = values
-        attributes = dict(*given, **named)
+    def __init__(*values: Any, **keywords: Any) -> None:
+        self, *mappings = values
+        attributes = dict(*mappings, **keywords)
         for name in attributes:
             _require_public(name)
         jinja2.utils.Namespace.__init__(self, attributes)
@@ -131,8 +131,10 @@ def _strftime_now(form: str) -> str:
     # Some templates (Llama 3.2) print today's date into the system turn; answers must not change
     # overnight, so all see the date that those templates use as their own fallback. Seconds since
     # 1970 are the only ones that `strftime` takes from the machine's time zone.
-    known = re.sub(r"(%%)|%[-_0^#]*\d*s", lambda one: one[1] or str(int(_NOW.timestamp())), form)
-    return _NOW.strftime(known)
+    fixed = re.sub(
+        r"(%%)|%[-_0^#]*\d*s", lambda match: match[1] or str(int(_NOW.timestamp())), form
+    )
+    return _NOW.strftime(fixed)
 
 
 @dataclass(frozen=True)
@@ -162,10 +164,10 @@ class ChatTemplate:
         several = tokenizer.chat_template
         source = several if isinstance(several, str) else several.get("default")
         if source is None:
-            found = harmless(str(sorted(several)[:8])[:200])
+            names = harmless(str(sorted(several)[:8])[:200])
             raise ModelError(
                 f"the tokenizer of {model!r} does not name the chat template to use (there are "
-                f"{found}, none of them called `default`). Keep one in its tokenizer_config.json."
+                f"{names}, none of them called `default`). Keep one in its tokenizer_config.json."
             )
         for name, _ in chat.arguments:
             if not re.search(rf"(?<![\w.'\"]){re.escape(name)}(?!\w)", source):
@@ -268,8 +270,8 @@ class PromptTokenizer:
         texts = [self._defuse(text) for text in prompts]
         if self._template is not None:
             texts = [*map(replace(self._template, chat=NO_CHAT).render, texts)]
-        found = [" ".join(map(str, ids)) for ids in self._encode(texts)]
-        others = [text for text, ids in zip(prompts, found, strict=True) if prompts[text] != ids]
+        current = [" ".join(map(str, ids)) for ids in self._encode(texts)]
+        others = [text for text, ids in zip(prompts, current, strict=True) if prompts[text] != ids]
         if others:
             raise ModelError(
                 f"{len(others)} of {len(prompts)} prompts on which the export of "
@@ -308,12 +310,12 @@ class PromptTokenizer:
         Tokenizers that put a space before every text (SentencePiece's dummy prefix) never split
         a text by itself as they split it after a line end or a bracket.
         """
-        found = {tuple(self.encode_fragment(text))}
+        ways = {tuple(self.encode_fragment(text))}
         for before in _BEFORE_A_LABEL:
             head, whole = self.encode_fragment(before), self.encode_fragment(before + text)
             if whole[: len(head)] == head:
-                found.add(tuple(whole[len(head) :]))
-        return frozenset(found)
+                ways.add(tuple(whole[len(head) :]))
+        return frozenset(ways)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of an answer's tokens, nothing prettified.
@@ -324,10 +326,10 @@ class PromptTokenizer:
             return self._decode(tokens)
         pieces: list[str] = []
         start = 0
-        for place, token in enumerate(tokens):
+        for position, token in enumerate(tokens):
             if token in self._marks:
-                pieces += [self._decode(tokens[start:place]), self._marks[token]]
-                start = place + 1
+                pieces += [self._decode(tokens[start:position]), self._marks[token]]
+                start = position + 1
         return "".join([*pieces, self._decode(tokens[start:])])
 
     def _decode(self, tokens: Sequence[int]) -> str:
@@ -377,9 +379,9 @@ class PromptTokenizer:
             ("genai_config.json", "model"),
             ("config.json",),
         ):
-            named = within(self._folder.mapping(file), *path, "eos_token_id")
+            value = within(self._folder.mapping(file), *path, "eos_token_id")
             where = self._folder.path / file
-            for token in named if isinstance(named, list) else [] if named is None else [named]:
+            for token in value if isinstance(value, list) else [] if value is None else [value]:
                 ids.add(whole_number(token, where, "eos_token_id"))
         return frozenset(ids)
 
@@ -393,8 +395,8 @@ class PromptTokenizer:
             for name in ("context_length", "max_position_embeddings", "n_positions")
         ]
         limits.append(number("tokenizer_config.json", "model_max_length"))
-        known = [one for one in limits if one is not None and 0 < one < 100_000_000]
-        return min(known, default=None)
+        plausible = [limit for limit in limits if limit is not None and 0 < limit < 100_000_000]
+        return min(plausible, default=None)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
@@ -444,21 +446,23 @@ class FileTokenizer:
 
     def encode(self, texts: Sequence[str], *, add_special_tokens: bool) -> list[list[int]]:
         """Return the ids of each text."""
-        found = self.backend.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
-        return [one.ids for one in found]
+        encodings = self.backend.encode_batch_fast(
+            list(texts), add_special_tokens=add_special_tokens
+        )
+        return [encoding.ids for encoding in encodings]
 
     @cached_property
     def added_tokens_decoder(self) -> Mapping[int, Any]:
         """Return the tokens beside the vocabulary by id."""
-        found: Mapping[int, Any] = self.backend.get_added_tokens_decoder()
-        return found
+        tokens: Mapping[int, Any] = self.backend.get_added_tokens_decoder()
+        return tokens
 
     @property
     def eos_token_id(self) -> int | None:
         """Return the id of the token that ends a text."""
         token = self.named.get("eos_token")
-        found: int | None = None if token is None else self.backend.token_to_id(token)
-        return found
+        number: int | None = None if token is None else self.backend.token_to_id(token)
+        return number
 
 
 def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
@@ -483,11 +487,11 @@ def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = settings.get("split_special_tokens") is True
-    named = _add_tokens(folder, settings, backend)
+    control = _add_tokens(folder, settings, backend)
     return FileTokenizer(
         backend=backend,
         chat_template=_chat_template(folder, settings),
-        named={name: token for name, token in named.items() if "[" not in name},
+        named={name: token for name, token in control.items() if "[" not in name},
     )
 
 
@@ -502,7 +506,7 @@ def _add_tokens(folder: ModelFolder, settings: Mapping[str, Any], backend: Any) 
     if not isinstance(listed, dict):
         others = folder.mapping("special_tokens_map.json")
         listed = {str(number): text for text, number in folder.mapping("added_tokens.json").items()}
-    named = {
+    control = {
         name: _declared(folder, name, value)
         for name, value in _control_tokens({**settings, **others})
     }
@@ -513,19 +517,19 @@ def _add_tokens(folder: ModelFolder, settings: Mapping[str, Any], backend: Any) 
     wanted = [(number, _declared(folder, str(number), row)) for number, row in listed.items()]
     wanted.sort(key=lambda pair: (len(pair[0]), pair[0]))
     rows = {row["content"]: row for _, row in wanted}
-    for token, row in ((row["content"], row) for row in named.values()):
+    for token, row in ((row["content"], row) for row in control.values()):
         rows[token] = {**(rows.get(token) or inside.get(token) or row), "special": True}
     new = [AddedToken(**row) for token, row in rows.items() if row != inside.get(token)]
     backend.add_tokens(new)
     for number, row in wanted:
-        found = backend.token_to_id(row["content"])
-        if str(found) != number:
+        actual = backend.token_to_id(row["content"])
+        if str(actual) != number:
             raise ModelError(
-                f"token {quoted(row['content'])} has the number {found} in the tokenizer.json of "
+                f"token {quoted(row['content'])} has the number {actual} in the tokenizer.json of "
                 f"{str(folder.path)!r}, and {quoted(number)} in a file beside it. Copy all of "
                 "them from the original model, or export again with `fairgate export MODEL`."
             )
-    return {name: row["content"] for name, row in named.items()}
+    return {name: row["content"] for name, row in control.items()}
 
 
 def _declared(folder: ModelFolder, name: str, value: object) -> dict[str, Any]:
@@ -544,19 +548,19 @@ def _declared(folder: ModelFolder, name: str, value: object) -> dict[str, Any]:
 
 def _control_tokens(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the names and tokens that settings declare, in the order in which they are added."""
-    known = [f"{name}_token" for name in _NAMED]
+    usual = [f"{name}_token" for name in _NAMED]
     own = [name for name in settings if name.endswith("_token")]
-    for name in dict.fromkeys([*known, *own]):
+    for name in dict.fromkeys([*usual, *own]):
         value = settings.get(name)
-        if value is not None and (name in known or isinstance(value, str)):
+        if value is not None and (name in usual or isinstance(value, str)):
             yield name, value
     for name in ("additional_special_tokens", "extra_special_tokens"):
         value = settings.get(name) or []
         if isinstance(value, dict):
             yield from value.items()
         else:
-            for position, one in enumerate(value if isinstance(value, list) else [value]):
-                yield f"{name}[{position}]", one
+            for position, token in enumerate(value if isinstance(value, list) else [value]):
+                yield f"{name}[{position}]", token
 
 
 def has_template(folder: ModelFolder) -> bool:
@@ -569,26 +573,26 @@ def _chat_template(
 ) -> str | Mapping[str, str] | None:
     """Return the folder's chat template or templates: files of their own come first."""
     file = folder.path / "chat_template.jinja"
-    found = {"default": file.read_text(encoding="utf-8")} if file.is_file() else {}
-    for one in sorted((folder.path / "additional_chat_templates").glob("*.jinja")):
-        found[one.stem] = one.read_text(encoding="utf-8")
-    if found:
-        return found["default"] if list(found) == ["default"] else found
+    templates = {"default": file.read_text(encoding="utf-8")} if file.is_file() else {}
+    for path in sorted((folder.path / "additional_chat_templates").glob("*.jinja")):
+        templates[path.stem] = path.read_text(encoding="utf-8")
+    if templates:
+        return templates["default"] if list(templates) == ["default"] else templates
     declared = settings.get("chat_template")
     if isinstance(declared, list):
-        return dict(_named_template(folder, place, row) for place, row in enumerate(declared))
+        return dict(_named_template(folder, number, row) for number, row in enumerate(declared))
     return declared if declared is None or isinstance(declared, str | dict) else str(declared)
 
 
-def _named_template(folder: ModelFolder, place: int, row: object) -> tuple[str, str]:
-    found = row if isinstance(row, dict) else {}
-    name, template = found.get("name"), found.get("template")
+def _named_template(folder: ModelFolder, number: int, row: object) -> tuple[str, str]:
+    entry = row if isinstance(row, dict) else {}
+    name, template = entry.get("name"), entry.get("template")
     if isinstance(name, str) and isinstance(template, str):
         return name, template
     wrong = "template" if isinstance(name, str) else "name"
     raise ModelError(
-        f"{str(folder.path / 'tokenizer_config.json')!r}: `chat_template[{place}].{wrong}` is "
-        f"{quoted(repr(found.get(wrong))[:80])}, expected a text; each entry has a `name` and a "
+        f"{str(folder.path / 'tokenizer_config.json')!r}: `chat_template[{number}].{wrong}` is "
+        f"{quoted(repr(entry.get(wrong))[:80])}, expected a text; each entry has a `name` and a "
         "`template`. Copy the file from the original model, or export again with `fairgate export "
         "MODEL`."
     )

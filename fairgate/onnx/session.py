@@ -104,7 +104,7 @@ def sound_model(graph: Path) -> Iterator[tuple[Any, Path | None] | None]:
         ) from error
     with memory_errors(f"the ONNX graph {str(graph)!r} cannot be read"):
         try:
-            found = load_structure(graph)
+            structure = load_structure(graph)
         except Exception as error:
             if is_of_memory(error):
                 raise
@@ -115,12 +115,12 @@ def sound_model(graph: Path) -> Iterator[tuple[Any, Path | None] | None]:
                     f"({harmless(' '.join(str(error).split())[:200])}), so nothing shows what it "
                     f"computes. {_BROKEN}"
                 ) from error
-            found = None
-        if found is not None:
-            refuse_batch_scaling(found[0], graph)
-            refuse_inexact_products(found[0], graph)
-            refuse_half_angles(found[0], graph)
-        yield found
+            structure = None
+        if structure is not None:
+            refuse_batch_scaling(structure[0], graph)
+            refuse_inexact_products(structure[0], graph)
+            refuse_half_angles(structure[0], graph)
+        yield structure
 
 
 def refuse_batch_scaling(model: Any, graph: Path) -> None:
@@ -135,13 +135,17 @@ def refuse_batch_scaling(model: Any, graph: Path) -> None:
     by_row = RowScales(model).are_all_by_row()
     waiting = [node for node in model.graph.node if not (by_row and node.op_type == PRODUCT)]
     waiting += [node for function in model.functions for node in function.node]
-    found = set()
+    operators = set()
     while waiting:
         node = waiting.pop()
-        found.add(node.op_type)
+        operators.add(node.op_type)
         for attribute in node.attribute:
-            waiting += [one for inner in (attribute.g, *attribute.graphs) for one in inner.node]
-    if scaled := sorted(found & _BATCH_SCALED):
+            waiting += [
+                inner_node
+                for inner in (attribute.g, *attribute.graphs)
+                for inner_node in inner.node
+            ]
+    if scaled := sorted(operators & _BATCH_SCALED):
         raise ModelError(
             f"the ONNX graph {str(graph)!r} is quantised dynamically ({', '.join(scaled)}): it "
             "rounds on a scale taken from the whole batch, so a result would depend on what else "
@@ -289,11 +293,11 @@ def obstacle(onnxruntime: Any) -> str:
 
 def installed_builds() -> str:
     """Return the builds of ONNX Runtime that are installed, with versions; `none` without any."""
-    named = []
+    builds = []
     for name in _BUILDS:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            named.append(f"{name} {metadata.version(name)}")
-    return " and ".join(named) or "none"
+            builds.append(f"{name} {metadata.version(name)}")
+    return " and ".join(builds) or "none"
 
 
 def _served_by_driver() -> tuple[int, int] | None:
@@ -368,12 +372,12 @@ def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
             "on the GPU; expected version 1.24 or later: upgrade onnxruntime-gpu."
         )
     nodes = [(part.ep_name, node.op_type) for part in ask() for node in part.get_nodes()]
-    if not any(place == CUDA for place, _ in nodes):
+    if not any(provider == CUDA for provider, _ in nodes):
         raise ModelError(
             f"device 'cuda' was asked for, but ONNX Runtime runs all of {str(graph)!r} on the CPU: "
             f"{obstacle(onnxruntime)}."
         )
-    elsewhere = Counter(op for place, op in nodes if place != CUDA)
+    elsewhere = Counter(op for provider, op in nodes if provider != CUDA)
     wrong, products = _WEIGHTY & elsewhere.keys(), _PRODUCTS & elsewhere.keys()
     if sum(elsewhere[op] for op in products) > _POSITION_PRODUCTS:
         wrong |= products

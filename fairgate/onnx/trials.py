@@ -86,11 +86,11 @@ def _attempt(run: Callable[[], Result]) -> Result | None:
         return None
 
 
-def _is_near(own: npt.NDArray[Any], found: npt.NDArray[Any], allowed: float) -> bool:
+def _is_near(own: npt.NDArray[Any], other: npt.NDArray[Any], allowed: float) -> bool:
     """Return whether logits are finite and differ by no more than a share of the largest."""
-    if not np.isfinite(np.stack([own, found])).all():
+    if not np.isfinite(np.stack([own, other])).all():
         return False
-    return bool(np.abs(own - found).max() <= max(1.0, float(np.abs(own).max())) * allowed)
+    return bool(np.abs(own - other).max() <= max(1.0, float(np.abs(own).max())) * allowed)
 
 
 def steps_jointly(session: DecoderSession, tolerance: float) -> bool:
@@ -115,9 +115,9 @@ def steps_jointly(session: DecoderSession, tolerance: float) -> bool:
         many = _stepped(session, read, [_SLOTS, _LENGTH, 9, _SLOTS], spare=40)
         return session.step(session.select(read, [0, 0]), [3, 3])[1], few, many
 
-    if (found := _attempt(run)) is None:
+    if (trial := _attempt(run)) is None:
         return False
-    own, few, many = found
+    own, few, many = trial
     allowed = tolerance if session.is_fine else tolerance * _STEPS_APART
     return _is_near(own, few, allowed) and np.array_equal(few, many)
 
@@ -174,8 +174,8 @@ def reads_in_any_pieces(session: DecoderSession) -> bool:
     beside = bits([_ROW[::-1], [*_ROW[9:], *_ROW[:9]], _ROW], _SLOTS + 16, 8, 40)
     tight = bits([_ROW, _ROW], _LENGTH, 72)
     return bool(np.isfinite(whole[0]).all()) and all(
-        np.array_equal(one, two) and np.array_equal(one, three)
-        for one, two, three in zip(whole, beside, tight, strict=True)
+        np.array_equal(alone, two) and np.array_equal(alone, three)
+        for alone, two, three in zip(whole, beside, tight, strict=True)
     )
 
 
