@@ -95,10 +95,11 @@ def downloaded(workspace):
     return workspace
 
 
-def content(root):
+def content(*folders):
     return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
+        path: path.read_bytes()
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
         if path.is_file() and "cache" not in path.parts and ".git" not in path.parts
     }
 
@@ -151,18 +152,18 @@ def test_a_record_never_chooses_the_policy(downloaded, tmp_path_factory, is_chec
             for folder in {(root / path).parent, outside} - {root}:
                 shutil.copy(root / file, folder / file)
         downloaded.forged(path)
-        before = content(root.parent)
+        before = content(root, outside)
         for verb, arguments in VERBS.items():
             code = downloaded.run(*arguments)
             if code != 2 or "name the policy with --policy" not in downloaded.said:
                 wrong.append((name, verb, code, downloaded.said[-300:]))
-            if content(root.parent) != before:
-                wrong.append((name, verb, "wrote", sorted(content(root.parent).keys() - before)))
-                before = content(root.parent)
+            if (after := content(root, outside)) != before:
+                wrong.append((name, verb, "wrote", sorted(after.keys() - before)))
+                before = after
             assert downloaded.run(*arguments, "--policy", "policy.yaml") == 0, downloaded.err
-            for file in content(root.parent).keys() - before.keys():
-                (root.parent / file).unlink()
-            before = content(root.parent)
+            for file in content(root, outside).keys() - before.keys():
+                file.unlink()
+            before = content(root, outside)
     assert wrong == []
 
 
@@ -178,7 +179,7 @@ def test_a_verb_that_names_its_policy_reads_none_that_a_record_names(downloaded)
             downloaded.forged(path)
             if (downloaded.run(*arguments), downloaded.out) != usual:
                 wrong.append((verb, path, downloaded.said[-300:]))
-        if content(downloaded.root).keys() - before - {f"{RUN}/lax.yaml"}:
+        if content(downloaded.root).keys() - before - {downloaded.root / RUN / "lax.yaml"}:
             wrong.append((verb, "wrote", content(downloaded.root).keys() - before))
     assert wrong == []
 
