@@ -146,9 +146,9 @@ class ApplicationSystem:
         for case in cases:
             question = questions[case.suite, case.key]
             reply = replies[question]
-            shown = reply.documents if question.documents is None else question.documents
+            documents_shown = reply.documents if question.documents is None else question.documents
             executions[case.suite, case.key] = Execution(
-                case.key, case.suite, shown, reply.answer, options=case.options
+                case.key, case.suite, documents_shown, reply.answer, options=case.options
             )
         return executions
 
@@ -159,12 +159,12 @@ class ApplicationSystem:
 
     def under_test(self) -> dict[str, str]:
         """Return where the application is, and its revision as far as the user names it."""
-        found, revision = {"system": self._policy.part.shown}, self._application.revision
+        facts, revision = {"system": self._policy.part.shown}, self._application.revision
         if revision is not None:
-            found["revision"] = short(revision)
+            facts["revision"] = short(revision)
         if self._takes_documents:
-            found |= self._resources.suites_under_test()
-        return found
+            facts |= self._resources.suites_under_test()
+        return facts
 
     def replica(self, number: int) -> tuple[Sequence[str], ApplicationSystem]:
         """Return the application, asked again: its own randomness is all that changes."""
@@ -188,8 +188,8 @@ class ApplicationSystem:
 
         def made(missing: list[Question]) -> Made[Question, Reply]:
             is_known = self._is_known()
-            kept = partial(self._resources.keeps, is_known=is_known)
-            with closing(self._meter.asked(missing, application.ask, kept)) as coming:
+            is_kept = partial(self._resources.keeps, is_known=is_known)
+            with closing(self._meter.asked(missing, application.ask, is_kept)) as coming:
                 for position, reply in coming:
                     yield {missing[position]: reply}
 
@@ -237,7 +237,7 @@ def _reply_from(_: Question, value: object) -> Reply | None:
         return None
     documents = value.get("documents")
     try:
-        found = None if documents is None else tuple(Document(**each) for each in documents)
+        read = None if documents is None else tuple(Document(**entry) for entry in documents)
     except TypeError:
         return None
-    return Reply(answer=value["answer"], documents=found)
+    return Reply(answer=value["answer"], documents=read)

@@ -157,9 +157,9 @@ class Meter:
         """
         allowed = _WhileItLasts(items, self)
         with closing(ask(allowed)) as coming:
-            for position, found in coming:
+            for position, result in coming:
                 self.latencies.append(self.now() - allowed.began[position])
-                yield position, found
+                yield position, result
         if left := len(items) - len(allowed.began):
             next_step = (
                 "the answers are stored: run again to go on from there"
@@ -216,13 +216,13 @@ class _WhileItLasts(list[T]):
         """Which limit ended it."""
 
     def __iter__(self) -> Iterator[T]:
-        for each in super().__iter__():
-            turns = 1 + len(getattr(each, "before", ()))
+        for item in super().__iter__():
+            turns = 1 + len(getattr(item, "before", ()))
             if spent := self._meter.spent(turns):
                 self.spent = spent
                 return
             self.began.append(self._meter.hand_out(turns))
-            yield each
+            yield item
 
 
 def meter_for(system: SystemModel, resources: Resources) -> Meter:
@@ -243,15 +243,15 @@ def shared_meter(part: BudgetPart | None, resources: Resources, field: str) -> M
     return meter
 
 
-def allow_as_much_again(meters: dict[str, Any], asked: Sequence[Case]) -> None:
+def allow_as_much_again(meters: dict[str, Any], cases_asked: Sequence[Case]) -> None:
     """Limit what is asked from now on to what was asked so far, by requests and by tokens.
 
-    `meters` are those that the runs share (`Runtime.meters`); `asked` are the cases of the run
-    before, those from the store too. Tokens are limited where that run asked for all of them.
+    `meters` are those that the runs share (`Runtime.meters`); `cases_asked` are the cases of the
+    run before, those from the store too. Tokens are limited where that run asked for all of them.
     """
     for field, of_judge in (("system.budget", False), ("judge.budget", True)):
         before: Meter | None = meters.get(field) or meters.get(f"{field}{_UNLIMITED}")
-        cases = [case for case in asked if (case.judge is not None) is of_judge]
+        cases = [case for case in cases_asked if (case.judge is not None) is of_judge]
         planned = sum(1 + len(case.before) for case in cases)
         requests = before.requests if before else 0
         tokens = before.tokens if before and before.tokens and requests >= planned else None

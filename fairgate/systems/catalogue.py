@@ -50,7 +50,7 @@ def registered(*kinds: type[SystemKind]) -> Iterator[None]:
 
 def policy_parts() -> PolicyParts:
     """Return the possible parts of a policy's `system` and `judge`, for `parse_policy`."""
-    shipped = [SystemPart(keys, partial(_shipped, place)) for place, keys in _SHIPPED.items()]
+    shipped = [SystemPart(keys, partial(_shipped, location)) for location, keys in _SHIPPED.items()]
     added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in _ADDED]
     return PolicyParts((*shipped, *added), partial(_shipped, "judges:JudgePolicy"))
 
@@ -64,8 +64,8 @@ def kind_of(system: SystemModel) -> SystemKind:
     return system
 
 
-def _shipped(place: str) -> Any:
-    file, _, name = place.partition(":")
+def _shipped(location: str) -> Any:
+    file, _, name = location.partition(":")
     return getattr(import_module(f"fairgate.systems.{file}"), name)
 
 

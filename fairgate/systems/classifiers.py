@@ -21,30 +21,32 @@ from fairgate.suites.metamorphic.policy import ClassifierPolicy
 
 
 def open_classifier(
-    runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str] | None
+    runtime: Runtime, policy: ClassifierPolicy, allowed: Sequence[str] | None
 ) -> Classifier:
     """Return the classifier that a policy names; `allowed` are the labels it may give, None: any.
 
     No model is loaded before the first text. Raises DataError where there is none of that name or
     its labels do not fit, ModelError where its folder is incomplete.
     """
-    path = find("classifiers", named.model, runtime.root, confined=runtime.confined)
-    if path == embedded_path("classifiers", named.model):
-        if named.labels:
-            raise DataError(f"{quoted(named.model)} is embedded and needs no `labels`; remove them")
-        found = _embedded(path, runtime.threads)
-        for label in found.labels if allowed is not None else ():
+    path = find("classifiers", policy.model, runtime.root, confined=runtime.confined)
+    if path == embedded_path("classifiers", policy.model):
+        if policy.labels:
+            raise DataError(
+                f"{quoted(policy.model)} is embedded and needs no `labels`; remove them"
+            )
+        classifier = _embedded(path, runtime.threads)
+        for label in classifier.labels if allowed is not None else ():
             if label not in (allowed or ()):
                 raise DataError(
-                    f"{quoted(named.model)} gives {quoted(label)}, expected one of "
+                    f"{quoted(policy.model)} gives {quoted(label)}, expected one of "
                     f"{', '.join(allowed or ())}; name another classifier"
                 )
-        return found
+        return classifier
     from fairgate.onnx.encoder import OnnxClassifier
 
     return OnnxClassifier(
         path,
-        named.labels,
+        policy.labels,
         allowed,
         batch_size=runtime.batch_size,
         threads=runtime.threads,

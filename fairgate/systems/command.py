@@ -180,13 +180,13 @@ class LineApplication:
                     lambda ended: done.put(None if ended.cancelled() else ended.exception())
                 )
             while running:
-                found = done.get()
-                if isinstance(found, BaseException):
-                    raise found
-                if found is None:
+                event = done.get()
+                if isinstance(event, BaseException):
+                    raise event
+                if event is None:
                     running -= 1
                 else:
-                    yield found
+                    yield event
             group.finish()
         finally:
             group.end()
@@ -254,12 +254,12 @@ class LineApplication:
             text = f"{error}; only replies belong on stdout"
         raise ApplicationError(f"{about}: {concealed(text, self._secrets)}") from None
 
-    async def _exchanged(self, process: asyncio.subprocess.Process, asked: dict[str, Any]) -> Any:
+    async def _exchanged(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> Any:
         """Write a line and return the value of the next one, which repeats its `id`."""
         writer, reader = process.stdin, process.stdout
         if writer is None or reader is None:
             raise AssertionError  # both are pipes
-        writer.write(json.dumps(asked).encode() + b"\n")
+        writer.write(json.dumps(message).encode() + b"\n")
         await writer.drain()
         try:
             line = await reader.readline()
@@ -268,9 +268,9 @@ class LineApplication:
         if not line.endswith(b"\n"):
             raise EOFError
         value = parsed_json(line)
-        if not isinstance(value, dict) or value.get("id") != asked["id"]:
+        if not isinstance(value, dict) or value.get("id") != message["id"]:
             raise ApplicationError(
-                f"the line is no reply to it; expected an object with `id` {asked['id']}, which "
+                f"the line is no reply to it; expected an object with `id` {message['id']}, which "
                 "repeats the question's: one line for each question, in their order"
             )
         return value

@@ -63,9 +63,9 @@ class RowAnswers:
         """Return none: no key of a case is in the file."""
         return []
 
-    def untied(self, asked: str) -> str:
+    def untied(self, plan: str) -> str:
         """Return nothing: every row tells its question."""
-        del asked
+        del plan
         return ""
 
     def require_same_questions(self, cases: Iterable[Case]) -> None:
@@ -75,8 +75,8 @@ class RowAnswers:
         """Return the answer to a case; None for what no row asks, and what it cannot tell apart."""
         if case.repeat or case.documents_of is not None or case.changed is not None or case.before:
             return None
-        for asked in (case.query, case.text or case.query, prompt_alone(case)):
-            if (reply := self.replies.get(asked)) is not None:
+        for question in (case.query, case.text or case.query, prompt_alone(case)):
+            if (reply := self.replies.get(question)) is not None:
                 documents, answer = reply.documents, reply.answer
                 return Execution(case.key, case.suite, documents, answer, options=case.options)
         return None
@@ -91,16 +91,16 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     answered = _of_traces(path, notices) if columns == OTLP else _of_rows(path, columns)
     replies: dict[str, Reply] = {}
     places: dict[str, str] = {}
-    for place, question, reply in answered:
-        first = places.setdefault(question, place)
+    for location, question, reply in answered:
+        first = places.setdefault(question, location)
         if replies.setdefault(question, reply) != reply:
             raise DataError(
-                f"{place}: the question {quoted(question)} was answered differently at {first}; "
+                f"{location}: the question {quoted(question)} was answered differently at {first}; "
                 "expected one answer a question: remove one of the two"
             )
     if not replies:
-        found = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
-        raise DataError(found)
+        problem = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
+        raise DataError(problem)
     return RowAnswers(replies, file_sha256(str(path)), tuple(notices))
 
 
@@ -111,14 +111,14 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Re
     if isinstance(columns, str):  # both tools write null where nothing was retrieved
         paths = replace(paths, may_lack_documents=True)
     for line, row in _rows_of(path, paths):
-        place = f"{path}:{line}"
-        found = question.find(row)
-        if not found or not isinstance(found[0], str):
+        location = f"{path}:{line}"
+        texts = question.find(row)
+        if not texts or not isinstance(texts[0], str):
             raise DataError(
-                f"{place}: no text at `{chosen.question}`; expected the question, found "
+                f"{location}: no text at `{chosen.question}`; expected the question, found "
                 f"{', '.join(quoted(name) for name in list(row)[:8]) or 'nothing'}; see `columns`"
             )
-        yield place, found[0], _reply(row, paths, place)
+        yield location, texts[0], _reply(row, paths, location)
 
 
 def _rows_of(path: Path, paths: ReplyPaths) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -134,7 +134,7 @@ def _rows_of(path: Path, paths: ReplyPaths) -> Iterator[tuple[int, Mapping[str, 
         yield row.line, values
 
 
-def _list_in(cell: str, place: str, column: str) -> list[Any] | None:
+def _list_in(cell: str, location: str, column: str) -> list[Any] | None:
     """Return the list that a cell holds, as JSON or as Python writes it, or between `|` (deepeval).
 
     None where it is empty. Raises DataError.
@@ -145,18 +145,18 @@ def _list_in(cell: str, place: str, column: str) -> list[Any] | None:
     if not text.startswith("["):
         return [part for part in text.split("|") if part.strip()]
     try:
-        found = ast.literal_eval(text) if len(text) < _MOST_CELL else read_json(text, strict=False)
+        value = ast.literal_eval(text) if len(text) < _MOST_CELL else read_json(text, strict=False)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         try:
-            found = read_json(text, strict=False)
+            value = read_json(text, strict=False)
         except JsonError:
-            found = None
-    if not isinstance(found, list):
+            value = None
+    if not isinstance(value, list):
         raise DataError(
-            f"{place}: column {column!r} holds {capped(cell)}; expected a list of texts, as JSON "
-            "or as Python writes it"
+            f"{location}: column {column!r} holds {capped(cell)}; expected a list of texts, as "
+            "JSON or as Python writes it"
         )
-    return found
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,30 +202,30 @@ def read_traces(path: str) -> list[Trace]:
     OpenInference's semantic conventions.
     """
     traces: dict[str, dict[str, Span]] = {}
-    for place, value in _exports(path):
-        for resource in _list(value, "resourceSpans", place):
-            scopes = _list(resource, "scopeSpans", place)
-            for scope in (*scopes, *_list(resource, "instrumentationLibrarySpans", place)):
-                for written in _list(scope, "spans", place):
-                    name, span = _part(written, "traceId"), _span(written, place)
+    for location, value in _exports(path):
+        for resource in _list(value, "resourceSpans", location):
+            scopes = _list(resource, "scopeSpans", location)
+            for scope in (*scopes, *_list(resource, "instrumentationLibrarySpans", location)):
+                for written in _list(scope, "spans", location):
+                    name, span = _part(written, "traceId"), _span(written, location)
                     if not isinstance(name, str) or not name or not span.id:
                         raise DataError(
-                            f"{place}: a span has no `traceId` or `spanId`; expected OTLP-JSON"
+                            f"{location}: a span has no `traceId` or `spanId`; expected OTLP-JSON"
                         )
                     # An exporter that tried again wrote the same span twice.
                     traces.setdefault(name, {}).setdefault(span.id, span)
-    found = [
+    result = [
         _trace(f"{path}: trace {capped(name)}", spans)
         for name, spans in traces.items()
         if any(span.kind for span in spans.values())
     ]
-    if not found:
+    if not result:
         raise DataError(
             f"{path}: none of its {sum(map(len, traces.values())):,} spans has the attribute "
             "`openinference.span.kind`; expected the attributes of OpenInference: instrument the "
             "application with one of its packages, and export the traces as JSON"
         )
-    return found
+    return result
 
 
 def at(tree: Any, name: str) -> Any:
@@ -237,8 +237,8 @@ def at(tree: Any, name: str) -> Any:
 
 def entries(tree: Any) -> list[Any]:
     """Return the entries at 0, 1, 2, … in their order."""
-    named = tree.items() if isinstance(tree, dict) else ()
-    numbered = [(int(n), entry) for n, entry in named if n.isdecimal() and len(n) <= 6]
+    items = tree.items() if isinstance(tree, dict) else ()
+    numbered = [(int(n), entry) for n, entry in items if n.isdecimal() and len(n) <= 6]
     return [entry for _, entry in sorted(numbered, key=lambda pair: pair[0])]
 
 
@@ -274,9 +274,9 @@ def _is_begun(line: bytes) -> bool:
     return False
 
 
-def _span(span: Mapping[str, Any], place: str) -> Span:
+def _span(span: Mapping[str, Any], location: str) -> Span:
     tree: Tree = {}
-    for attribute in _list(span, "attributes", place):
+    for attribute in _list(span, "attributes", location):
         name = attribute.get("key")
         if isinstance(name, str):
             _grow(tree, name, _value(attribute.get("value")))
@@ -296,12 +296,12 @@ def _part(value: Mapping[str, Any], name: str) -> Any:
     return value.get(name, value.get(snake))
 
 
-def _list(value: Mapping[str, Any], name: str, place: str) -> list[Mapping[str, Any]]:
-    if (found := _part(value, name)) is None:
+def _list(value: Mapping[str, Any], name: str, location: str) -> list[Mapping[str, Any]]:
+    if (entries := _part(value, name)) is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-        raise DataError(f"{place}: `{name}` is {capped(found)}; expected a list of objects")
-    return found
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise DataError(f"{location}: `{name}` is {capped(entries)}; expected a list of objects")
+    return entries
 
 
 def _value(value: Any) -> Any:
@@ -314,11 +314,11 @@ def _value(value: Any) -> Any:
             inner = content.get("values") if isinstance(content, Mapping) else None
             listed = inner if isinstance(inner, list) else []
             if kind == "arrayValue":
-                return {str(n): _value(each) for n, each in enumerate(listed)}
+                return {str(n): _value(entry) for n, entry in enumerate(listed)}
             tree: Tree = {}
-            for each in listed:
-                if isinstance(each, Mapping) and isinstance(each.get("key"), str):
-                    _grow(tree, each["key"], _value(each.get("value")))
+            for entry in listed:
+                if isinstance(entry, Mapping) and isinstance(entry.get("key"), str):
+                    _grow(tree, entry["key"], _value(entry.get("value")))
             return tree
         case "intValue":  # 64 bits: a text in JSON
             is_whole = isinstance(content, str) and content.removeprefix("-").isdecimal()
@@ -336,16 +336,16 @@ def _grow(tree: Tree, name: str, value: Any) -> None:
         if not isinstance(inner, dict):
             return
         tree = inner
-    known = tree.setdefault(last, value)
-    if known is not value and isinstance(known, dict) and isinstance(value, dict):
-        known |= value
+    present = tree.setdefault(last, value)
+    if present is not value and isinstance(present, dict) and isinstance(value, dict):
+        present |= value
 
 
-def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
+def _trace(location: str, spans: Mapping[str, Span]) -> Trace:
     ordered = sorted((span for span in spans.values() if span.kind), key=lambda span: span.start)
     tops = [span for span in ordered if not any(outer.kind for outer in _around(span, spans))]
     retrievers = [span for span in ordered if span.kind == "RETRIEVER"]
-    asked = (_text_of(span, "input", _QUESTION) for span in (*tops, *retrievers))
+    questions = (_text_of(span, "input", _QUESTION) for span in (*tops, *retrievers))
     # What the outermost span gave is the answer, else what the only model did.
     models = [span for span in ordered if span.kind == "LLM"]
     only = models[0] if len(models) == 1 else None
@@ -356,8 +356,8 @@ def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
         if answer is None and only is not None and not only.failed:
             answer = _output_of(only)
     return Trace(
-        place=place,
-        question=next((text for text in asked if text is not None), None),
+        place=location,
+        question=next((text for text in questions if text is not None), None),
         answer=answer,
         documents=_documents(ordered, retrievers),
     )
@@ -374,7 +374,7 @@ def _around(span: Span, spans: Mapping[str, Span]) -> Iterator[Span]:
 
 def _output_of(span: Span) -> str | None:
     """Return a model's message, else the text of a span's output."""
-    messages = [at(each, "message.content") for each in entries(at(span.tree, _MESSAGES))]
+    messages = [at(message, "message.content") for message in entries(at(span.tree, _MESSAGES))]
     texts = [text for text in messages if isinstance(text, str)]
     return texts[0] if texts else _text_of(span, "output", _ANSWER)
 
@@ -387,35 +387,37 @@ def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
     if at(span.tree, f"{side}.mime_type") != "application/json":
         return value
     try:
-        found = read_json(value, strict=False)
+        content = read_json(value, strict=False)
     except JsonError:  # an attribute that a limit cut off
         return None
-    if isinstance(found, dict):
-        texts = {name: text for name, text in found.items() if isinstance(text, str)}
-        named = [texts[name] for name in names if name in texts]
+    if isinstance(content, dict):
+        texts = {name: text for name, text in content.items() if isinstance(text, str)}
+        preferred = [texts[name] for name in names if name in texts]
         only = list(texts.values()) if len(texts) == 1 else []
-        found = next(iter(named or only), None)
-    return found if isinstance(found, str) else None
+        content = next(iter(preferred or only), None)
+    return content if isinstance(content, str) else None
 
 
 def _documents(ordered: Iterable[Span], retrievers: Iterable[Span]) -> list[Tree] | None:
     """Return the last reranker's documents, else the retrievers', each once."""
     rerankers = [span for span in ordered if span.kind == "RERANKER"]
     reranked = [entries(at(span.tree, "reranker.output_documents")) for span in rerankers]
-    found = [entries(at(span.tree, "retrieval.documents")) for span in retrievers]
+    retrieved = [entries(at(span.tree, "retrieval.documents")) for span in retrievers]
     documents: dict[tuple[bool, str], Tree] = {}
-    for entry in chain.from_iterable([listed for listed in reranked if listed][-1:] or found):
+    for entry in chain.from_iterable([listed for listed in reranked if listed][-1:] or retrieved):
         about = at(entry, "document.metadata")
         with contextlib.suppress(JsonError):
             about = read_json(about, strict=False) if isinstance(about, str) else about
-        one = {
+        document = {
             "id": at(entry, "document.id"),
             "text": at(entry, "document.content"),
             "label": about.get("label") if isinstance(about, dict) else None,
             "score": at(entry, "document.score"),
         }
-        is_named = one["id"] is not None
-        documents.setdefault((is_named, str(one["id"] if is_named else one["text"])), one)
+        is_named = document["id"] is not None
+        documents.setdefault(
+            (is_named, str(document["id"] if is_named else document["text"])), document
+        )
     return list(documents.values()) or None
 
 
@@ -435,8 +437,8 @@ def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Reply
             )
 
 
-def _reply(row: Mapping[str, Any], paths: ReplyPaths, place: str) -> Reply:
+def _reply(row: Mapping[str, Any], paths: ReplyPaths, location: str) -> Reply:
     try:
         return reply_of(row, paths)
     except ApplicationError as error:
-        raise DataError(f"{place}: {error}") from None
+        raise DataError(f"{location}: {error}") from None

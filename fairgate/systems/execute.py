@@ -90,23 +90,23 @@ class Stage(Generic[Key, Value]):
         A store is a file that may have been edited: a text without the expected form counts as
         missing, and what is missing is computed again. Results made before an error are stored.
         """
-        found: dict[Key, Value] = {}
+        results: dict[Key, Value] = {}
         stored = store.get_many(self.kind, list(keys.values()))
         for key, name in keys.items():
             if name in stored:
                 with contextlib.suppress(ValueError):
                     if (value := self.decode(key, read_json(stored[name]))) is not None:
-                        found[key] = value
-        missing = [key for key in keys if key not in found]
-        progress.start(self.name, len(keys), len(found))
+                        results[key] = value
+        missing = [key for key in keys if key not in results]
+        progress.start(self.name, len(keys), len(results))
         # Closed also where storing fails or is interrupted: what is under way ends with it.
         with contextlib.closing(self.make(missing)) as batches:
             for fresh in batches if missing else ():
                 store.put_many(self.kind, [(keys[key], self.encode(v)) for key, v in fresh.items()])
-                found |= fresh
+                results |= fresh
                 progress.advance(len(fresh))
         progress.finish()
-        return found
+        return results
 
 
 def documents_to(documents: Sequence[Document]) -> str:
@@ -246,20 +246,20 @@ class LocalSystem:
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
-        answered = [one for one in zip(requests, cases, strict=True) if one[1].is_answered]
+        answered = [pair for pair in zip(requests, cases, strict=True) if pair[1].is_answered]
         scored = [request for request, case in answered if is_scored(case)]
-        asked = [request for request, case in answered if not is_scored(case)]
-        answers = _generate(asked, system.generator, store, progress)
+        generated = [request for request, case in answered if not is_scored(case)]
+        answers = _generate(generated, system.generator, store, progress)
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
-            shown = documents.get((case.suite, case.key))
+            listed = documents.get((case.suite, case.key))
             answer = answers[request] if case.is_answered else Answer(text="")
             text = answer.text
             if case.scored:  # its letter may have been scored in the place of an option
                 text = case.options[case.scored.index(text)]
             executions[case.suite, case.key] = Execution(
-                case.key, case.suite, shown, text, answer.margin, case.options, answer.degrees
+                case.key, case.suite, listed, text, answer.margin, case.options, answer.degrees
             )
         return executions
 
@@ -325,53 +325,60 @@ def documents_for(
     progress: Progress,
 ) -> dict[tuple[str, str], Sequence[Document]]:
     """Return by (suite, key) what cases are shown: what a retriever finds, or a case was before."""
-    shown: dict[tuple[str, str], Sequence[Document]] = {}
+    documents: dict[tuple[str, str], Sequence[Document]] = {}
     for name, retriever in retrievers.items():
         if wanted := [c for c in cases if c.retriever == name and c.documents_of is None]:
             # Documents are in rank order, so the deepest list holds the others.
             deepest = max(case.top_k for case in wanted)
-            asked = [(case.query, case.changed) for case in wanted]
-            lists = _retrieve(asked, deepest, retriever, store, progress)
-            for case, one in zip(wanted, asked, strict=True):
-                shown[case.suite, case.key] = lists[one][: case.top_k]
+            searches = [(case.query, case.changed) for case in wanted]
+            lists = _retrieve(searches, deepest, retriever, store, progress)
+            for case, search in zip(wanted, searches, strict=True):
+                documents[case.suite, case.key] = lists[search][: case.top_k]
     for case in cases:
         if case.documents_of is not None:
-            found = earlier[case.suite, case.documents_of].documents or ()
+            ranking = earlier[case.suite, case.documents_of].documents or ()
             if (own := case.changed) is not None:
                 # The other's ranking with this one's wording: the two paths of an answer.
-                found = [replace(d, text=own.text) if d.id == own.id else d for d in found]
-            shown[case.suite, case.key] = found
-    return shown
+                ranking = [replace(d, text=own.text) if d.id == own.id else d for d in ranking]
+            documents[case.suite, case.key] = ranking
+    return documents
 
 
 def _retrieve(
-    asked: Sequence[Search], top_k: int, retriever: Any, store: ResultStore, progress: Progress
+    searches: Sequence[Search], top_k: int, retriever: Any, store: ResultStore, progress: Progress
 ) -> dict[Search, tuple[Document, ...]]:
     shared = SharedDocuments()
 
     def decode(_: Search, value: object) -> tuple[Document, ...] | None:
-        found = documents_from(value, top_k)
-        return None if found is None else shared.held(found)
+        documents = documents_from(value, top_k)
+        return None if documents is None else shared.held(documents)
 
     def made(missing: list[Search]) -> Made[Search, tuple[Document, ...]]:
         for start in range(0, len(missing), retriever.at_once):
             batch = missing[start : start + retriever.at_once]
             try:
-                changed = [one for _, one in batch]
-                given = (changed,) if any(changed) else ()  # most retrievers take none
-                found = retriever.retrieve([query for query, _ in batch], top_k, *given)
+                changed = [changed_document for _, changed_document in batch]
+                arguments = (changed,) if any(changed) else ()  # most retrievers take none
+                rankings = retriever.retrieve([query for query, _ in batch], top_k, *arguments)
             except PartlyRetrievedError as partly:
-                yield {batch[position]: tuple(found) for position, found in partly.found.items()}
+                yield {
+                    batch[position]: tuple(ranking) for position, ranking in partly.found.items()
+                }
                 if isinstance(partly.error, BudgetError):
                     raise partly.error.with_left(len(missing) - start - len(batch)) from None
                 raise partly.error from None
-            yield dict(zip(batch, map(shared.held, found), strict=True))
+            yield dict(zip(batch, map(shared.held, rankings), strict=True))
 
     stage = Stage(name="retrieve", kind=RETRIEVALS, decode=decode, encode=documents_to, make=made)
     fingerprint = retriever.fingerprint
     keys = {
-        (query, one): _digest(fingerprint, str(top_k), query, *((one.id, one.text) if one else ()))
-        for query, one in dict.fromkeys(asked)
+        (query, changed_document): _digest(
+            fingerprint,
+            str(top_k),
+            query,
+            *((changed_document.id, changed_document.text) if changed_document else ()),
+        )
+        for query, changed_document in dict.fromkeys(searches)
     }
     return stage.results(keys, store, progress)
 
@@ -400,18 +407,18 @@ def _generate(
     fingerprint, unique = generator.fingerprint, dict.fromkeys(requests)
     ends = {
         (labels, stop): json.dumps([labels, None if stop is None else asdict(stop)])
-        for labels, stop in {(each.labels, each.stop) for each in unique}
+        for labels, stop in {(request.labels, request.stop) for request in unique}
     }
     keys = {
-        each: _digest(
+        request: _digest(
             fingerprint,
-            each.prompt,
-            ends[each.labels, each.stop],
-            str(each.seed),
-            *each.before,
-            *((json.dumps(each.forms),) if each.forms else ()),
+            request.prompt,
+            ends[request.labels, request.stop],
+            str(request.seed),
+            *request.before,
+            *((json.dumps(request.forms),) if request.forms else ()),
         )
-        for each in unique
+        for request in unique
     }
     answers = stage.results(keys, store, progress)
     if lost := len(unique) - len(answers):
@@ -476,8 +483,8 @@ class Reordered:
         order = list(range(top_k))
         random.Random(self.seed).shuffle(order)  # noqa: S311 (no secret)
         return [
-            [found[rank] for rank in order if rank < len(found)]
-            for found in self.inner.retrieve(queries, top_k, *more)
+            [ranking[rank] for rank in order if rank < len(ranking)]
+            for ranking in self.inner.retrieve(queries, top_k, *more)
         ]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:

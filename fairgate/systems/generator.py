@@ -266,14 +266,14 @@ class EndpointGeneratorPolicy(GeneratorModel):
     @property
     def accesses(self) -> Iterable[Access]:
         """Return the endpoint, with the variable that is sent there."""
-        asked = self.endpoint
-        return (Access("asks", asked.base_url, asked.api_key_env, way_of(asked)),)
+        endpoint = self.endpoint
+        return (Access("asks", endpoint.base_url, endpoint.api_key_env, way_of(endpoint)),)
 
 
 def _place(value: object) -> str:
     """Return the kind of generator: the key `endpoint` determines it."""
-    named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
-    return "<endpoint>" if "endpoint" in named else "<here>"
+    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
+    return "<endpoint>" if "endpoint" in keys else "<here>"
 
 
 GeneratorField = Annotated[
@@ -298,7 +298,7 @@ def open_generator(
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
     """Return the generator's definition for a worker, as plain values."""
-    named = {
+    definition = {
         "fairgate": __version__,
         "libraries": libraries_of_answers(),
         "generator": chosen.model_dump(mode="json"),
@@ -311,7 +311,7 @@ def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
             "confined": runtime.confined,
         },
     }
-    return json.dumps(named)
+    return json.dumps(definition)
 
 
 def open_here(
@@ -341,7 +341,7 @@ class ChatEndpoint:
 
         `meter` counts; `is_kept`: whether answers are stored for the next run.
         """
-        named = self._endpoint = chosen.endpoint
+        endpoint = self._endpoint = chosen.endpoint
         self._chat = chosen.chat
         self._decoding = chosen.chosen_decoding
         self._meter = meter
@@ -350,11 +350,11 @@ class ChatEndpoint:
         """Why answers say nothing, once they are there."""
         self._silent: Counter[str] = Counter()
         self._answers = 0
-        self._url = named.base_url.rstrip("/") + "/chat/completions"
+        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
         self._service = HttpService(
-            name=f"the endpoint {quoted(self._url)}, model {quoted(named.model)}",
-            limits=limits_of(named),
-            variables={"Authorization": named.api_key_env} if named.api_key_env else {},
+            name=f"the endpoint {quoted(self._url)}, model {quoted(endpoint.model)}",
+            limits=limits_of(endpoint),
+            variables={"Authorization": endpoint.api_key_env} if endpoint.api_key_env else {},
             before="Bearer ",
             error=ModelError,
             hints={
@@ -371,10 +371,17 @@ class ChatEndpoint:
     @property
     def fingerprint(self) -> str:
         """Identify endpoint, model, revision, system turn, decoding and all else that is sent."""
-        named, chat = self._endpoint, self._chat
-        parts = (_VERSION, self._url, named.model, named.revision, chat.system, self._decoding)
-        more = (sorted(chat.arguments), json.dumps(named.extra_body, sort_keys=True))
-        is_plain = not chat.arguments and not named.extra_body
+        endpoint, chat = self._endpoint, self._chat
+        parts = (
+            _VERSION,
+            self._url,
+            endpoint.model,
+            endpoint.revision,
+            chat.system,
+            self._decoding,
+        )
+        more = (sorted(chat.arguments), json.dumps(endpoint.extra_body, sort_keys=True))
+        is_plain = not chat.arguments and not endpoint.extra_body
         return hashlib.sha256(repr(parts if is_plain else (*parts, *more)).encode()).hexdigest()
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
@@ -409,9 +416,9 @@ class ChatEndpoint:
             messages.append({"role": "user", "content": message})
             after = 0.0
             for _ in range(self._endpoint.attempts):
-                asked = service.send(self._url, self._body(request, messages))
-                found = yield replace(asked, after=after)
-                answer, why_silent = self._generated(service.usable(found), request)
+                http_request = service.send(self._url, self._body(request, messages))
+                response = yield replace(http_request, after=after)
+                answer, why_silent = self._generated(service.usable(response), request)
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0
@@ -456,13 +463,13 @@ class ChatEndpoint:
         self._meter.add(usage)
         reason = value["choices"][0].get("finish_reason")
         clean = (text or "").encode("utf-8", "replace").decode("utf-8")
-        found = Answer(
+        generated = Answer(
             text=concealed_in_answer(clean, service.secrets),
             tokens=usage.output or 0,
             stopped="length" if reason == "length" else "end",
             degrees=listed_degrees(value["choices"][0], request) if request.forms else None,
         )
-        return found, _why_silent(text, message, reason)
+        return generated, _why_silent(text, message, reason)
 
     def _remarks(self) -> Iterator[str]:
         """Yield how many answers say nothing, for each reason."""

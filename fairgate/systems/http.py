@@ -61,18 +61,18 @@ _PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 def _checked(value: dict[str, Any]) -> dict[str, Any]:
     """Return a `request`. Raises ValueError for unknown or misplaced placeholders in it."""
-    named = set(_named(value))
-    known = (*TEXTS, *LISTS)
-    for name in sorted(named):
-        if name not in known:
-            raise ValueError(f"`{{{{{name[:40]}}}}}` means nothing; {suggestion(name, known)}")
+    names = set(_named(value))
+    allowed = (*TEXTS, *LISTS)
+    for name in sorted(names):
+        if name not in allowed:
+            raise ValueError(f"`{{{{{name[:40]}}}}}` means nothing; {suggestion(name, allowed)}")
     for text in _texts(value):
         inside = [name for name in _PLACE.findall(text) if name in LISTS]
         if inside and not _PLACE.fullmatch(text):
             raise ValueError(
                 f"{quoted(text)}: `{{{{{inside[0]}}}}}` is no text and must be the whole of it"
             )
-    if not named & _CASE:
+    if not names & _CASE:
         raise ValueError("never sends the test case; put `{{query}}` or `{{prompt}}` into it")
     return value
 
@@ -162,8 +162,8 @@ class HttpAsked(Strict):
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> HttpApplication:
         """Return the application; nothing is asked yet."""
-        asked = resolved(self, resources.runtime.under_test)
-        return HttpApplication(asked, paths, meter)
+        part = resolved(self, resources.runtime.under_test)
+        return HttpApplication(part, paths, meter)
 
 
 class HttpPart(HttpAsked):
@@ -235,17 +235,17 @@ def filled(value: Any, question: Question) -> Any:
 class HttpApplication:
     """A port `Application`: what comes back is read by the paths, whatever its declared type."""
 
-    def __init__(self, asked: HttpAsked, paths: ReplyPaths, meter: Meter) -> None:
+    def __init__(self, part: HttpAsked, paths: ReplyPaths, meter: Meter) -> None:
         """Take the address; nothing is asked and no variable is read yet."""
-        self._asked = asked
+        self._asked = part
         self._paths = paths
         self._meter = meter
-        self.name = f"the system at {quoted(asked.url)}"
+        self.name = f"the system at {quoted(part.url)}"
         self._service = HttpService(
             name=self.name,
-            limits=limits_of(asked),
-            variables=asked.headers_env,
-            more_headers=asked.headers,
+            limits=limits_of(part),
+            variables=part.headers_env,
+            more_headers=part.headers,
             key="headers_env",
             set_to="set it to the whole value of the header",
             remedy="check `url`, `method` and `request`; if that is how it refuses to answer, let "
@@ -259,9 +259,9 @@ class HttpApplication:
 
         Raises ApplicationError where `revision_url` gives none.
         """
-        named = revision_text(self._asked.revision)
+        declared = revision_text(self._asked.revision)
         if (url := self._asked.revision_url) is None:
-            return named
+            return declared
         answer = self._service.ask(self._service.get(url), "its revision")
         text = answer.body.decode("utf-8", "replace").strip()
         if not text or len(text) > _MOST_REVISION:
@@ -269,20 +269,20 @@ class HttpApplication:
                 f"{quoted(url)} answers with {len(text):,} characters; expected a revision of 1 "
                 f"to {_MOST_REVISION:,}"
             )
-        return f"{named or ''}{text}"
+        return f"{declared or ''}{text}"
 
     @property
     def fingerprint(self) -> str:
         """Identify address, request, mapping and revision; never what a variable holds."""
-        asked = self._asked
+        part = self._asked
         parts = (
             _VERSION,
-            asked.method,
-            asked.url,
-            asked.request,
+            part.method,
+            part.url,
+            part.request,
             repr(self._paths),
-            sorted(asked.headers.items()),
-            sorted(asked.headers_env.items()),
+            sorted(part.headers.items()),
+            sorted(part.headers_env.items()),
             self.revision,
         )
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -303,19 +303,23 @@ class HttpApplication:
             replies: list[Reply] = []
             for turn in question.turns(replies):
                 request = self._request(turn)
-                found = yield replace(request, is_repeatable=not is_kept_there, after=after)
-                is_lost = found.is_lost if isinstance(found, HttpError) else found.status in UNSURE
+                response = yield replace(request, is_repeatable=not is_kept_there, after=after)
+                is_lost = (
+                    response.is_lost
+                    if isinstance(response, HttpError)
+                    else response.status in UNSURE
+                )
                 after = 2.0 ** (attempt - 1) if is_lost else 0.0
                 if is_lost and attempt < most:
                     break
-                replies.append(self._reply(found, about))
+                replies.append(self._reply(response, about))
             else:
                 break
         return replies[-1]
 
-    def _reply(self, found: Found, about: str) -> Reply:
+    def _reply(self, response: Found, about: str) -> Reply:
         service = self._service
-        answer = service.usable(found, about)
+        answer = service.usable(response, about)
         try:
             value = parsed_json(answer.body)
             self._meter.add(usage_of(value))
@@ -325,15 +329,15 @@ class HttpApplication:
             raise ApplicationError(f"{self.name}, {about}: {text}") from None
 
     def _request(self, question: Question) -> Request:
-        asked = self._asked
-        value = filled(asked.request, question)
-        if asked.method != "GET":
-            return self._service.send(asked.url, value, asked.method)
+        part = self._asked
+        value = filled(part.request, question)
+        if part.method != "GET":
+            return self._service.send(part.url, value, part.method)
         parameters = [
             (name, entry if isinstance(entry, str) else json.dumps(entry))
             for name, inner in value.items()
             for entry in (inner if isinstance(inner, list) else [inner])
         ]
-        url = urlsplit(asked.url)
+        url = urlsplit(part.url)
         query = "&".join(part for part in (url.query, urlencode(parameters)) if part)
         return self._service.get(urlunsplit(url._replace(query=query)))

@@ -67,7 +67,7 @@ class _Generators(Strict):
     @model_validator(mode="after")
     def _limits_what_is_asked(self) -> Self:
         if self.budget is not None and not any(
-            isinstance(one, EndpointGeneratorPolicy) for one in self.generators
+            isinstance(generator, EndpointGeneratorPolicy) for generator in self.generators
         ):
             raise ValueError("has a `budget`, but its models run here and ask nobody; leave it out")
         return self
@@ -75,12 +75,12 @@ class _Generators(Strict):
     @property
     def names(self) -> list[str]:
         """Return the models' names."""
-        return [model_name(one) for one in self.generators]
+        return [model_name(generator) for generator in self.generators]
 
     @property
     def definition(self) -> str:
         """Return the identity of models, prompts and decoding as they are written."""
-        written = [_written(one) for one in self.generators]
+        written = [_written(generator) for generator in self.generators]
         return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
 
 
@@ -105,18 +105,18 @@ class JudgePolicy(_Generators, JudgeModel):
 
     def accesses(self) -> Iterable[Access]:
         """Return the endpoints, each with the variable that is sent there."""
-        for one in self.generators:
-            if isinstance(one, EndpointGeneratorPolicy):
-                yield from one.accesses
+        for generator in self.generators:
+            if isinstance(generator, EndpointGeneratorPolicy):
+                yield from generator.accesses
 
 
 def judge_problems(
     judge: JudgeModel | None, runtime: Runtime
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the models of a policy's judge that are not there, with their place and a sentence."""
-    for number, one in enumerate(judge.generators if isinstance(judge, JudgePolicy) else ()):
-        if isinstance(one, GeneratorPolicy):
-            wrong = decoder_problem(one, runtime)
+    for number, generator in enumerate(judge.generators if isinstance(judge, JudgePolicy) else ()):
+        if isinstance(generator, GeneratorPolicy):
+            wrong = decoder_problem(generator, runtime)
             if wrong:
                 yield ("judge", "generators", number, "model"), wrong
 
@@ -124,13 +124,15 @@ def judge_problems(
 def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:
     """Return the models, each with the store of its answers; nothing is asked yet."""
     meter = shared_meter(judge.budget, resources, "judge.budget")
-    return [OpenLocal(None, one, resources, meter, Role.JUDGE) for one in judge.generators]
+    return [
+        OpenLocal(None, generator, resources, meter, Role.JUDGE) for generator in judge.generators
+    ]
 
 
 def fingerprints(judges: Iterable[OpenSystem]) -> str:
     """Return the identities of the models behind a judge, one after the other."""
-    found = [judge.under_test() for judge in judges]
-    return "; ".join(f"{each['model']} prompt {each['prompt']}" for each in found)
+    facts = [judge.under_test() for judge in judges]
+    return "; ".join(f"{own['model']} prompt {own['prompt']}" for own in facts)
 
 
 class JudgedSystem:
@@ -146,15 +148,15 @@ class JudgedSystem:
     ) -> Executed:
         """Return the system's executions of its cases and the judges' of theirs, in their order."""
         own = [case for case in cases if case.judge is None]
-        found = dict(self._inner.execute(own, progress, earlier)) if own else {}
+        executions = dict(self._inner.execute(own, progress, earlier)) if own else {}
         for number, judge in enumerate(self._judges):
             try:
-                found |= ask_judge([c for c in cases if c.judge == number], judge, progress)
+                executions |= ask_judge([c for c in cases if c.judge == number], judge, progress)
             except BudgetError as error:
                 later = sum(case.judge is not None and case.judge > number for case in cases)
                 raise error.with_left(later) from None
         names = [(case.suite, case.key) for case in cases]
-        return {name: found[name] for name in names if name in found}
+        return {name: executions[name] for name in names if name in executions}
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the system's embeddings of the documents."""
@@ -191,7 +193,7 @@ def judge_all(
     Each judge is asked about every case, and once more where its answer has no verdict. Whatever a
     store keeps of a judge's answers is not asked again.
     """
-    found: dict[str, list[list[Judgement | None]]] = {
+    judgements: dict[str, list[list[Judgement | None]]] = {
         key: [[] for _ in range(repeats)] for key in texts
     }
     for number, judge in enumerate(judges):
@@ -200,51 +202,51 @@ def judge_all(
             Case(
                 key=repeat_key(key, repeat + 1),
                 suite=suite,
-                query=one.question(),
+                query=judged.question(),
                 instruction=INSTRUCTION,
                 labels=(),
                 cluster=key,
                 retriever=None,
                 repeat=repeat,
             )
-            for key, one in texts.items()
+            for key, judged in texts.items()
             for repeat in range(repeats)
         ]
         answers = ask_judge(cases, judge, progress)
         for case in cases:
             answer = answers[suite, case.key].response
-            found[case.cluster][case.repeat].append(_read(case, answer))
-    return dict(found)
+            judgements[case.cluster][case.repeat].append(_read(case, answer))
+    return dict(judgements)
 
 
 def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress) -> Executed:
     """Return a judge's answer to every case, the second one where the first had no verdict."""
     if not cases:
         return {}
-    shown = Staged(progress, "judge")
-    found = dict(judge.execute(cases, shown))
+    staged = Staged(progress, "judge")
+    executions = dict(judge.execute(cases, staged))
     unread = [
         case
         for case in cases
-        if (answer := found.get((case.suite, case.key))) is None
+        if (answer := executions.get((case.suite, case.key))) is None
         or _read(case, answer.response) is None
     ]
     if unread:
         again = [
             case._replace(key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
         ]
-        second = judge.execute(again, shown)
+        second = judge.execute(again, staged)
         for first, case in zip(unread, again, strict=True):
             if (execution := second.get((case.suite, case.key))) is not None:
-                found[first.suite, first.key] = execution._replace(key=first.key)
-    return found
+                executions[first.suite, first.key] = execution._replace(key=first.key)
+    return executions
 
 
 def vote(judgements: Sequence[Judgement | None]) -> Vote:
     """Return the verdict of more than half of the judges, silent ones counted as judges too."""
-    counts = Counter(one.verdict for one in judgements if one is not None)
+    counts = Counter(judgement.verdict for judgement in judgements if judgement is not None)
     winner = next((v for v, count in counts.items() if 2 * count > len(judgements)), None)
-    scores = [0.0 if one is None else one.score for one in judgements]
+    scores = [0.0 if judgement is None else judgement.score for judgement in judgements]
     return Vote(winner, sum(scores) / len(scores) if scores else 0.0)
 
 

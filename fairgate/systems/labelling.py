@@ -106,11 +106,15 @@ class LabelledSystem:
         self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
     ) -> Executed:
         """Return the inner system's executions, with labels on the documents it found."""
-        without = {name: self.unlabelled.get(name, one) for name, one in earlier.items()}
-        found = dict(self._inner.execute(cases, progress, without))
-        self.unlabelled |= found
+        without = {
+            name: self.unlabelled.get(name, execution) for name, execution in earlier.items()
+        }
+        executions = dict(self._inner.execute(cases, progress, without))
+        self.unlabelled |= executions
         own = [(c.suite, c.key) for c in cases if c.retriever in _OWN]
-        return found | self._labelled({name: found[name] for name in own if name in found})
+        return executions | self._labelled(
+            {name: executions[name] for name in own if name in executions}
+        )
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the inner system's embeddings."""
@@ -133,12 +137,17 @@ class LabelledSystem:
 
     def _labelled(self, executions: Executed) -> dict[tuple[str, str], Execution]:
         """Return the executions with a label on every document that has one or can be given one."""
-        bare = [d for one in executions.values() for d in one.documents or () if d.label is None]
+        bare = [
+            d
+            for execution in executions.values()
+            for d in execution.documents or ()
+            if d.label is None
+        ]
         texts = list(dict.fromkeys(d.text for d in bare if d.text and d.id not in self._by_id))
         read: dict[str, str] = {}
         if self._classifier is not None and texts:
-            found = self._classifier.classify(texts)
-            read = {text: one.label for text, one in zip(texts, found, strict=True)}
+            labels = self._classifier.classify(texts)
+            read = {text: classified.label for text, classified in zip(texts, labels, strict=True)}
 
         def filled(document: Document) -> Document:
             self._came_back = True
@@ -146,28 +155,30 @@ class LabelledSystem:
                 self._seen.setdefault(document.id, document.label)
             if document.label is not None:
                 return document
-            named = None if document.id is None else self._by_id.get(document.id)
-            return replace(document, label=named or read.get(document.text or ""))
+            own = None if document.id is None else self._by_id.get(document.id)
+            return replace(document, label=own or read.get(document.text or ""))
 
         labelled_now = {
-            name: one._replace(documents=one.documents and tuple(map(filled, one.documents)))
-            for name, one in executions.items()
+            name: execution._replace(
+                documents=execution.documents and tuple(map(filled, execution.documents))
+            )
+            for name, execution in executions.items()
         }
         self._notices[:] = self._remarks()
         return labelled_now
 
     def _remarks(self) -> Iterator[str]:
         """Yield how the file fits what came back."""
-        name, seen, named = self._policy.file, self._seen, self._by_id
-        known = [id_ for id_ in seen if id_ in named]
-        unknown = [id_ for id_, own in seen.items() if own is None and id_ not in named]
+        name, seen, by_id = self._policy.file, self._seen, self._by_id
+        matching = [id_ for id_ in seen if id_ in by_id]
+        unknown = [id_ for id_, own in seen.items() if own is None and id_ not in by_id]
         if name is None or not self._came_back:
             return
-        if not known:
+        if not matching:
             theirs = f"such as {quoted(next(iter(seen)))}" if seen else "of none"
             yield (
-                f"{name}: none of its {len(named):,} ids is one of a document that came back (it "
-                f"has ids such as {quoted(next(iter(named)))}, the documents {theirs}), so it "
+                f"{name}: none of its {len(by_id):,} ids is one of a document that came back (it "
+                f"has ids such as {quoted(next(iter(by_id)))}, the documents {theirs}), so it "
                 "labels nothing"
             )
         elif unknown and self._policy.classifier is None:
@@ -175,12 +186,12 @@ class LabelledSystem:
                 f"{name}: {len(unknown):,} of {len(seen):,} documents that came back are not in "
                 f"it, the first is {quoted(unknown[0])}; add their labels"
             )
-        other = [(id_, own) for id_ in known if (own := seen[id_]) not in (None, named[id_])]
+        other = [(id_, own) for id_ in matching if (own := seen[id_]) not in (None, by_id[id_])]
         for id_, own in other[:1]:
             yield (
                 f"{name}: for {len(other):,} documents the system itself gives another label, "
                 f"which counts; the first is {quoted(id_)}: {quoted(own or '')}, in the file "
-                f"{quoted(named[id_])}"
+                f"{quoted(by_id[id_])}"
             )
 
     @cached_property
@@ -191,9 +202,9 @@ class LabelledSystem:
     def _classifier(self) -> Classifier | None:
         from fairgate.systems.classifiers import open_classifier
 
-        if (named := self._policy.classifier) is None:
+        if (policy := self._policy.classifier) is None:
             return None
-        return open_classifier(self._resources.runtime, long_classifier(named), None)
+        return open_classifier(self._resources.runtime, long_classifier(policy), None)
 
 
 def _read(policy: LabelsPolicy, runtime: Runtime) -> Mapping[str, str]:

@@ -39,13 +39,13 @@ def listed_degrees(choice: Mapping[str, Any], request: GenerationRequest) -> Deg
         return None
     text = "".join(token for token, _, _ in tokens)
     stop = request.ends_with or Stop(phrases=tuple(labels))
-    found = label_place(text, replace(stop, phrases=tuple(labels), choice=False))
-    if found is None:
+    match = label_place(text, replace(stop, phrases=tuple(labels), choice=False))
+    if match is None:
         return None
     end, first = 0, None
     for number, (token, _, _) in enumerate(tokens):
         end += len(token)
-        if end > found[1]:
+        if end > match[1]:
             first = number
             break
     if first is None:
@@ -62,14 +62,14 @@ def _at(tokens: Sequence[tuple[str, float, _Listed]], labels: Mapping[str, str])
         if not listed:
             break
         if bound is None:
-            bound = min(math.exp(one) for _, one in listed)
+            bound = min(math.exp(log) for _, log in listed)
             bound = min(bound, max(1 - math.fsum(math.exp(n) for _, n in listed), _LEAST_REST))
             bound = max(bound, _LEAST_BOUND)
         goes_on = False
-        for token, one in listed:
+        for token, log in listed:
             possible = _possible(begun + token, labels)
             if len(possible) == 1:
-                sums[next(iter(possible))] += math.exp(before + one)
+                sums[next(iter(possible))] += math.exp(before + log)
             elif possible and token == taken:
                 goes_on = True
         if not goes_on:
@@ -80,7 +80,7 @@ def _at(tokens: Sequence[tuple[str, float, _Listed]], labels: Mapping[str, str])
     missing = tuple(name for name in names if not sums[name])
     nats_of = [math.log(sums[name] or bound) for name in names]
     # Bounds of several labels together are at most what is left, too.
-    degrees = Degrees.summed(names, [min(0.0, one) for one in nats_of])
+    degrees = Degrees.summed(names, [min(0.0, log) for log in nats_of])
     return replace(degrees, at_most=missing)
 
 
@@ -97,12 +97,12 @@ def _possible(text: str, labels: Mapping[str, str]) -> set[str]:
 
 def _labels(request: GenerationRequest) -> dict[str, str]:
     """Return each label, lower case, and the one of its group that its forms are scored for."""
-    found: dict[str, str] = {}
+    representatives: dict[str, str] = {}
     for name, text in request.forms:
-        ends = [each for each in request.labels if text.lower().endswith(each.lower())]
+        ends = [label for label in request.labels if text.lower().endswith(label.lower())]
         if ends:
-            found.setdefault(max(ends, key=len).lower(), name)
-    return found
+            representatives.setdefault(max(ends, key=len).lower(), name)
+    return representatives
 
 
 def _tokens(reported: object) -> list[tuple[str, float, _Listed]]:
@@ -110,15 +110,15 @@ def _tokens(reported: object) -> list[tuple[str, float, _Listed]]:
     content = reported.get("content") if isinstance(reported, Mapping) else None
     if not isinstance(content, list) or len(content) > _MOST_TOKENS:
         return []
-    found = []
+    tokens = []
     for entry in content:
         own = next(_entries([entry]), None)
         if own is None:
             return []
         top = entry.get("top_logprobs")
         listed = dict(_entries(top if isinstance(top, list) else []))
-        found.append((*own, list((dict([own]) | listed).items())))
-    return found
+        tokens.append((*own, list((dict([own]) | listed).items())))
+    return tokens
 
 
 def _entries(values: Sequence[object]) -> Iterator[tuple[str, float]]:

@@ -78,8 +78,8 @@ _OURS = (
 
 def _whose(value: object) -> str:
     """Return the kind of retriever: the keys of an own retriever determine it."""
-    named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
-    return "<own>" if any(key in named for key in WAYS) else "<index>"
+    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
+    return "<own>" if any(key in keys for key in WAYS) else "<index>"
 
 
 class RetrieverPolicy(Strict):
@@ -175,28 +175,30 @@ class LocalPolicy(SystemKind):
         """
         written = data.get("generator")
         generator = written if isinstance(written, dict) else {}
-        given = generator.get("template_arguments")
-        for name in given if isinstance(given, dict) else ():
+        arguments = generator.get("template_arguments")
+        for name in arguments if isinstance(arguments, dict) else ():
             where = ("generator", "template_arguments", str(name))
             if name in _OURS:
                 yield where, f"{quoted(str(name))} is set by FairGate itself; remove it"
             elif not str(name).isidentifier():
                 yield where, f"{quoted(str(name))} is no name that a template can ask for"
-        prompt, place = generator.get("prompt"), ("generator", "prompt")
+        prompt, at_prompt = generator.get("prompt"), ("generator", "prompt")
         if not isinstance(prompt, str):
             return
         if "{text}" not in prompt:
-            yield place, "the template lacks `{text}`, the place of the test case"
+            yield at_prompt, "the template lacks `{text}`, the place of the test case"
         if data.get("retriever") is not None and "{documents}" not in prompt:
             unseen = "so the model would never see what was retrieved"
-            yield place, f"the template lacks `{{documents}}`, {unseen}"
+            yield at_prompt, f"the template lacks `{{documents}}`, {unseen}"
 
     def accesses(self) -> Iterable[Access]:
         """Return the accesses of retriever and generator; models and corpora are files."""
         parts = (self.retriever, self.generator)
-        asked = (OwnRetrieverPolicy, EndpointGeneratorPolicy)
-        found = [access for part in parts if isinstance(part, asked) for access in part.accesses]
-        return [*found, *(self.serve.accesses if self.serve else ())]
+        remote = (OwnRetrieverPolicy, EndpointGeneratorPolicy)
+        accesses = [
+            access for part in parts if isinstance(part, remote) for access in part.accesses
+        ]
+        return [*accesses, *(self.serve.accesses if self.serve else ())]
 
     def capabilities(self) -> Capabilities:
         """Return the capabilities of local models; endpoints give text only."""
@@ -254,11 +256,11 @@ class LocalPolicy(SystemKind):
             embedder = long_embedder(retriever.embedder)
             wrong = embedder_problem(embedder, runtime)
             models.append((("retriever", "embedder"), embedder, wrong))
-        for place, named, wrong in models:
+        for path, model, wrong in models:
             if wrong:
-                yield Finding(place=place, sentence=wrong)
-            elif note := unproved_here(named, runtime):
-                yield Finding(place=place, sentence=note, is_problem=False)
+                yield Finding(place=path, sentence=wrong)
+            elif note := unproved_here(model, runtime):
+                yield Finding(place=path, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
             if retriever.index == "bm25" and find_spec("bm25s") is None:
                 yield Finding(place=("retriever", "index"), sentence=NO_BM25)
@@ -309,8 +311,10 @@ class LocalPolicy(SystemKind):
 
     def measuring_embedder(self) -> EmbedderPolicy:
         """Return `measure_with`, else the retriever's embedder."""
-        named = self.retriever.measure_with if isinstance(self.retriever, RetrieverPolicy) else None
-        return self.chosen_embedder() if named is None else long_embedder(named)
+        embedder = (
+            self.retriever.measure_with if isinstance(self.retriever, RetrieverPolicy) else None
+        )
+        return self.chosen_embedder() if embedder is None else long_embedder(embedder)
 
     def measures_apart(self) -> bool:
         """Return whether `measure_with` is set, or words retrieve, or a retriever of one's own."""
@@ -360,9 +364,9 @@ class OpenLocal(LocalSystem):
         self._is_code_known = False
         if isinstance(generator, EndpointGeneratorPolicy):
             endpoint, runtime = generator.endpoint, resources.runtime
-            place = runtime.under_test if role.is_under_test else runtime
+            reachable = runtime.under_test if role.is_under_test else runtime
             self._is_code_known = is_code_known(endpoint)
-            generator = generator.model_copy(update={"endpoint": resolved(endpoint, place)})
+            generator = generator.model_copy(update={"endpoint": resolved(endpoint, reachable)})
         self._chosen = generator
         self._role = role
         self._resources = resources
@@ -375,18 +379,18 @@ class OpenLocal(LocalSystem):
 
     def under_test(self) -> dict[str, str]:
         """Return corpus, embedder, index, collections, model and prompt."""
-        found = {} if self._asked is None else self._asked.under_test()
+        facts = {} if self._asked is None else self._asked.under_test()
         if self._index is not None:
             corpus, name = long_form(self._index.corpus), long_embedder(self._index.embedder).model
-            found["corpus"] = f"{corpus.path} {short(self._corpus.fingerprint)}"
+            facts["corpus"] = f"{corpus.path} {short(self._corpus.fingerprint)}"
             if self._index.index == "flat":
-                found |= self._encoder.under_test(name)
-            found["index"] = self._index.index
-        found |= self._resources.suites_under_test()
+                facts |= self._encoder.under_test(name)
+            facts["index"] = self._index.index
+        facts |= self._resources.suites_under_test()
         if not isinstance(self._chosen, NoGenerator):
-            found["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
-            found["prompt"] = short(prompt_facts(self._chosen))
-        return found
+            facts["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
+            facts["prompt"] = short(prompt_facts(self._chosen))
+        return facts
 
     @cached_property
     def retriever(self) -> Retriever | None:
@@ -463,10 +467,10 @@ class OpenLocal(LocalSystem):
 
     @cached_property
     def _retrieved(self) -> ResultStore:  # type: ignore[override]  # as an attribute, made late
-        asked = self._asked
+        retriever = self._asked
         return self._resources.kept(
-            is_known=asked is None or asked.is_known(),
-            is_code_known=asked is None or asked.is_code_known,
+            is_known=retriever is None or retriever.is_known(),
+            is_code_known=retriever is None or retriever.is_code_known,
         )
 
     def _is_generator_known(self) -> bool:
@@ -510,8 +514,8 @@ def model_name(generator: GeneratorModel) -> str:
 
 def _decoding_facts(generator: GeneratorModel) -> object:
     """Return how tokens are chosen, with the fields of requests that change it."""
-    named = generator.decoding
-    decoding = named if isinstance(named, str) else named.model_dump()
+    policy = generator.decoding
+    decoding = policy if isinstance(policy, str) else policy.model_dump()
     extra = generator.endpoint.extra_body if isinstance(generator, EndpointGeneratorPolicy) else {}
     return [decoding, extra] if extra else decoding
 

@@ -116,11 +116,11 @@ EmbedderField = Annotated[
 ]
 
 
-def long_embedder(named: str | EmbedderPolicy | None) -> EmbedderPolicy:
+def long_embedder(embedder: str | EmbedderPolicy | None) -> EmbedderPolicy:
     """Return the mapping that a name alone, or nothing, stands for."""
-    if isinstance(named, EmbedderPolicy):
-        return named
-    return EmbedderPolicy(model=named or DEFAULT_EMBEDDER)
+    if isinstance(embedder, EmbedderPolicy):
+        return embedder
+    return EmbedderPolicy(model=embedder or DEFAULT_EMBEDDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,13 +166,13 @@ def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
     try:
         if (path := _path_of(chosen, runtime)) is None:
             return ""
-        found = ModelFolder.find(path)
-        found.file(TOKENIZER, "splits prompts into tokens")
+        folder = ModelFolder.find(path)
+        folder.file(TOKENIZER, "splits prompts into tokens")
         from fairgate.onnx.attention_settings import unknown_here
         from fairgate.onnx.prompts import PromptTokenizer
 
-        PromptTokenizer(found)
-        kind = unknown_here(found) if find_spec("transformers") is None else ""
+        PromptTokenizer(folder)
+        kind = unknown_here(folder) if find_spec("transformers") is None else ""
     except _PROBLEMS as error:
         return str(error)
     return kind and (
@@ -211,16 +211,16 @@ def unproved(name: str, path: Path) -> str:
     from fairgate.onnx.model_folder import ModelFolder, content_files
 
     try:
-        found = ModelFolder.find(path)
-        record = found.mapping("provenance.json")
+        folder = ModelFolder.find(path)
+        record = folder.mapping("provenance.json")
     except ModelError:
         return ""  # whoever opens the model says what is wrong with it
     parity, files = record.get("parity"), record.get("files")
     if not isinstance(parity, dict) or not parity.get("checked"):
         why = "no record of a comparison with its original stands beside it"
     elif not isinstance(files, dict) or any(
-        files.get(file.relative_to(found.path).as_posix()) != file_sha256(str(file))
-        for file in content_files(found.path, found.graph)
+        files.get(file.relative_to(folder.path).as_posix()) != file_sha256(str(file))
+        for file in content_files(folder.path, folder.graph)
     ):
         why = "the record beside it is of other files"
     elif parity.get("within_limits") is not True:
@@ -269,7 +269,9 @@ def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | No
         # `models/my-model` has the form of an id too: a folder beside it makes it a slip.
         parent = root / name.split("/", 1)[0]
         if parent.is_dir():
-            inside = [f"./{parent.name}/{one.name}" for one in parent.iterdir() if one.is_dir()]
+            inside = [
+                f"./{parent.name}/{child.name}" for child in parent.iterdir() if child.is_dir()
+            ]
             raise DataError(
                 f"there is no folder {quoted(name)}; {suggestion(name, sorted(inside))}. Expected "
                 "a folder with an ONNX graph and a tokenizer; make one with `fairgate export MODEL`"

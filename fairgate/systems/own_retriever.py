@@ -128,10 +128,12 @@ class OwnRetrieverPolicy(Strict):
     @property
     def way(self) -> Way:
         """Return how it is asked, in the long form."""
-        found: Any = next(chosen for name in WAYS if (chosen := getattr(self, name)) is not None)
-        if isinstance(found, list):
-            return CommandSearch(run=found)
-        way: Way = PythonSearch(call=found) if isinstance(found, str) else found
+        chosen_way: Any = next(
+            chosen for name in WAYS if (chosen := getattr(self, name)) is not None
+        )
+        if isinstance(chosen_way, list):
+            return CommandSearch(run=chosen_way)
+        way: Way = PythonSearch(call=chosen_way) if isinstance(chosen_way, str) else chosen_way
         return way
 
     @property
@@ -183,13 +185,13 @@ class AskedRetriever:
     def under_test(self) -> dict[str, str]:
         """Return how it is asked, and its revision as far as the user names it."""
         way = self._policy.way
-        found = {"retriever": way.shown}
+        facts = {"retriever": way.shown}
         if isinstance(way, StoreSearch):
             name = long_embedder(self._policy.embedder).model
-            found["embedder"] = f"{name} {short(self._encoder.queries.fingerprint)}"
+            facts["embedder"] = f"{name} {short(self._encoder.queries.fingerprint)}"
         if (revision := self._application.revision) is not None:
-            found["retriever revision"] = short(revision)
-        return found
+            facts["retriever revision"] = short(revision)
+        return facts
 
     @property
     def _encoder(self) -> Encoder:
@@ -205,12 +207,12 @@ class AskedRetriever:
         """
         questions = [
             Question(
-                query=query, text=query, instruction="", prompt=query, top_k=top_k, changed=one
+                query=query, text=query, instruction="", prompt=query, top_k=top_k, changed=document
             )
-            for query, one in zip_longest(queries, changed)
+            for query, document in zip_longest(queries, changed)
         ]
         application, is_known = self._application, self.is_known()
-        found: dict[int, list[Document]] = {}
+        lists: dict[int, list[Document]] = {}
         try:
             for position, reply in self._meter.asked(
                 questions, application.ask, lambda: self._resources.keeps(is_known=is_known)
@@ -222,15 +224,15 @@ class AskedRetriever:
                         "document has an id and no text, so the prompt could not show it; name "
                         "the place of the text (`response.document.text`, in a vector store `text`)"
                     )
-                found[position] = documents
+                lists[position] = documents
         except FairGateError as error:
-            raise PartlyRetrievedError(error, found) from error
-        if len(found) < len(questions):
+            raise PartlyRetrievedError(error, lists) from error
+        if len(lists) < len(questions):
             raise RetrievalError(
-                f"{application.name} found nothing for {len(questions) - len(found)} of "
+                f"{application.name} found nothing for {len(questions) - len(lists)} of "
                 f"{len(questions)} queries; expected a list for each, if only an empty one"
             )
-        return [found[position] for position in range(len(questions))]
+        return [lists[position] for position in range(len(questions))]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return None: what it embeds with is not known."""

@@ -137,8 +137,8 @@ class CallApplication:
     @property
     def fingerprint(self) -> str:
         """Identify the function, the mapping and the revision."""
-        named = self._named
-        parts = (_VERSION, named.call, repr(self._paths), self.revision)
+        part = self._named
+        parts = (_VERSION, part.call, repr(self._paths), self.revision)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
@@ -174,11 +174,11 @@ class CallApplication:
 
     def _called(self, turn: Question, question: Question, runner: asyncio.Runner) -> Any:
         """Call the function; return JSON values as far as its result can be read as such."""
-        known = turn.as_dict()
-        lists = {name: list(each) for name, each in known.items() if isinstance(each, tuple)}
+        fields = turn.as_dict()
+        lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
         wanted = [name for name in _GIVEN if name in self._parameters[1:]]
-        given: list[Any] = [turn.query]
-        named = {name: (known | lists).get(name) for name in wanted}
+        arguments: list[Any] = [turn.query]
+        keywords = {name: (fields | lists).get(name) for name in wanted}
         is_promptfoo = tuple(self._parameters[:3]) == _PROMPTFOO
         if question.changed is not None and not is_promptfoo and "changed" not in wanted:
             raise ApplicationError(
@@ -186,10 +186,10 @@ class CallApplication:
                 "add one, or leave out `takes_changed`"
             )
         if is_promptfoo:
-            given, named = [turn.prompt, {}, {"vars": question.as_dict()}], {}
+            arguments, keywords = [turn.prompt, {}, {"vars": question.as_dict()}], {}
         did = "raised"
         try:
-            value = self._function(*given, **named)
+            value = self._function(*arguments, **keywords)
             if inspect.isawaitable(value):
                 value = runner.run(_awaited(value))
             did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"
@@ -214,31 +214,31 @@ class CallApplication:
         if folder not in sys.path:
             sys.path.insert(0, folder)
         try:
-            found: Any = importlib.import_module(module_name)
+            value: Any = importlib.import_module(module_name)
             for part in name.split("."):
-                found = getattr(found, part)
+                value = getattr(value, part)
         except (Exception, SystemExit) as error:
             raise ApplicationError(
                 f"{self.name} cannot be imported ({type(error).__name__}: "
                 f"{harmless(_words(error))}); expected `module:function`, found from "
                 f"{quoted(folder)} or installed beside FairGate"
             ) from error
-        return _callable(found, self.name)
+        return _callable(value, self.name)
 
 
-def _callable(found: Any, name: str) -> Callable[..., Any]:
+def _callable(value: Any, name: str) -> Callable[..., Any]:
     """Return a function, or the method by which a retriever of a framework is asked."""
-    if not inspect.isroutine(found) and not isinstance(found, type):
+    if not inspect.isroutine(value) and not isinstance(value, type):
         for method in ("invoke", "retrieve"):  # LangChain; LlamaIndex
-            if callable(getattr(found, method, None)):
-                asking = getattr(found, method)
+            if callable(getattr(value, method, None)):
+                asking = getattr(value, method)
                 # Its own signature has settings of the framework's that are not ours to give.
                 return lambda query: asking(query)  # noqa: PLW0108
-        if callable(getattr(found, "run", None)):  # Haystack
-            return lambda query: found.run(query=query)
-    if not callable(found):
+        if callable(getattr(value, "run", None)):  # Haystack
+            return lambda query: value.run(query=query)
+    if not callable(value):
         raise UsageError(f"{name} is no function; expected `module:function`")
-    function: Callable[..., Any] = found
+    function: Callable[..., Any] = value
     return function
 
 
@@ -270,18 +270,18 @@ def _values(value: Any) -> Any:
 def _document(value: Any) -> dict[str, Any] | None:
     """Return a document of LangChain, LlamaIndex or Haystack, recognised by its attributes."""
     if hasattr(value, "page_content"):  # LangChain
-        kept, text = getattr(value, "metadata", None), value.page_content
+        metadata, text = getattr(value, "metadata", None), value.page_content
         name = getattr(value, "id", None)
-        score = kept.get("score") if isinstance(kept, Mapping) else None
+        score = metadata.get("score") if isinstance(metadata, Mapping) else None
     elif hasattr(value, "node") and hasattr(value, "get_content"):  # LlamaIndex
-        kept, text = getattr(value.node, "metadata", None), value.get_content()
+        metadata, text = getattr(value.node, "metadata", None), value.get_content()
         name, score = getattr(value.node, "node_id", None), getattr(value, "score", None)
     elif hasattr(value, "content") and hasattr(value, "meta"):  # Haystack
-        kept, text = value.meta, value.content
+        metadata, text = value.meta, value.content
         name, score = getattr(value, "id", None), getattr(value, "score", None)
     else:
         return None
-    about = kept if isinstance(kept, Mapping) else {}
+    about = metadata if isinstance(metadata, Mapping) else {}
     return {
         "id": name if name is not None else about.get("id"),
         "text": text,

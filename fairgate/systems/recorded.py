@@ -103,10 +103,10 @@ class RecordedPolicy(SystemKind):
         """Return the system; the file is read when it is first asked."""
 
         def read() -> Recording:
-            found = self._recording(resources)
-            found.untied(resources.questions())  # refuses what was written for other questions
-            resources.collect(list(found.notices))
-            return found
+            recording = self._recording(resources)
+            recording.untied(resources.questions())  # refuses what was written for other questions
+            resources.collect(list(recording.notices))
+            return recording
 
         chosen = self.chosen_embedder()
         return RecordedSystem(read, lambda: resources.encoder(chosen).documents)
@@ -142,21 +142,21 @@ class RecordedPolicy(SystemKind):
             return
         path = existing(self.recorded, runtime.root, confined=runtime.confined)
         try:
-            found = self._read(path) if path.stat().st_size else None
+            recording = self._read(path) if path.stat().st_size else None
         except DataError as error:
             yield Finding(place=("recorded",), sentence=str(error))
             return
-        covered = [_coverage(plan, found)] if plan and plan.cases else []
-        if plan and plan.cases and found is not None:
+        covered = [_coverage(plan, recording)] if plan and plan.cases else []
+        if plan and plan.cases and recording is not None:
             from fairgate.systems.recorded_answers import questions_hash
 
             try:
-                covered += filter(None, [found.untied(questions_hash(plan.cases))])
-                found.require_same_questions(plan.cases)
+                covered += filter(None, [recording.untied(questions_hash(plan.cases))])
+                recording.require_same_questions(plan.cases)
             except DataError as error:
                 yield Finding(place=("recorded",), sentence=str(error))
                 return
-        for sentence in (*covered, *(found.notices if found else ())):
+        for sentence in (*covered, *(recording.notices if recording else ())):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
     def _read(self, path: Path) -> Recording:
@@ -177,27 +177,27 @@ def _coverage(plan: TestPlan, answers: Recording | None) -> str:
     """
     cases = {(case.suite, case.key): case for case in plan.cases if case.judge is None}
     answered = {n for n, case in cases.items() if answers and answers.answer(case) is not None}
-    asked = [
+    questions = [
         (suite, key)
         for (suite, key), case in cases.items()
         if case.embeds is None or (suite, case.embeds) in answered
     ]
-    missing = [name[1] for name in asked if name not in answered]
+    missing = [name[1] for name in questions if name not in answered]
     answered_sources = {source_of(key) for _, key in answered}
-    summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
+    summary = f"answers: {len(questions) - len(missing):,} of {len(questions):,} questions answered"
     if missing:
         summary += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
-    known = {case.key for case in plan.cases}
+    planned = {case.key for case in plan.cases}
     # The keys of attribution's questions follow from the first answers.
     others = [
         key for _, key in (answers.keys() if answers else ())
-        if key not in known and "@documents=" not in key
+        if key not in planned and "@documents=" not in key
     ]  # fmt: skip
     if others:
         lines = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
-        near = suggestion(others[0], [*known][:_MOST_COMPARED])
+        near = suggestion(others[0], [*planned][:_MOST_COMPARED])
         summary += f"; {lines} no question, first {quoted(others[0])} ({near})"
-    recorded, wanted = (dict.fromkeys(map(source_of, keys)) for keys in (others, known))
+    recorded, wanted = (dict.fromkeys(map(source_of, keys)) for keys in (others, planned))
     gone = [source for source in recorded if source not in wanted]
     if gone and any(source_of(key) not in answered_sources for key in missing):
         summary += f"; {_CHANGED}"
@@ -227,13 +227,13 @@ class RecordedSystem:
         progress.start("look up", len(cases), len(cases))
         self._recording.require_same_questions(cases)
         answer = self._recording.answer
-        found = {
+        executions = {
             (case.suite, case.key): execution
             for case in cases
             if (execution := answer(case)) is not None
         }
         progress.finish()
-        return found
+        return executions
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return embeddings of the documents' texts; None where a text is not known."""

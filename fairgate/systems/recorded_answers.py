@@ -64,20 +64,20 @@ class SeenDocuments:
         self._shared = SharedDocuments()
         self._known: dict[tuple[object, ...], tuple[Document, ...]] = {}
 
-    def documents(self, values: Sequence[object], place: str) -> tuple[Document, ...]:
+    def documents(self, values: Sequence[object], location: str) -> tuple[Document, ...]:
         """Return the documents that a recording's objects are. Raises DataError."""
         name = tuple(field for value in values for field in _named(value))
         try:
-            found = self._known.get(name)
+            shared = self._known.get(name)
         except TypeError:  # a list is no text; which field holds it is said below
-            found = None
-        if found is None:
-            found = self._shared.held(
-                _document(value, f"{place}: documents[{i}]") for i, value in enumerate(values)
+            shared = None
+        if shared is None:
+            shared = self._shared.held(
+                _document(value, f"{location}: documents[{i}]") for i, value in enumerate(values)
             )
             if len(self._known) < _MOST_LISTS:
-                self._known[name] = found
-        return found
+                self._known[name] = shared
+        return shared
 
 
 def _named(value: object) -> tuple[object, ...]:
@@ -106,92 +106,92 @@ class RecordedAnswer(NamedTuple):
 
 
 def line_from(
-    record: Mapping[str, Any], place: str, seen: SeenDocuments
+    record: Mapping[str, Any], location: str, seen: SeenDocuments
 ) -> tuple[str, str, RecordedAnswer]:
     """Return suite (empty where it names none), key and answer of a line's object.
 
-    Raises DataError, which names `place`.
+    Raises DataError, which names `location`.
     """
-    _refuse_unknown(record, (*_FIELDS, *_PLAN_FIELDS), place)
-    key = _text(record, "key", place)
+    _refuse_unknown(record, (*_FIELDS, *_PLAN_FIELDS), location)
+    key = _text(record, "key", location)
     if not key:
-        raise DataError(f"{place}: no `key`; expected the key of a case, see `fairgate plan`")
+        raise DataError(f"{location}: no `key`; expected the key of a case, see `fairgate plan`")
     if "response" not in record:
         raise DataError(
-            f"{place}: no `response`; expected the answer as text, empty if there is none"
+            f"{location}: no `response`; expected the answer as text, empty if there is none"
         )
     answer = RecordedAnswer(
-        response=_text(record, "response", place),
-        documents=_documents(record.get("documents"), place, seen),
-        margin=_number(record.get("margin"), f"{place}: margin"),
-        options=_options(record.get("options"), place),
-        degrees=_degrees(record, place),
+        response=_text(record, "response", location),
+        documents=_documents(record.get("documents"), location, seen),
+        margin=_number(record.get("margin"), f"{location}: margin"),
+        options=_options(record.get("options"), location),
+        degrees=_degrees(record, location),
     )
-    return _text(record, "suite", place) or "", key, answer
+    return _text(record, "suite", location) or "", key, answer
 
 
-def _refuse_unknown(record: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+def _refuse_unknown(record: Mapping[str, Any], fields: tuple[str, ...], location: str) -> None:
     for field in record:
-        if field not in known:
+        if field not in fields:
             raise DataError(
-                f"{place}: unknown field {capped(field)}; {suggestion(field, known)} "
-                f"Expected fields: {', '.join(known)}"
+                f"{location}: unknown field {capped(field)}; {suggestion(field, fields)} "
+                f"Expected fields: {', '.join(fields)}"
             )
 
 
-def _text(record: Mapping[str, Any], field: str, place: str) -> str | None:
+def _text(record: Mapping[str, Any], field: str, location: str) -> str | None:
     value = record.get(field)
-    return None if value is None else checked_text(value, place, field)
+    return None if value is None else checked_text(value, location, field)
 
 
-def _options(value: object, place: str) -> tuple[str, ...]:
+def _options(value: object, location: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise DataError(f"{place}: options is {capped(value)}; expected a list of texts or null")
-    return tuple(checked_text(option, place, f"options[{i}]") for i, option in enumerate(value))
+        raise DataError(f"{location}: options is {capped(value)}; expected a list of texts or null")
+    return tuple(checked_text(option, location, f"options[{i}]") for i, option in enumerate(value))
 
 
-def _degrees(record: Mapping[str, Any], place: str) -> Degrees | None:
+def _degrees(record: Mapping[str, Any], location: str) -> Degrees | None:
     try:
         return degrees_from(record)
     except ValueError as error:
-        raise DataError(f"{place}: {error}") from None
+        raise DataError(f"{location}: {error}") from None
 
 
-def _documents(value: object, place: str, seen: SeenDocuments) -> tuple[Document, ...] | None:
+def _documents(value: object, location: str, seen: SeenDocuments) -> tuple[Document, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > _MOST_DOCUMENTS:
         raise DataError(
-            f"{place}: documents is {capped(value)}; expected a list of at most "
+            f"{location}: documents is {capped(value)}; expected a list of at most "
             f"{_MOST_DOCUMENTS:,} objects in rank order, or null"
         )
-    return seen.documents(value, place)
+    return seen.documents(value, location)
 
 
-def _document(value: object, place: str) -> Document:
+def _document(value: object, location: str) -> Document:
     if not isinstance(value, dict):
         raise DataError(
-            f"{place} is {capped(value)}; expected an object with id, text, label, score"
+            f"{location} is {capped(value)}; expected an object with id, text, label, score"
         )
-    _refuse_unknown(value, _DOCUMENT_FIELDS, place)
+    _refuse_unknown(value, _DOCUMENT_FIELDS, location)
     id_ = value.get("id")
     if isinstance(id_, int) and not isinstance(id_, bool):
         id_ = str(id_)
     return Document(
-        id=None if id_ is None else checked_text(id_, place, "id"),
-        text=_text(value, "text", place),
-        label=_text(value, "label", place),
-        score=_number(value.get("score"), f"{place}: score"),
+        id=None if id_ is None else checked_text(id_, location, "id"),
+        text=_text(value, "text", location),
+        label=_text(value, "label", location),
+        score=_number(value.get("score"), f"{location}: score"),
     )
 
 
-def _number(value: object, place: str) -> float | None:
+def _number(value: object, location: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{place} is {capped(value)}; expected a finite number or null")
+        raise DataError(f"{location} is {capped(value)}; expected a finite number or null")
     return float(value)
 
 
@@ -258,9 +258,9 @@ def _difference(record: Mapping[str, Any], case: Case) -> tuple[str, str] | None
     if isinstance(before, list) and tuple(before) != case.before:
         return TURNS.join(map(str, before)), TURNS.join(case.before)
     if isinstance(changed := record.get("changed"), dict):
-        asked = "no changed document" if case.changed is None else case.changed.text
-        if changed.get("text") != asked:
-            return str(changed.get("text")), asked
+        planned = "no changed document" if case.changed is None else case.changed.text
+        if changed.get("text") != planned:
+            return str(changed.get("text")), planned
     return None
 
 
@@ -315,20 +315,20 @@ class RecordedAnswers:
             return own
         return case.key if case.key in self._answers else None
 
-    def untied(self, asked: str) -> str:
+    def untied(self, plan: str) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
 
-        `asked` is the hash of the questions that are put to it, empty where it is not known. Raises
+        `plan` is the hash of the questions that are put to it, empty where it is not known. Raises
         DataError where the file was written for other ones.
         """
         untold = len(self._answers) - len(self._told)
-        if not untold or (asked and self._plans == {asked}):
+        if not untold or (plan and self._plans == {plan}):
             return ""
         lines = f"{untold:,} of {len(self._answers):,} lines"
-        if asked and self._plans:
+        if plan and self._plans:
             raise DataError(
                 f"{self.path}: was written for other questions than the plan's (`plan` is "
-                f"{', '.join(sorted(self._plans))}, expected {asked}), and {lines} do not tell "
+                f"{', '.join(sorted(self._plans))}, expected {plan}), and {lines} do not tell "
                 "theirs: answer the questions of `fairgate plan` again, and keep the `query` of "
                 "each line, so that only what changed has to be asked"
             )
@@ -352,13 +352,13 @@ class RecordedAnswers:
         others = [*self._others(wanted)] if wanted else []
         if not others:
             return
-        shown = "; ".join(
-            f"{quoted(key)} on line {line} answers {quoted(told)}, the plan asks {quoted(asked)}"
-            for key, line, (told, asked) in others[:_NAMED]
+        examples = "; ".join(
+            f"{quoted(key)} on line {line} answers {quoted(told)}, the plan asks {quoted(planned)}"
+            for key, line, (told, planned) in others[:_NAMED]
         )
         count = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
         raise DataError(
-            f"{self.path}: {count} another question than the plan asks under its key: {shown}. "
+            f"{self.path}: {count} another question than the plan asks under its key: {examples}. "
             "Answer the questions of `fairgate plan` again, or bring back the sources that were "
             "asked"
         )
@@ -386,12 +386,12 @@ def read_recorded(path: str) -> RecordedAnswers:
     any line.
     """
     answers: dict[_Name, RecordedAnswer] = {}
-    known, seen = _KnownLines(), SeenDocuments()
+    known_lines, seen = _KnownLines(), SeenDocuments()
     told: dict[_Name, int] = {}
     plans: set[str] = set()
     for number, text, entry in _lines_or_entries(path):
         question = None
-        if entry is not None or (line := known.line(text)) is None:
+        if entry is not None or (line := known_lines.line(text)) is None:
             record = json_object(text, path, number) if entry is None else entry
             if record is None:
                 continue
@@ -402,7 +402,7 @@ def read_recorded(path: str) -> RecordedAnswers:
             if (
                 question is None and entry is None
             ):  # a line that tells its question is like no other one
-                known.add(text, line)
+                known_lines.add(text, line)
         suite, key, answer = line
         name = (suite, key) if suite else key
         if question is not None and told.setdefault(name, question) != question:
@@ -415,10 +415,10 @@ def read_recorded(path: str) -> RecordedAnswers:
             )
     for name, answer in answers.items():
         if isinstance(name, tuple) and answers.get(name[1], answer) != answer:
-            one, other = sorted((_line_of(path, name), _line_of(path, name[1])))
+            earlier, other = sorted((_line_of(path, name), _line_of(path, name[1])))
             raise DataError(
-                f"{path}:{other}: key {capped(name[1])} is answered differently on line {one}: one "
-                f"of the lines is for suite {capped(name[0])}, the other for every suite; name the "
+                f"{path}:{other}: key {capped(name[1])} is answered differently on line {earlier}: "
+                f"one of the lines is for suite {capped(name[0])}, the other for every suite; name the "
                 "suite on both, or remove one"
             )
     if not answers:
@@ -475,5 +475,5 @@ class _KnownLines:
 def _line_of(path: str, name: _Name) -> int:
     """Return the first line of a suite and key; read again, because it is asked of wrong files."""
     wanted = name if isinstance(name, tuple) else ("", name)
-    found = read_json_objects(path)
-    return next(line for line, row in found if (row.get("suite") or "", row.get("key")) == wanted)
+    lines = read_json_objects(path)
+    return next(line for line, row in lines if (row.get("suite") or "", row.get("key")) == wanted)

@@ -76,8 +76,8 @@ class Resources:
         """Return the object of a name, made at most once."""
         if name not in self._made:
             self._made[name] = make()
-        made: Made = self._made[name]
-        return made
+        entry: Made = self._made[name]
+        return entry
 
     def collect(self, notices: list[str]) -> None:
         """Add a list that an adapter appends its notices to."""

@@ -97,8 +97,8 @@ class SqliteResultStore:
 
     def get_vectors(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Return the stored float32 vectors of those keys that are there and undamaged."""
-        found = self._get(_EMBEDDING, keys)
-        return {key: np.frombuffer(value, dtype="<f4") for key, value in found.items()}
+        values = self._get(_EMBEDDING, keys)
+        return {key: np.frombuffer(value, dtype="<f4") for key, value in values.items()}
 
     def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
         """Store float32 vectors, all or none. Raises StoreError."""
@@ -126,7 +126,7 @@ class SqliteResultStore:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
 
     def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
+        values: dict[str, bytes] = {}
         damaged: list[str] = []
         with self._lock, self._mapped_errors():
             for start in range(0, len(keys), _CHUNK):
@@ -135,7 +135,7 @@ class SqliteResultStore:
                 rows = self._repaired(partial(self._selected, query, (kind, *chunk)))
                 for key, value, written in rows:
                     if written == checksum(kind, key, value) and _is_sound_value(kind, value):
-                        found[key] = value
+                        values[key] = value
                     else:
                         damaged.append(key)
         if damaged:
@@ -146,7 +146,7 @@ class SqliteResultStore:
             # A store that cannot be written still answers; the row fails its check next time too.
             with contextlib.suppress(sqlite3.Error), self._lock:
                 self._delete(kind, damaged)
-        return {key: found[key] for key in dict.fromkeys(keys) if key in found}
+        return {key: values[key] for key in dict.fromkeys(keys) if key in values}
 
     def _selected(self, query: str, values: Sequence[str]) -> list[tuple[str, bytes, int]]:
         return self._connection.execute(query, values).fetchall()
@@ -187,14 +187,14 @@ class SqliteResultStore:
                 with contextlib.suppress(FileNotFoundError):
                     Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
             self._connection = _opened(path)
-            kept = 0
+            readable = 0
             for batch in _readable_rows(aside):
                 good = [row for row in batch if row[3] == checksum(*row[:3])]
                 _write(self._connection, _INSERT, good)
-                kept += len(good)
+                readable += len(good)
         self._say(
             f"{path}: the result store was damaged; it was moved to {aside.name} and rebuilt with "
-            f"the {kept:,} results that were readable; the others are computed again"
+            f"the {readable:,} results that were readable; the others are computed again"
         )
 
     @contextlib.contextmanager

@@ -122,8 +122,8 @@ class StoreOfState:
     def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
         """Return the stored texts of those keys that are there."""
         names = {f"{self._state} {key}": key for key in keys}
-        found: Mapping[str, Any] = self._inner.get_many(kind, list(names))
-        return {names[name]: text for name, text in found.items()}
+        texts: Mapping[str, Any] = self._inner.get_many(kind, list(names))
+        return {names[name]: text for name, text in texts.items()}
 
     def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
         """Store texts, all or none."""

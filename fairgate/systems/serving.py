@@ -119,7 +119,7 @@ def _require_free(server: ServePart) -> None:
         port = url.port or (443 if url.scheme == "https" else 80)
         address = (url.hostname or "", port)
         with socket.create_connection(address, timeout=_PATIENCE, all_errors=True):
-            found = "something answers"
+            state = "something answers"
     except socket.gaierror:  # a name may come with the server
         return
     except ExceptionGroup as errors:
@@ -127,11 +127,11 @@ def _require_free(server: ServePart) -> None:
         numbers = {error.errno for error in errors.exceptions if isinstance(error, OSError)}
         if errno.ECONNREFUSED in numbers and numbers <= {errno.ECONNREFUSED, *_NOT_HERE}:
             return
-        found = f"it is unknown what answers ({errors.exceptions[-1]})"
+        state = f"it is unknown what answers ({errors.exceptions[-1]})"
     except (OSError, ValueError) as error:
-        found = f"it is unknown what answers ({error})"
+        state = f"it is unknown what answers ({error})"
     raise ApplicationError(
-        f"{found} at {quoted(server.ready_url)} before {server.name} was started; stop it, or "
+        f"{state} at {quoted(server.ready_url)} before {server.name} was started; stop it, or "
         "leave out `serve` to ask what runs there"
     )
 

@@ -74,10 +74,10 @@ class SystemKind(SystemModel, ABC):
         read whole.
         """
         del plan
-        for named in named_in(self):
-            if named.role is Role.CODE:
+        for file in named_in(self):
+            if file.role is Role.CODE:
                 try:
-                    content_hash([named.name], runtime.under_test)
+                    content_hash([file.name], runtime.under_test)
                 except DataError as error:
                     yield Finding(place=(), sentence=str(error))
         chosen = self.chosen_embedder() if getattr(self, "embedder", None) else None

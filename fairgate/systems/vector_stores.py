@@ -109,12 +109,12 @@ class VectorSearch(ABC):
         if not questions:
             return
         # By position: what is iterated counts as asked, and a budget may end that early.
-        queries = [questions[place].query for place in range(len(questions))]
+        queries = [questions[number].query for number in range(len(questions))]
         vectors = self._embedder().embed(queries)
-        asked = (vectors[place] for place, _ in enumerate(questions))
+        iterated = (vectors[number] for number, _ in enumerate(questions))
         top_k = questions[0].top_k
-        for position, found in self.search(asked, vectors.shape[1], queries, top_k):
-            yield position, Reply(answer="", documents=in_one_order(found))
+        for position, documents in self.search(iterated, vectors.shape[1], queries, top_k):
+            yield position, Reply(answer="", documents=in_one_order(documents))
 
     @abstractmethod
     def search(
@@ -139,11 +139,11 @@ def in_one_order(documents: Sequence[Document]) -> tuple[Document, ...]:
     )
 
 
-def _other_width(name: str, expected: int, found: int) -> ApplicationError:
-    """Return the error for stored vectors of `expected` numbers and a query's `found`."""
+def _other_width(name: str, expected: int, actual: int) -> ApplicationError:
+    """Return the error for stored vectors of `expected` numbers and a query's `actual`."""
     return ApplicationError(
         f"{name} holds vectors of {expected:,} numbers, and the policy's embedder gives "
-        f"{found:,}; name in `retriever.embedder` the model that the documents were embedded with"
+        f"{actual:,}; name in `retriever.embedder` the model that the documents were embedded with"
     )
 
 
@@ -266,9 +266,9 @@ class HttpStore(VectorSearch):
             raise _other_width(self.name, self._width or 0, width)
         searches = (self._query(vector.tolist(), top_k) for vector in vectors)
         requests = (service.send(self._url + path, body) for path, body in searches)
-        for position, asked in service.client.ask_all(requests):
+        for position, response in service.client.ask_all(requests):
             about = f"for {quoted(queries[position])}"
-            documents = self._read(service.usable(asked, about), about, self._found)
+            documents = self._read(service.usable(response, about), about, self._found)
             reply = without_secrets(Reply(answer="", documents=documents), service.secrets)
             yield position, reply.documents or ()
 
@@ -309,8 +309,8 @@ class Chroma(HttpStore):
 
     @property
     def _width(self) -> int | None:
-        found = self._collection.get("dimension")
-        return found if isinstance(found, int) else None  # an empty collection has none yet
+        dimension = self._collection.get("dimension")
+        return dimension if isinstance(dimension, int) else None  # an empty collection has none yet
 
     def _query(self, vector: list[float], top_k: int) -> tuple[str, Any]:
         name = quote(str(self._collection["id"]), safe="")
@@ -326,7 +326,7 @@ class Chroma(HttpStore):
                 f"the answer has no lists of one length at {', '.join(_COLUMNS)}; expected the "
                 "answer of Chroma's query"
             )
-        found = [
+        documents = [
             {
                 "id": id_,
                 "text": text,
@@ -335,18 +335,18 @@ class Chroma(HttpStore):
             }
             for id_, text, about, distance in zip(*lists, strict=True)
         ]
-        return reply_of({"documents": found}, self._paths).documents or ()
+        return reply_of({"documents": documents}, self._paths).documents or ()
 
     @cached_property
     def _collection(self) -> dict[str, Any]:
         """Return Chroma's record of the collection, which is asked by id."""
-        found = self._got(f"{self._path}/{self._named}")
-        if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+        collection = self._got(f"{self._path}/{self._named}")
+        if not isinstance(collection, dict) or not isinstance(collection.get("id"), str):
             raise ApplicationError(
                 f"{self.name}: the answer has no `id` of a collection; check that it is Chroma's "
                 "server, version 1.0 or later"
             )
-        return found
+        return collection
 
 
 class Qdrant(HttpStore):
@@ -367,13 +367,13 @@ class Qdrant(HttpStore):
 
     @cached_property
     def _width(self) -> int:
-        found = _VECTORS.find(self._got(self._path))
-        vectors = found[0] if found else None
+        matches = _VECTORS.find(self._got(self._path))
+        vectors = matches[0] if matches else None
         if isinstance(vectors, Mapping) and "size" not in vectors:
             if (self._vector or "") not in vectors:
-                known = listed([str(each)[:60] for each in list(vectors)[:8]], last="and")
+                names = listed([str(name)[:60] for name in list(vectors)[:8]], last="and")
                 raise ApplicationError(
-                    f"{self.name} has the vectors {known}, and none is called "
+                    f"{self.name} has the vectors {names}, and none is called "
                     f"{quoted(self._vector or '')}; name one in `vector`"
                 )
             vectors = vectors[self._vector or ""]
@@ -421,9 +421,11 @@ class PgvectorSearch(StoreSearch):
     def _one_place(self) -> Self:
         if (self.table is None) == (self.query is None):
             raise ValueError("needs one of `table` and `query`; keep one")
-        for place in ("%(embedding)s", "%(top_k)s"):
-            if self.query is not None and place not in self.query:
-                raise ValueError(f"the query lacks `{place}`, so it would find the same every time")
+        for placeholder in ("%(embedding)s", "%(top_k)s"):
+            if self.query is not None and placeholder not in self.query:
+                raise ValueError(
+                    f"the query lacks `{placeholder}`, so it would find the same every time"
+                )
         return self
 
     @property
@@ -469,11 +471,11 @@ class Pgvector(VectorSearch):
                     written = f"[{','.join(map(repr, vector.tolist()))}]"
                     cursor = connection.execute(sql, {"embedding": written, "top_k": top_k})
                     names = [column.name for column in cursor.description or ()]
-                    found = [
+                    documents = [
                         _row(dict(zip(names, row, strict=True)), self._table.label)
                         for row in cursor.fetchall()
                     ]
-                    reply = reply_of({"documents": found}, paths)
+                    reply = reply_of({"documents": documents}, paths)
                     yield position, without_secrets(reply, secrets).documents or ()
         except driver.Error as error:
             about = f"asked for {quoted(queries[position])}" if position >= 0 else "asked"
@@ -498,8 +500,8 @@ class Pgvector(VectorSearch):
 
     def _explained(self, text: str, about: str, width: int) -> ApplicationError:
         """Return PostgreSQL's error in our words; that vectors differ in length has a remedy."""
-        found = _WIDTHS.search(text)
-        other = next((int(n) for n in found.groups() if int(n) != width), width) if found else width
+        match = _WIDTHS.search(text)
+        other = next((int(n) for n in match.groups() if int(n) != width), width) if match else width
         if other != width:
             return _other_width(self.name, other, width)
         return ApplicationError(
