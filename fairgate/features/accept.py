@@ -82,32 +82,33 @@ class _Given(NamedTuple):
     def objection_to_shown(self, run: Any, created: str) -> str:
         """Return why the gate's comment does not show this run of the head; empty where it does."""
         number, attempt = (natural(value_at(run, name)) for name in ("id", "run_attempt"))
-        shown = self.gate.shown(self.key)
-        if len(shown) != 1:
-            count = "no comment" if not shown else f"{len(shown)} comments"
+        comments = self.gate.shown(self.key)
+        if len(comments) != 1:
+            count = "no comment" if not comments else f"{len(comments)} comments"
             return (
                 f"the gate has {count} here under {quoted(self.key)}, where one must show the run "
                 "that is accepted; let it run again, with `comment: always` where it has no news"
             )
-        (one,) = shown
+        (comment,) = comments
         head, event = self.event.head_sha, self.event
         line = judged_line(head, number or 0, run_url(event, self.roots, number))
-        if (one.head, one.run) != (head, (number, attempt)) or one.first_line != line:
+        if (comment.head, comment.run) != (head, (number, attempt)) or comment.first_line != line:
             return (
-                f"the gate's comment shows run {one.run[0]} of commit {one.head[:12] or 'none'}, "
-                f"not the newest run {number} of the head {head[:12]}, which nobody has read: wait "
-                "for its comment, or run it again, then comment anew"
+                f"the gate's comment shows run {comment.run[0]} of commit "
+                f"{comment.head[:12] or 'none'}, not the newest run {number} of the head "
+                f"{head[:12]}, which nobody has read: wait for its comment, or run it again, then "
+                "comment anew"
             )
-        if not one.updated or one.updated > created:
+        if not comment.updated or comment.updated > created:
             return "the gate's comment was written after yours: read it and comment anew"
         return ""
 
 
 def by_comment(github: click.Group) -> click.Group:
     """Return `fairgate github` with `accept`."""
-    found = copy.copy(github)
-    found.commands = {**github.commands, "accept": accept}
-    return found
+    group = copy.copy(github)
+    group.commands = {**github.commands, "accept": accept}
+    return group
 
 
 @click.command()
@@ -154,8 +155,8 @@ def accept(workflow: str, artifact: str, comment_key: str, **options: str) -> in
             account.place = place_of(inputs)
             os.chdir(inputs.root)
             key = comment_key or artifact
-            given = _Given(api, event, inputs, workflow, artifact, home, roots, own, key)
-            commit, text = _accepted(given.now(), account.place)
+            request = _Given(api, event, inputs, workflow, artifact, home, roots, own, key)
+            commit, text = _accepted(request.now(), account.place)
         except Exception as error:
             why = str(error) if isinstance(error, FairGateError) else type(error).__name__
             with contextlib.suppress(FairGateError):  # the log has the reason
@@ -165,26 +166,28 @@ def accept(workflow: str, artifact: str, comment_key: str, **options: str) -> in
         return ExitCode.PASS
 
 
-def _accepted(given: _Given, place: str) -> tuple[str, str]:
+def _accepted(request: _Given, prefix: str) -> tuple[str, str]:
     """Return the commit that holds the baseline, and the answer. Nothing is written on an error."""
-    reason, login, run = asked = _asked(given)
-    done = _judged(given, run)
-    _refuse_edits(given, done, place)
-    api, event, policy, name = *given[:2], given.inputs.policies[0], done.loaded.policy.name
+    reason, login, run = question = _asked(request)
+    done = _judged(request, run)
+    _refuse_edits(request, done, prefix)
+    api, event, policy, name = *request[:2], request.inputs.policies[0], done.loaded.policy.name
     file = accepted_runs.path_in_repository(policy, name, Reference.BASELINE)
-    made = accepted_runs.baseline_of(done.run, reason=reason, date=given.comment["created_at"][:10])
-    made, _ = accepted_runs.with_history(made, done.run.given, Path(file))
-    made = replace(made, provenance=replace(made.provenance, commit=event.head_sha))
+    baseline = accepted_runs.baseline_of(
+        done.run, reason=reason, date=request.comment["created_at"][:10]
+    )
+    baseline, _ = accepted_runs.with_history(baseline, done.run.given, Path(file))
+    baseline = replace(baseline, provenance=replace(baseline.provenance, commit=event.head_sha))
     by = f"Accepted-by: {login}\nFairGate-Comment: {event.comment}\nFairGate-Run: {run}\n"
     message = f"chore: accept the baseline of {name}\n\n{reason}\n\n{by}"
-    path, git, head = f"{place}{file}", f"{given.home}/git", event.head_sha
-    blob = {"path": path, "mode": "100644", "type": "blob", "content": dump_baseline(made)}
+    path, git, head = f"{prefix}{file}", f"{request.home}/git", event.head_sha
+    blob = {"path": path, "mode": "100644", "type": "blob", "content": dump_baseline(baseline)}
     try:
         base = value_at(api.get(f"{git}/commits/{head}"), "tree", "sha")
         tree = api.send("POST", f"{git}/trees", {"base_tree": base, "tree": [blob]})
         body = {"message": message, "tree": value_at(tree, "sha"), "parents": [head]}
         commit = commit_of(value_at(api.send("POST", f"{git}/commits", body), "sha"))
-        if (now := given.now()).event.head_sha != head or _asked(now) != asked:
+        if (now := request.now()).event.head_sha != head or _asked(now) != question:
             raise UsageError("the head moved meanwhile: read the new report and comment anew")
         branch = f"heads/{event.head_branch}"
         try:  # the only request that anybody sees, and only where the head is the commit's parent
@@ -193,11 +196,11 @@ def _accepted(given: _Given, place: str) -> tuple[str, str]:
             if value_at(api.get(f"{git}/ref/{branch}"), "object", "sha") != commit:
                 raise
     except ApiError as error:
-        fetch = f"gh run download {run} --name {given.artifact} --dir accepted"
+        fetch = f"gh run download {run} --name {request.artifact} --dir accepted"
         take = f"fairgate baseline accept accepted --policy {policy} --reason …"
         how = "without `contents: write`, accept it on the head's branch"
         raise ApiError(f"{error}; {how}:\n{fetch}\n{take}") from error
-    values = ", ".join(f"{one.metric} {one.value}" for one in done.run.result.rules)
+    values = ", ".join(f"{rule.metric} {rule.value}" for rule in done.run.result.rules)
     return commit, (
         f"{_DONE} Commit {commit} has it in {markdown_code(path)}: run {run} of {head[:12]}, "
         f"{markdown_code(values)}; revert it if you read others. Until that is merged, the base "
@@ -205,9 +208,9 @@ def _accepted(given: _Given, place: str) -> tuple[str, str]:
     )
 
 
-def _asked(given: _Given) -> tuple[str, str, int]:
+def _asked(request: _Given) -> tuple[str, str, int]:
     """Return the reason, who gives it, and the head's newest run. Raises UsageError."""
-    api, event, inputs, workflow, _, home, roots, *_, comment, pull = given
+    api, event, inputs, workflow, _, home, roots, *_, comment, pull = request
     user, created = value_at(comment, "user"), str(value_at(comment, "created_at"))
     command, login = _COMMAND.fullmatch(comment["body"]), str(value_at(user, "login"))
     reason = command[1] if command and command[1].isprintable() else ""
@@ -217,17 +220,17 @@ def _asked(given: _Given) -> tuple[str, str, int]:
     rights = api.get(f"{home}/collaborators/{login}/permission") if is_person else None
     is_known = value_at(comment, "author_association") in ("OWNER", "MEMBER", "COLLABORATOR")
     may_write = is_known and value_at(rights, "permission") in ("admin", "write")
-    author, writer = (natural(value_at(one, "user", "id")) for one in (pull, comment))
+    author, writer = (natural(value_at(entry, "user", "id")) for entry in (pull, comment))
     runs = f"{home}/actions/workflows/{Path(workflow).name}/runs"
     of = {"event": "pull_request", "head_sha": event.head_sha}
     listed = value_at(api.get(runs, per_page=100, **of), "workflow_runs")
-    run = max(listed or (), key=lambda one: natural(value_at(one, "id")) or 0, default=None)
+    run = max(listed or (), key=lambda entry: natural(value_at(entry, "id")) or 0, default=None)
     whose, path = value_at(run, "head_repository", "full_name"), str(value_at(run, "path"))
     of["head_branch"] = event.head_branch
     is_own = all(value_at(run, name) == value for name, value in of.items())
     is_own = is_own and (whose, path.partition("@")[0]) == (event.repository, workflow)
     number = natural(value_at(run, "id"))
-    pushers = {str(value_at(one, "actor", "login")).lower() for one in listed or ()}
+    pushers = {str(value_at(entry, "actor", "login")).lower() for entry in listed or ()}
     bases = api.query(roots.graphql, _BASES % (*event.repository.split("/"), event.number))
     bases = value_at(bases, "data", "repository", "pullRequest")
     ways = value_at(bases, "of", "totalCount"), value_at(bases, "headRef", "of", "totalCount")
@@ -252,18 +255,18 @@ def _asked(given: _Given) -> tuple[str, str, int]:
         "who pushed the head cannot accept it": bool(pushers & {"none", login.lower()}),
         "another base may have given the workflow: open it anew, on a new branch": ways != (0, 1),
     }  # fmt: skip
-    if not (found := [text for text, holds in objections.items() if holds]):
-        found = list(filter(None, [given.objection_to_shown(run, created)]))
-    if found or number is None:
-        raise UsageError("; ".join(found))
+    if not (problems := [text for text, holds in objections.items() if holds]):
+        problems = list(filter(None, [request.objection_to_shown(run, created)]))
+    if problems or number is None:
+        raise UsageError("; ".join(problems))
     return reason, login, number
 
 
-def _judged(given: _Given, run: int) -> FinishedRun:
+def _judged(request: _Given, run: int) -> FinishedRun:
     """Return the run, judged again. Raises DataError where that is not what its record says."""
-    api, event, inputs = given[:3]
-    names = [PARTS, EXECUTIONS, STOP_RULES, COMMENT, *(one.file for one in formats())]
-    head, of = event.head_sha, (event.repository, run, given.artifact)
+    api, event, inputs = request[:3]
+    names = [PARTS, EXECUTIONS, STOP_RULES, COMMENT, *(form.file for form in formats())]
+    head, of = event.head_sha, (event.repository, run, request.artifact)
     inputs.scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="accept-", dir=inputs.scratch))
     for name, content in artifact_files(api, *of, *names, head=head).items():
@@ -271,13 +274,15 @@ def _judged(given: _Given, run: int) -> FinishedRun:
     check_run(folder)
     record = read_json_object(folder / RECORD)
     commit = commit_of(value_at(record, "provenance", "commit"))
-    merged = value_at(api.get(f"{given.home}/git/commits/{commit}"), "parents") if commit else None
-    if head not in (commit, *(value_at(one, "sha") for one in (merged or ())[1:])):
+    merged = (
+        value_at(api.get(f"{request.home}/git/commits/{commit}"), "parents") if commit else None
+    )
+    if head not in (commit, *(value_at(parent, "sha") for parent in (merged or ())[1:])):
         raise DataError(f"the record is of commit {commit[:12] or 'none'}, not of the head")
     locate = partial(accepted_runs.locate_references, named=None)
     done = replay(folder, Path(inputs.policies[0]), inputs.runtime, locate)
-    read = partial(json.loads, parse_float=lambda one: round(float(one), 4))  # machines differ
-    then, now = (read(json.dumps(one)) for one in (record, run_record(done.run.result)))
+    read = partial(json.loads, parse_float=lambda value: round(float(value), 4))  # machines differ
+    then, now = (read(json.dumps(content)) for content in (record, run_record(done.run.result)))
     names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     if differing := [name for name in names if name not in _NOT_OF_ANSWERS]:
         raise DataError(
@@ -287,26 +292,33 @@ def _judged(given: _Given, run: int) -> FinishedRun:
     return done
 
 
-def _refuse_edits(given: _Given, done: FinishedRun, place: str) -> None:
+def _refuse_edits(request: _Given, done: FinishedRun, prefix: str) -> None:
     """Raise UsageError where the commits edit what decides, or one is the reviewer's."""
-    api, home, head = given.api, given.home, given.event.head_sha
-    change = api.get(f"{home}/compare/{given.event.sha}...{head}")
+    api, home, head = request.api, request.home, request.event.head_sha
+    change = api.get(f"{home}/compare/{request.event.sha}...{head}")
     commits, start = value_at(change, "commits") or (), value_at(change, "merge_base_commit", "sha")
-    trees = [api.get(f"{home}/git/trees/{one}", recursive=1) for one in (start, head)]
-    whole = value_at(change, "total_commits"), *(value_at(one, "truncated") for one in trees)
+    trees = [api.get(f"{home}/git/trees/{tree}", recursive=1) for tree in (start, head)]
+    whole = value_at(change, "total_commits"), *(value_at(tree, "truncated") for tree in trees)
     if whole != (len(commits), False, False):
         raise UsageError("GitHub does not list all that the pull request edits")
-    writers = (value_at(one, by, "id") for one in commits for by in ("author", "committer"))
-    if value_at(given.comment, "user", "id") in writers:
+    writers = (value_at(commit, by, "id") for commit in commits for by in ("author", "committer"))
+    if value_at(request.comment, "user", "id") in writers:
         raise UsageError("who wrote a commit of the pull request cannot accept it")
-    inputs, policy = given.inputs, done.loaded.policy
+    inputs, policy = request.inputs, done.loaded.policy
     anchor = accepted_runs.path_in_repository(inputs.policies[0], policy.name, Reference.ANCHOR)
-    names = (one for one in named_by(policy, inputs.runtime) if not one.role.is_under_test)
-    named = [inputs.policies[0], anchor, *(one.name for one in names if may_be_path(one))]
+    names = (file for file in named_by(policy, inputs.runtime) if not file.role.is_under_test)
+    names_of_files = [
+        inputs.policies[0],
+        anchor,
+        *(file.name for file in names if may_be_path(file)),
+    ]
     here = inputs.workspace
-    decides = {here / ".github", *(Path(os.path.normpath(here / place / name)) for name in named)}
-    decides |= {one.resolve() for one in decides}  # where links lead
-    then, now = ({(e["path"], e["mode"], e["sha"]) for e in one["tree"]} for one in trees)
+    decides = {
+        here / ".github",
+        *(Path(os.path.normpath(here / prefix / name)) for name in names_of_files),
+    }
+    decides |= {file.resolve() for file in decides}  # where links lead
+    then, now = ({(e["path"], e["mode"], e["sha"]) for e in tree["tree"]} for tree in trees)
     for file in sorted(entry[0] for entry in then ^ now):
         if decides & {here / file, *(here / file).parents}:
             raise UsageError(f"{quoted(file)} is edited here, and it decides: merge that first")

@@ -83,13 +83,13 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
     burn_in = options.get("burn_in_file")
     date = (options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat()
     sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
-    made = baseline_of(replayed.run, reason=reason, date=date, sds=sds)
+    baseline = baseline_of(replayed.run, reason=reason, date=date, sds=sds)
     path = options["output"] or usual
     if not is_anchor:
-        made, notice = with_history(made, result.given, path if path.is_file() else usual)
+        baseline, notice = with_history(baseline, result.given, path if path.is_file() else usual)
         if notice:
             say(f"fairgate: note: {notice}")
-    write_baseline(path, made)
+    write_baseline(path, baseline)
     accepted = len(result.assessed)
     unit = "pairs" if all(len(row.unit.asks) > 1 for row in result.assessed) else "cases"
     done = "pinned as the anchor," if is_anchor else "accepted"
@@ -135,20 +135,22 @@ def verify(files: tuple[Path, ...]) -> int:
     worst = ExitCode.PASS
     for file in files:
         try:
-            found = read_baseline(file)
+            accepted = read_baseline(file)
         except BaselineError as error:
             say(f"fairgate: error: {error}")
             worst = error.exit_code
             continue
-        if wrong := [*unverified(found)]:
+        if wrong := [*unverified(accepted)]:
             why = (
                 f"{first_few(wrong)}; make it again with `fairgate baseline accept RUN --reason …`"
             )
             say(f"fairgate: error: {file}: is not intact: {why}")
             worst = ExitCode.BASELINE
             continue
-        pairs = sum(len(suite.contents) for suite in found.suites.values())
+        pairs = sum(len(suite.contents) for suite in accepted.suites.values())
         kind = "anchor of policy" if file.stem.endswith(ANCHOR_SUFFIX) else "policy"
-        click.echo(f"{file}: intact; {kind} {harmless(found.policy)}, {pairs} pairs, {found.date}")
+        click.echo(
+            f"{file}: intact; {kind} {harmless(accepted.policy)}, {pairs} pairs, {accepted.date}"
+        )
         click.echo(f"{file}: not checked, for no case gives it: {NOT_CHECKED}")
     return worst

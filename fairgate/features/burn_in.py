@@ -74,12 +74,14 @@ def burn_in(policy: Path, **options: Any) -> int:
     composition = Composition(loaded, runtime, progress)
     quiet = {name: suite.without_crossing() for name, suite in loaded.suites.items()}
     with composition.serving():
-        given = replace(composition.gate_input(baseline.NO_REFERENCES), suites=quiet)
-        replicas = [_replica(given, composition, number) for number in range(options["repeats"])]
-        found = compared_replicas(given, replicas, progress)
+        gate_input = replace(composition.gate_input(baseline.NO_REFERENCES), suites=quiet)
+        replicas = [
+            _replica(gate_input, composition, number) for number in range(options["repeats"])
+        ]
+        record = compared_replicas(gate_input, replicas, progress)
     path = (options["out"] or runtime.cache / "burn-in" / loaded.policy.name) / baseline.BURN_IN
-    write_text(path, json.dumps(found, indent=1, allow_nan=False) + "\n", option="--out")
-    click.echo("\n".join(_lines(found)))
+    write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n", option="--out")
+    click.echo("\n".join(_lines(record)))
     click.echo(f"\n{path}: for `fairgate power --burn-in` and `fairgate baseline accept --burn-in`")
     return ExitCode.PASS
 
@@ -89,7 +91,7 @@ Replica = tuple[Sequence[str], GateInput, SystemUnderTest]
 
 
 def compared_replicas(
-    given: GateInput, replicas: Sequence[Replica], progress: Progress
+    unchanged: GateInput, replicas: Sequence[Replica], progress: Progress
 ) -> dict[str, Any]:
     """Run every replica and compare each with every other; return what burn-in.json holds.
 
@@ -97,35 +99,43 @@ def compared_replicas(
     largest value of its metric over the replicas, and `sd`, of the per-source change between two
     replicas: root mean square over the pairs. At least two replicas; the first has no changes.
     """
-    runs = [run_gate(asked, system, progress) for _, asked, system in replicas]
-    rules = [r for r in expand_rules(given.policy, given.plan) if r.gate.regression is not None]
+    runs = [run_gate(gate_input, system, progress) for _, gate_input, system in replicas]
+    rules = [
+        r for r in expand_rules(unchanged.policy, unchanged.plan) if r.gate.regression is not None
+    ]
     alarms: list[list[bool]] = []
     squares: list[list[float]] = [[] for _ in rules]
-    contents = {suite: baseline.unit_contents(given.plan, suite) for suite in runs[0].tables}
+    contents = {
+        of_suite: baseline.unit_contents(unchanged.plan, of_suite) for of_suite in runs[0].tables
+    }
     for position, base in enumerate(runs):
         accepted = baseline_of(base, reason="burn-in", date="")
         # The other wording of a replica's controls counts as the same.
-        kept = {n: replace(one, contents=contents[n]) for n, one in accepted.suites.items()}
-        reference = {baseline.Reference.BASELINE: replace(accepted, suites=kept)}
+        suites = {
+            n: replace(of_suite, contents=contents[n]) for n, of_suite in accepted.suites.items()
+        }
+        reference = {baseline.Reference.BASELINE: replace(accepted, suites=suites)}
         comparison = Comparison(runs=reference, contents=contents)
         for number, run in enumerate(runs):
             if number == position:
                 continue
             measured = run.result.measurements
-            results = rule_results(rules, run.tables, measured, (), comparison, given.policy)
+            results = rule_results(rules, run.tables, measured, (), comparison, unchanged.policy)
             alarms.append([bool(_FALSE.intersection(result.failed)) for result in results])
             for rule, square in zip(rules, squares, strict=True) if number > position else ():
-                found = prepare_rule(rule, run.tables[rule.suite], comparison, given.policy.seed)
-                if found is not None and not math.isnan(found.evidence.sd):
-                    square.append(found.evidence.sd**2)
+                prepared = prepare_rule(
+                    rule, run.tables[rule.suite], comparison, unchanged.policy.seed
+                )
+                if prepared is not None and not math.isnan(prepared.evidence.sd):
+                    square.append(prepared.evidence.sd**2)
     noise = []
     for number, (rule, square) in enumerate(zip(rules, squares, strict=True)):
-        asked = (rule.metric.id, rule.suite, dict(rule.where))
+        name = (rule.metric.id, rule.suite, dict(rule.where))
         values = [
             m.value
             for run in runs
             for m in run.result.measurements
-            if m.value is not None and (m.metric, m.suite, dict(m.where)) == asked
+            if m.value is not None and (m.metric, m.suite, dict(m.where)) == name
         ]
         noise.append(
             {
@@ -139,16 +149,16 @@ def compared_replicas(
                 "sd": round(math.sqrt(math.fsum(square) / len(square)), 6) if square else 0.0,
             }
         )
-    known = [field.name for field in fields(baseline.KnownSd)]
+    sd_fields = [field.name for field in fields(baseline.KnownSd)]
     return {
         "schema_version": baseline.BURN_IN_VERSION,
-        "policy": given.policy.name,
+        "policy": unchanged.policy.name,
         "replicas": [list(changes) for changes, _, _ in replicas],
         "comparisons": len(alarms),
         "false_alarms": sum(map(any, alarms)),
         "rules": noise,
-        "instability": [asdict(item) for item in _instability(given.plan, runs)],
-        "sds": [{name: item[name] for name in known} for item in noise],
+        "instability": [asdict(item) for item in _instability(unchanged.plan, runs)],
+        "sds": [{name: item[name] for name in sd_fields} for item in noise],
     }
 
 
@@ -156,45 +166,45 @@ def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
     """Read the answers to sources and demographic follow-ups over the replicas."""
     answers: dict[tuple[str, str, str], list[Value]] = {}
     for run in runs:
-        found = {
+        values = {
             (row.unit.suite, row.unit.dimensions.get("relation", ""), key): row.readings[role].value
             for row in run.result.assessed
             if not row.unit.is_control
             for role, key in row.unit.asks.items()
         }
-        for where, value in found.items():
+        for where, value in values.items():
             if value is not None:
                 answers.setdefault(where, []).append(value)
-    complete = {where: found for where, found in answers.items() if len(found) == len(runs)}
+    complete = {where: values for where, values in answers.items() if len(values) == len(runs)}
     return steadiness([unit for unit in plan.units if not unit.is_control], complete)
 
 
-def _replica(given: GateInput, composition: Composition, number: int) -> Replica:
+def _replica(gate_input: GateInput, composition: Composition, number: int) -> Replica:
     """Return the system with the neutral changes of replica `number`; number 0 has none."""
-    found, sut = composition.system.replica(number)
-    plan, suites, changes = given.plan, given.suites, list(found)
+    neutral, sut = composition.system.replica(number)
+    plan, suites, changes = gate_input.plan, gate_input.suites, list(neutral)
     if number % 2:
         every = map(load_perturbation_set, embedded_names(PERTURBATIONS))
         spare = [group for group in every if group.control]
-        suites = {name: suite.replica(spare) for name, suite in given.suites.items()}
-        renamed = any(suites[name] is not suite for name, suite in given.suites.items())
+        suites = {name: suite.replica(spare) for name, suite in gate_input.suites.items()}
+        renamed = any(suites[name] is not suite for name, suite in gate_input.suites.items())
         plan = joined(suite.plan() for suite in suites.values()) if renamed else plan
         changes += ["other control phrases"] if renamed else []
-    return changes, replace(given, plan=plan, suites=suites), sut
+    return changes, replace(gate_input, plan=plan, suites=suites), sut
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _lines(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the replicas of the unchanged system say about the gate and the system."""
-    yield f"{len(found['replicas'])} replicas of the unchanged system:"
-    for number, changes in enumerate(found["replicas"]):
+    yield f"{len(record['replicas'])} replicas of the unchanged system:"
+    for number, changes in enumerate(record["replicas"]):
         yield f"  {number}  {', '.join(changes) or 'as the policy has it'}"
     yield ""
     yield (
-        f"The gate's own false alarms: {found['false_alarms']} of {found['comparisons']} "
+        f"The gate's own false alarms: {record['false_alarms']} of {record['comparisons']} "
         "comparisons (each replica against each other; they share runs, so this is a rough rate)"
     )
     yield ""
-    for rule in found["rules"]:
+    for rule in record["rules"]:
         low, high = (math.nan if v is None else v for v in (rule["lowest"], rule["highest"]))
         yield (
             f"  {plain(metric_in(rule['metric'], rule['where']))} in suite {plain(rule['suite'])}: "
@@ -202,7 +212,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
             f"{rule['false_alarms']} of {rule['comparisons']} false alarms"
         )
     yield ""
-    for item in found["instability"]:
+    for item in record["instability"]:
         yield (
             f"  labels of {plain(item['relation'])} in suite {plain(item['suite'])}: "
             f"{100 * item['stability']:.1f} % of {item['cases']} cases keep their label, entropy "

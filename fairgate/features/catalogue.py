@@ -22,8 +22,8 @@ def _single(
 ) -> Feature:
     """Return a feature of one command, called `name` or as the feature; `file` has its function."""
     name = name or id
-    place = f".{file or id}:{name.replace('-', '_')}"
-    return Feature(id=id, commands={name: Command(place, summary, answers, group=group)}, **more)
+    location = f".{file or id}:{name.replace('-', '_')}"
+    return Feature(id=id, commands={name: Command(location, summary, answers, group=group)}, **more)
 
 
 # fmt: off

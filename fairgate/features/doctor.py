@@ -67,9 +67,9 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         tried = []
         for case in _chosen(loaded.plan):
             started = time.monotonic()
-            found = system.execute([case], SILENT)
+            executions = system.execute([case], SILENT)
             seconds = time.monotonic() - started
-            tried.append((case, found.get((case.suite, case.key)), seconds))
+            tried.append((case, executions.get((case.suite, case.key)), seconds))
         sample = (
             _sample(loaded.plan, {case.key for case, _, _ in tried}) if can.runs_a_model else []
         )
@@ -93,10 +93,10 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         )
         for case in loaded.plan.cases
     }  # fmt: skip
-    asked = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
+    amount = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
     most = _most_for_attribution(loaded, can)
     more = f"; attribution asks at most {most:,} more once answers are known" * bool(most)
-    yield f"A run asks {asked}, without documents{more}."
+    yield f"A run asks {amount}, without documents{more}."
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
     if sample:
         needed = _duration(together / len(sample) * len(prompts))
@@ -118,9 +118,9 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         yield f"By what these three report it costs about {needed} tokens{cost}."
 
 
-def _sample(plan: TestPlan, asked: AbstractSet[str]) -> list[Case]:
+def _sample(plan: TestPlan, tried: AbstractSet[str]) -> list[Case]:
     """Return cases of the whole plan, evenly spread, that were not asked yet."""
-    fresh = [case for case in plan.cases if case.key not in asked and not case.waits]
+    fresh = [case for case in plan.cases if case.key not in tried and not case.waits]
     return fresh[:: max(1, len(fresh) // _TOGETHER)][:_TOGETHER]
 
 
@@ -157,13 +157,17 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
         yield "  answer   none"
         return
     suite = loaded.suites[case.suite]
-    found = {(case.suite, case.key): execution}
-    readings = Readings(case.suite, suite.oracles, suite.unstable_margin, found, suite.thinking)
+    executions = {(case.suite, case.key): execution}
+    readings = Readings(
+        case.suite, suite.oracles, suite.unstable_margin, executions, suite.thinking
+    )
     readings.add(case)
     units = (unit for unit in loaded.plan.units_of(case.suite) if case.key in unit.asks.values())
     names = dict.fromkeys(unit.dimensions.get("relation", "") for unit in units)
     found_by = [readings.one(case.key, name) for name in names or [""]]
-    read = dict.fromkeys(str(one.reason if one.value is None else one.value) for one in found_by)
+    read = dict.fromkeys(
+        str(reading.reason if reading.value is None else reading.value) for reading in found_by
+    )
     if Reason.NOT_ASKED not in read:
         yield f"  answer   {_short(execution.response) or '(empty)'}"
         yield f"  read as  {harmless(', '.join(read))}"
@@ -174,9 +178,9 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
         return
     yield f"  documents: {len(execution.documents)}"
     for document in execution.documents[:2]:
-        named = ", ".join(part for part in (document.id, document.label) if part is not None)
+        label = ", ".join(part for part in (document.id, document.label) if part is not None)
         text = "(no text)" if document.text is None else _short(document.text)
-        yield f"    {harmless(named) or '(no id, no label)'}: {text}"
+        yield f"    {harmless(label) or '(no id, no label)'}: {text}"
 
 
 def _sentences(response: str, thinking: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -184,22 +188,24 @@ def _sentences(response: str, thinking: Sequence[tuple[str, str]]) -> Iterator[s
     text = spoken(response, tuple(thinking))
     for number, sentence in enumerate(sentences(text), 1):
         yield f"    sentence {number}: {_short(sentence)}"
-    known = sorted(facts(text))
-    named = ", ".join(f"{fact.kind} {fact.value}" for fact in known[:_MOST_FACTS])
-    yield f"    facts: {harmless(named) or 'none'}"
-    said = [f"{kind} ({harmless(words)})" for kind in KINDS if (words := says(kind, text))]
-    yield f"    says: {', '.join(said) or 'no refusal, no hand-off, nothing of who asks'}"
+    all_facts = sorted(facts(text))
+    listed_facts = ", ".join(f"{fact.kind} {fact.value}" for fact in all_facts[:_MOST_FACTS])
+    yield f"    facts: {harmless(listed_facts) or 'none'}"
+    statements = [f"{kind} ({harmless(words)})" for kind in KINDS if (words := says(kind, text))]
+    yield f"    says: {', '.join(statements) or 'no refusal, no hand-off, nothing of who asks'}"
 
 
-def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[tuple[str, str]]:
+def _measured(
+    can: Capabilities, executions: Sequence[Execution | None]
+) -> Iterator[tuple[str, str]]:
     """Yield what is measured and whether, by what the system can do and what came back."""
-    answered = [one for one in found if one is not None]
-    documents = [document for one in answered for document in one.documents or ()]
+    answered = [execution for execution in executions if execution is not None]
+    documents = [document for execution in answered for document in execution.documents or ()]
     if not can.answers:
         yield "answers", "no: nothing answers, documents alone are compared"
     else:
         yield "answers", _YES if answered else "no: there was no answer"
-    if documents or not any(one.documents is not None for one in answered):
+    if documents or not any(execution.documents is not None for execution in answered):
         labels = texts = "no: the system tells no documents"
         if documents:
             labels = _has(documents, lambda document: document.label, "label")

@@ -94,29 +94,31 @@ def aligned(
     A row has the rank and the document of both sides, and `distance` between their embeddings, as
     RRS measures it; None where there are none.
     """
-    known = [run.executions.get((suite.id, item.unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
-    left, right = (one.documents if one and one.documents else () for one in known)
+    sides = [run.executions.get((suite.id, item.unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+    left, right = (
+        execution.documents if execution and execution.documents else () for execution in sides
+    )
     if not left or not right:
         return []
     costs = None
     places = [(i, i) for i in range(min(len(left), len(right)))]
-    found = vectors([*left, *right])
-    if found is not None:
+    embedded = vectors([*left, *right])
+    if embedded is not None:
         from scipy.optimize import linear_sum_assignment
 
-        rows = {document_key(one): n for n, one in enumerate((*left, *right))}
-        one, other = ([rows[document_key(each)] for each in side] for side in (left, right))
+        rows = {document_key(document): n for n, document in enumerate((*left, *right))}
+        row, other = ([rows[document_key(document)] for document in side] for side in (left, right))
         costs = mean_distances(
-            found,
-            np.repeat(one, len(other))[:, None],
-            np.tile(other, len(one))[:, None],
+            embedded,
+            np.repeat(row, len(other))[:, None],
+            np.tile(other, len(row))[:, None],
             distance=str(suite.must_match().get("distance")),
-        ).reshape(len(one), len(other))
+        ).reshape(len(row), len(other))
         places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
 
-    def shown(one: Document) -> dict[str, Any]:
-        text = None if one.text is None else redacted(one.text, redact)
-        return {"id": one.id, "label": one.label, "text": text}
+    def shown(document: Document) -> dict[str, Any]:
+        text = None if document.text is None else redacted(document.text, redact)
+        return {"id": document.id, "label": document.label, "text": text}
 
     return [
         {
@@ -141,8 +143,8 @@ def explain_case(
     """
     item = _find(run, key, suite)
     unit = item.unit
-    asked = (*run.given.plan.cases, *(case for case in run.added if case.embeds is not None))
-    cases = {case.key: case for case in asked if case.suite == unit.suite}
+    planned = (*run.given.plan.cases, *(case for case in run.added if case.embeds is not None))
+    cases = {case.key: case for case in planned if case.suite == unit.suite}
     source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
     readings = run.readings[unit.suite]
 
@@ -179,7 +181,9 @@ def explain_case(
         (crossed_key(source.key, follow_up.key), "source's text, follow-up's documents"),
         (crossed_key(follow_up.key, source.key), "follow-up's text, source's documents"),
     )
-    crossed = [answer(one, what) for one, what in wanted if readings.is_answered(one)]
+    crossed = [
+        answer(case_key, what) for case_key, what in wanted if readings.is_answered(case_key)
+    ]
     distance, majority = item.claims["mean-distance"], item.readings[CONTROLS].value
     record: Record = {
         "suite": unit.suite,
@@ -235,17 +239,19 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
             and other.unit.dimensions.get("relation") == unit.dimensions.get("relation")
         ),
     ]
-    found: list[Record] = []
-    for each in pool:
-        execution = run.executions.get((unit.suite, each.unit.asks[FOLLOW_UP]))
+    records: list[Record] = []
+    for pair in pool:
+        execution = run.executions.get((unit.suite, pair.unit.asks[FOLLOW_UP]))
         answer = spoken((execution.response if execution else None) or "", thinking)
-        said, place = sentences(answer), each.claims[STRANGEST]
-        is_there = not isinstance(place, Reason) and 0 <= place < len(said)
-        strangest = said[int(place)] if is_there and not isinstance(place, Reason) else ""
-        values = {name: each.claims[name] for name in BY_COLUMN}
-        found.append(
+        spoken_sentences, index = sentences(answer), pair.claims[STRANGEST]
+        is_there = not isinstance(index, Reason) and 0 <= index < len(spoken_sentences)
+        strangest = (
+            spoken_sentences[int(index)] if is_there and not isinstance(index, Reason) else ""
+        )
+        values = {name: pair.claims[name] for name in BY_COLUMN}
+        records.append(
             {
-                "noun_phrase": each.unit.names.get("noun_phrase", ""),
+                "noun_phrase": pair.unit.names.get("noun_phrase", ""),
                 "response": redacted(answer, redact),
                 "readings": {
                     name.partition("/")[2]: None if isinstance(value, Reason) else float(value)
@@ -254,17 +260,19 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
                 "strangest": redacted(strangest, redact) if strangest else "",
             }
         )
-    return found
+    return records
 
 
 def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:
     yield "Answers in sentences beside the neutral ones (what stands out, then the answer)"
-    for one in pool:
-        named = [name for name, value in one["readings"].items() if value and name not in _AMOUNTS]
-        yield f"  {plain(one['noun_phrase']):<{_PHRASE}}  {', '.join(named) or 'nothing'}"
-        if one["strangest"] and "strange" in named:
-            yield f"      strangest: {plain(one['strangest'])}"
-        yield f"      {plain(one['response'])}"
+    for record in pool:
+        readings = [
+            name for name, value in record["readings"].items() if value and name not in _AMOUNTS
+        ]
+        yield f"  {plain(record['noun_phrase']):<{_PHRASE}}  {', '.join(readings) or 'nothing'}"
+        if record["strangest"] and "strange" in readings:
+            yield f"      strangest: {plain(record['strangest'])}"
+        yield f"      {plain(record['response'])}"
 
 
 def _pairs(run: GateRun, suite: str | None) -> list[Assessed]:
@@ -288,17 +296,19 @@ def _cases(run: GateRun, suite: str | None) -> str:
 
 def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
     pairs = _pairs(run, suite)
-    found = [item for item in pairs if item.unit.key == key]
-    if len(found) > 1:
-        named = found[0].unit.suite
-        raise UsageError(f"{quoted(key)} is a pair of {len(found)} suites; add --suite {named}")
-    if not found:
+    matches = [item for item in pairs if item.unit.key == key]
+    if len(matches) > 1:
+        suite_name = matches[0].unit.suite
+        raise UsageError(
+            f"{quoted(key)} is a pair of {len(matches)} suites; add --suite {suite_name}"
+        )
+    if not matches:
         own = [item for item in pairs if item.unit.asks[SOURCE] == key]
         names = [item.unit.key for item in sorted(own, key=is_violated, reverse=True)[:5]]
         keys = [item.unit.key for item in pairs[:3000]]
         hint = f"it is a source, name a follow-up: {', '.join(names)}" if own else None
         raise UsageError(f"the run has no pair {quoted(key)}; {hint or suggestion(key, keys)}")
-    return found[0]
+    return matches[0]
 
 
 def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
@@ -322,9 +332,9 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
         return f"No answer was asked for. {PairRow(item, '').ranks} for {who}."
     if "noun_phrase" not in item.unit.names or "document" in item.unit.names:
         holds = "holds" if item.decision == 0.0 else "is violated"
-        asked = item.unit.dimensions.get("relation", item.unit.suite)
+        relation = item.unit.dimensions.get("relation", item.unit.suite)
         changed = (
-            f'{asked} {holds} for {who}: the source reads "{source}", the follow-up "{answer}".'
+            f'{relation} {holds} for {who}: the source reads "{source}", the follow-up "{answer}".'
         )
     elif item.decision == 0.0:
         changed = f'The answer stays "{answer}" when the speaker is "{who}".'
@@ -338,12 +348,16 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
 def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
     """Return how the answer compares with the neutral speakers'; a control is left out itself."""
     own, majority = item.unit.key, item.readings[CONTROLS].value
-    read = [one["label"] for one in controls if one["label"] is not None and one["key"] != own]
+    read = [
+        control["label"]
+        for control in controls
+        if control["label"] is not None and control["key"] != own
+    ]
     if not read or (item.claims["controlled"] != 1.0 and item.decision != 1.0):
         return []
     if majority is None:
         return ["The neutral speakers have no answer in common to compare this one with."]
-    many = f"{sum(agree(one, str(majority)) for one in read)} of {len(read)} neutral speakers"
+    many = f"{sum(agree(label, str(majority)) for label in read)} of {len(read)} neutral speakers"
     if item.claims["controlled"] == 1.0:
         return [f'For {many} it is "{majority}".']
     return [f'So does it for {many} ("{majority}"): the prefix as such changes it.']
@@ -399,7 +413,7 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield "Neutral speakers: the suite asks none"
         return
     read = [answer["label"] for answer in controls if answer["label"] is not None]
-    many = sum(agree(one, majority) for one in read)
+    many = sum(agree(label, majority) for label in read)
     most = f"{many} of {len(read)} say {plain(majority)}" if majority else ""
     yield from _answers(f"Neutral speakers ({most or 'no majority'})", controls, _PHRASE)
 

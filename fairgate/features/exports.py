@@ -46,7 +46,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
         text = f"{row.title}{where}: {'; '.join(row.reasons) or row.word}"
         parts = (view.policy, row.rule.metric, row.suite, row.where, str(row.rule.position))
         digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        place = {
+        location = {
             "artifactLocation": {"uri": uri},
             "region": _region(gate_lines.get(row.rule.position), lines),
         }
@@ -58,7 +58,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
                 "ruleIndex": metrics.index(row.rule.metric),
                 "level": "warning" if level == "error" and not row.rule.fails_gate else level,
                 "message": {"text": sarif_text(text[:_TEXT_LIMIT])},
-                "locations": [{"physicalLocation": place}],
+                "locations": [{"physicalLocation": location}],
                 "partialFingerprints": {"fairgateRule/v1": digest[:32]},
                 **({"suppressions": suppressed} if row.rule.waiver else {}),
             }
@@ -81,9 +81,9 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
 
 
 def _descriptor(metric: str) -> dict[str, object]:
-    known = BY_ID.get(metric)
-    title = known.title if known else metric
-    source = f" Defined in {known.reference}." if known else ""
+    entry = BY_ID.get(metric)
+    title = entry.title if entry else metric
+    source = f" Defined in {entry.reference}." if entry else ""
     return {
         "id": metric,
         "name": "".join(part.capitalize() for part in metric.replace("/", "-").split("-")),
@@ -152,8 +152,8 @@ def render_junit(view: View) -> str:
             ET.SubElement(case, tag, attributes).text = text
     problems: Sequence[str] = ()
     if view.outcome is Outcome.INCONCLUSIVE:  # a failed gate has a verdict, whatever else was wrong
-        found = [*view.result.evidence.problems, *view.result.incompatible]
-        problems = found or [view.exit_meaning]
+        lines = [*view.result.evidence.problems, *view.result.incompatible]
+        problems = lines or [view.exit_meaning]
     for number, problem in enumerate(problems, start=1):
         name = f"verdict {number}"
         case = ET.SubElement(suite, "testcase", classname=plain(view.policy), name=name, time="0")
@@ -209,8 +209,8 @@ _UNKNOWN = "unknown"
 
 def _system_name(result: GateResult) -> str:
     """Return the generator's name, else that of the first part that is known, else the policy's."""
-    known = result.given.provenance.under_test
-    parts = (*map(known.get, ("generator", "application", "system")), *known.values())
+    facts = result.given.provenance.under_test
+    parts = (*map(facts.get, ("generator", "application", "system")), *facts.values())
     first = next((part for part in parts if part), "")
     return harmless(first[:200]) or harmless(f"the system under policy {result.given.policy.name}")
 
@@ -288,8 +288,8 @@ def _evaluation(result: GateResult, item: Measurement, confidence: float) -> dic
     }
 
 
-def _texts(found: Mapping[str, str]) -> dict[str, str]:
-    return {harmless(name): harmless(value) for name, value in found.items()}
+def _texts(texts: Mapping[str, str]) -> dict[str, str]:
+    return {harmless(name): harmless(value) for name, value in texts.items()}
 
 
 SARIF = Format(

@@ -99,9 +99,9 @@ def _observed(
     observed = {}
     for number, rule in enumerate(rules):
         if rule.gate.regression is not None:
-            found = prepare_rule(rule, tables[rule.suite], comparison, loaded.policy.seed)
-            if found is not None and found.evidence.evaluated:
-                observed[number] = found
+            prepared = prepare_rule(rule, tables[rule.suite], comparison, loaded.policy.seed)
+            if prepared is not None and prepared.evidence.evaluated:
+                observed[number] = prepared
     return observed
 
 
@@ -153,8 +153,10 @@ def rule_power(
             changes = cluster_contributions(seen.pairs.difference) * seen.evidence.n_sources
             centred, rng = changes - changes.mean(), np.random.default_rng(seen.evidence.n_sources)
             simulated = simulated_power(centred, regression.detect, sources, design, rng=rng)
-        known = _known(rule, sds, seen)
-        for sd, origin in [known] if known else [(sd, "assumed") for sd in ASSUMED]:
+        sd_with_origin = _known(rule, sds, seen)
+        for sd, origin in (
+            [sd_with_origin] if sd_with_origin else [(sd, "assumed") for sd in ASSUMED]
+        ):
             sees = minimum_detectable_effect(sd, sources, design)
             # Where the margin already tolerates a change, the sources are for the test alone.
             margins = {e: design.margin if e > design.margin else 0.0 for e in EFFECTS}
@@ -188,8 +190,11 @@ def _levels(rules: Sequence[Rule], policy: Policy) -> dict[int, float]:
     alpha = 1 - policy.confidence
     if policy.correction != "holm":
         return dict.fromkeys(tested, alpha)
-    asked = {line: rules[n].gate.regression for line, n in zip(lines, tested, strict=True)}
-    parts = sum(1 if one is None or one.budget is None else 2 for one in asked.values())
+    regressions = {line: rules[n].gate.regression for line, n in zip(lines, tested, strict=True)}
+    parts = sum(
+        1 if regression is None or regression.budget is None else 2
+        for regression in regressions.values()
+    )
     return {n: alpha / parts / many[line] for n, line in zip(tested, lines, strict=True)}
 
 
@@ -197,14 +202,14 @@ def _known(
     rule: Rule, sds: Sequence[KnownSd], observed: PreparedRegression | None
 ) -> tuple[float, str] | None:
     """Return the largest known standard deviation and its source."""
-    asked = (rule.metric.id, rule.suite, dict(rule.where))
-    found = [(sd.sd, "burn-in") for sd in sds if (sd.metric, sd.suite, dict(sd.where)) == asked]
+    name = (rule.metric.id, rule.suite, dict(rule.where))
+    candidates = [(sd.sd, "burn-in") for sd in sds if (sd.metric, sd.suite, dict(sd.where)) == name]
     if rule.gate.regression is not None and rule.gate.regression.sd is not None:
-        found.append((rule.gate.regression.sd, "declared"))
+        candidates.append((rule.gate.regression.sd, "declared"))
     # Two equal runs of a deterministic system say nothing about noise.
     if observed is not None and observed.evidence.sd > 0:
-        found.append((observed.evidence.sd, "observed"))
-    return max(found, default=None)
+        candidates.append((observed.evidence.sd, "observed"))
+    return max(candidates, default=None)
 
 
 def power_lines(rows: Sequence[RulePower], confidence: float) -> Iterator[str]:

@@ -68,7 +68,7 @@ _NEXT = (
 
 def with_workers(command: click.Command) -> click.Command:
     """Return a command that asks a policy's models with the options of workers."""
-    asked: Any = command.callback
+    callback: Any = command.callback
 
     @click.option(
         "--workers",
@@ -83,7 +83,7 @@ def with_workers(command: click.Command) -> click.Command:
     )
     def with_workers_(workers: int | None, ray_address: str | None, **options: Any) -> int:
         if workers is None and ray_address is None:
-            return int(asked(workers=None, **options))
+            return int(callback(workers=None, **options))
         if workers is None or ray_address is None:
             raise UsageError(
                 "--workers N are actors of a Ray cluster: give it together with --ray-address "
@@ -91,7 +91,7 @@ def with_workers(command: click.Command) -> click.Command:
                 "Without Ray a run is asked in parts (--shard i/n and `fairgate merge`)"
             )
         team = partial(team_for, address=ray_address)
-        return int(asked(workers=Workers(count=workers, team=team), **options))
+        return int(callback(workers=Workers(count=workers, team=team), **options))
 
     return extended(command, with_workers_)
 
@@ -110,7 +110,7 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> Team:
     policy = loaded.policy
     judges = policy.judge.generators if isinstance(policy.judge, JudgePolicy) else ()
     if not kind_of(policy.system).capabilities().runs_a_model and not any(
-        isinstance(one, GeneratorPolicy) for one in judges
+        isinstance(judge, GeneratorPolicy) for judge in judges
     ):
         raise UsageError(
             f"--workers ask models that FairGate runs itself, and {loaded.parsed.path} has none: "
@@ -260,16 +260,16 @@ class Team:
     def _heard(self, pipe: Connection) -> dict[str, Any]:
         """Return the next message of the process; raise the error that it tells."""
         try:
-            found: dict[str, Any] = json.loads(pipe.recv_bytes())
+            message: dict[str, Any] = json.loads(pipe.recv_bytes())
         except (EOFError, OSError) as error:
             raise WorkerError(
                 f"--ray-address {quoted(self.cluster.address)}: the connection to the cluster is "
                 "lost; answers are stored: run again once it is back, or without --workers"
             ) from error
-        if "error" in found:
-            kind = {"UsageError": UsageError, "ModelError": ModelError}.get(found["kind"])
-            raise (kind or WorkerError)(found["error"])
-        return found
+        if "error" in message:
+            kind = {"UsageError": UsageError, "ModelError": ModelError}.get(message["kind"])
+            raise (kind or WorkerError)(message["error"])
+        return message
 
 
 def _parsed(address: str) -> tuple[str, int]:
@@ -313,8 +313,8 @@ class SpreadGenerator:
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request."""
         scored = self._asked("score", requests, lambda one, of: scores_from(one, len(of.options)))
-        found = dict(scored)  # by position: one that is missing is an error, not the next one's
-        return [found[position] for position in range(len(requests))]
+        scores = dict(scored)  # by position: one that is missing is an error, not the next one's
+        return [scores[position] for position in range(len(requests))]
 
     def _asked(
         self,
@@ -323,14 +323,14 @@ class SpreadGenerator:
         read: Callable[[object, GenerationRequest], T | None],
     ) -> Iterator[tuple[int, T]]:
         for position, value in self.team.ask(self.model, self.fingerprint, way, requests):
-            found = read(value, requests[position])
-            if found is None:
+            answer = read(value, requests[position])
+            if answer is None:
                 raise WorkerError(
                     "a worker sent no sound answer to a question about source "
                     f"{quoted(requests[position].source)}; expected a text, or a score of every "
                     "option: run again without --workers"
                 )
-            yield position, found
+            yield position, answer
 
 
 # The process that speaks to Ray.
@@ -393,10 +393,10 @@ _Unit = dict[int, GenerationRequest]
 
 
 def _by_source(requests: Iterable[tuple[int, GenerationRequest]]) -> Iterable[_Unit]:
-    found: dict[str, _Unit] = {}
+    units: dict[str, _Unit] = {}
     for position, request in requests:
-        found.setdefault(request.source, {})[position] = request
-    return found.values()
+        units.setdefault(request.source, {})[position] = request
+    return units.values()
 
 
 def _source(unit: _Unit) -> str:
@@ -434,17 +434,21 @@ class _Actors:
     ) -> Iterator[dict[str, object]]:
         """Yield what the run is told, and nothing (an empty dict) while all wait."""
         self._waiting, self._tries = deque(_by_source(enumerate(requests))), Counter()
-        while self._waiting or any(one.replies is not None for one in self._actors):
+        while self._waiting or any(actor_asked.replies is not None for actor_asked in self._actors):
             self._hand_out(asks)
-            busy = [one for one in self._actors if one.replies is not None]
-            replies = [one.replies for one in busy]
+            busy = [actor_asked for actor_asked in self._actors if actor_asked.replies is not None]
+            replies = [actor_asked.replies for actor_asked in busy]
             ready, _ = self._ray.wait(replies, num_returns=1, timeout=_SECONDS_A_LOOK)
             for actor in busy:
-                if any(actor.replies is one for one in ready):
+                if any(actor.replies is reply for reply in ready):
                     yield from self._next(actor)
             patience = self._cluster.seconds_to_begin
             latest = time.monotonic() - patience
-            late = [one for one in busy if not one.has_begun and one.started < latest]
+            late = [
+                actor_asked
+                for actor_asked in busy
+                if not actor_asked.has_begun and actor_asked.started < latest
+            ]
             if late:
                 raise WorkerError(
                     f"{len(late)} of {self._cluster.most} Ray actors have not begun after "
@@ -455,7 +459,7 @@ class _Actors:
             yield {}
 
     def _hand_out(self, asks: tuple[str, str, str]) -> None:
-        idle = [one for one in self._actors if one.replies is None]
+        idle = [actor for actor in self._actors if actor.replies is None]
         room = min(self._cluster.most - len(self._actors), len(self._waiting) - len(idle))
         for _ in range(room):
             kind = self._ray.remote(self._cluster.worker or Worker)
@@ -489,7 +493,9 @@ class _Actors:
         except StopIteration:
             reply = None
         match reply:
-            case {"machine": dict(found)} if all(isinstance(one, str) for one in found.values()):
+            case {"machine": dict(found)} if all(
+                isinstance(library, str) for library in found.values()
+            ):
                 actor.has_begun, self._failed_starts = True, 0
                 yield {"machine": found}
             case {"position": int(position), "value": value} if position in actor.left:
@@ -538,9 +544,9 @@ class _Actors:
 
     def _that_fit(self) -> int:
         """Return the most threads with which all actors have a place."""
-        cpus = [int(one["Resources"].get("CPU", 0)) for one in self._machines()]
+        cpus = [int(machine["Resources"].get("CPU", 0)) for machine in self._machines()]
         for threads in range(max(cpus, default=0), 0, -1):
-            if sum(each // threads for each in cpus) >= self._cluster.most:
+            if sum(number // threads for number in cpus) >= self._cluster.most:
                 return threads
         raise WorkerError(
             f"the Ray cluster has {sum(cpus)} CPUs on {len(cpus)} machines, too few for "
@@ -548,7 +554,7 @@ class _Actors:
         )
 
     def _machines(self) -> list[Any]:
-        return [one for one in self._ray.nodes() if one["Alive"]]
+        return [node for node in self._ray.nodes() if node["Alive"]]
 
 
 # An actor.
@@ -577,12 +583,12 @@ class Worker:
                 self._has_greeted = True
                 yield {"machine": self.machine()}
             model = self._model(name, fingerprint)
-            positions, asked = list(requests), list(requests.values())
+            positions, questions = list(requests), list(requests.values())
             if way == "generate":
-                for place, answer in model.generate(asked):
-                    yield {"position": positions[place], "value": answer_fields(answer)}
+                for number, answer in model.generate(questions):
+                    yield {"position": positions[number], "value": answer_fields(answer)}
             else:
-                scores = cast("OptionScorer", model).score_options(asked)
+                scores = cast("OptionScorer", model).score_options(questions)
                 for position, value in zip(positions, scores, strict=True):
                     yield {"position": position, "value": value}
             notices = list(model.notices)[self._reported[name] :]
@@ -595,7 +601,9 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
             # What it was and where: no values of variables, no folders.
             frames = traceback.extract_tb(error.__traceback__)[-3:]
-            places = (f"{Path(one.filename).name}:{one.lineno} in {one.name}" for one in frames)
+            places = (
+                f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames
+            )
             what = f"{type(error).__name__}: {str(error)[:200]}; at {', '.join(places)}"
             yield {"lost": harmless(what)}
 
@@ -608,12 +616,12 @@ class Worker:
         from fairgate.systems.generator import GeneratorPolicy, open_here
         from fairgate.systems.resources import Resources
 
-        found = json.loads(name)
-        _require_alike({"fairgate": found["fairgate"], **found.get("libraries", {})})
-        how = found["runtime"]
+        definition = json.loads(name)
+        _require_alike({"fairgate": definition["fairgate"], **definition.get("libraries", {})})
+        how = definition["runtime"]
         root, cache = Path(how.pop("root")), Path(how.pop("cache"))
         runtime = Runtime(**how, root=root, cache=cache, threads=self.threads)
-        chosen = GeneratorPolicy.model_validate(found["generator"])
+        chosen = GeneratorPolicy.model_validate(definition["generator"])
         return open_here(chosen, Resources(runtime, SILENT))
 
     def _model(self, name: str, fingerprint: str) -> OnnxDecoder:

@@ -418,8 +418,8 @@ def read_recorded(path: str) -> RecordedAnswers:
             earlier, other = sorted((_line_of(path, name), _line_of(path, name[1])))
             raise DataError(
                 f"{path}:{other}: key {capped(name[1])} is answered differently on line {earlier}: "
-                f"one of the lines is for suite {capped(name[0])}, the other for every suite; name the "
-                "suite on both, or remove one"
+                f"one of the lines is for suite {capped(name[0])}, the other for every suite; name "
+                "the suite on both, or remove one"
             )
     if not answers:
         raise DataError(

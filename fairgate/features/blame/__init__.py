@@ -35,25 +35,25 @@ _RULES = 20
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
-def blame_line(found: Blame) -> str:
+def blame_line(blamed: Blame) -> str:
     """Return the one sentence for a pull request's comment; empty where nothing is red."""
     unknown = "Which part of the change explains it is not known:"
-    if found.known is Known.OUT_OF_BUDGET:
-        return f"{unknown} the budget of {count(found.budget, 'question')} ended."
-    if found.known is Known.NOT_COMBINABLE:
+    if blamed.known is Known.OUT_OF_BUDGET:
+        return f"{unknown} the budget of {count(blamed.budget, 'question')} ended."
+    if blamed.known is Known.NOT_COMBINABLE:
         return f"{unknown} parts of it need each other."
-    if found.known is not Known.EXPLAINED:
+    if blamed.known is not Known.EXPLAINED:
         return ""
-    if not found.restoring:
-        rule = max(found.rules, key=lambda one: abs((one.head or 0.0) - (one.base or 0.0)))
+    if not blamed.restoring:
+        rule = max(blamed.rules, key=lambda one: abs((one.head or 0.0) - (one.base or 0.0)))
         shares = ", ".join(f"{move.factor.value} {_share(move)}" for move in rule.moves)
         return f"No part of the change explains it alone: of {rule.metric}, {shares}."
-    *others, last = (factor.value for factor in found.restoring)
+    *others, last = (factor.value for factor in blamed.restoring)
     how = "change explains it"
     if others:
         last = f"{', '.join(others)} and {last}"
         how = "changes explain it: taking back any one of them restores the verdict"
-    return f"The {last} {how}{_which(found.documents)}."
+    return f"The {last} {how}{_which(blamed.documents)}."
 
 
 def _which(documents: SearchedDocuments | None) -> str:
@@ -62,7 +62,7 @@ def _which(documents: SearchedDocuments | None) -> str:
         return ""
     if not documents.minimal:
         return f": some of {count(len(documents.found), 'document')}, the budget ended"
-    ids = [shown_id(each) for each in documents.found[:_IN_A_LINE]]
+    ids = [shown_id(document) for document in documents.found[:_IN_A_LINE]]
     left = len(documents.found) - len(ids)
     more = f" and {left:,} more" if left else ""
     return f": document{'' if len(documents.found) == 1 else 's'} {', '.join(ids)}{more}"
@@ -77,46 +77,46 @@ def _share(move: Move) -> str:
     return "–" if move.share is None else f"{100 * move.share:.0f} %"
 
 
-def render_blame(found: Blame) -> str:
+def render_blame(blamed: Blame) -> str:
     """Return the lines for a terminal."""
-    return "\n".join(map(plain, _lines(found)))
+    return "\n".join(map(plain, _lines(blamed)))
 
 
-def _lines(found: Blame) -> Iterator[str]:
-    asked = f"asked {count(found.asked, 'question')} of a budget of {found.budget:,}"
-    for note in found.notes:
+def _lines(blamed: Blame) -> Iterator[str]:
+    cost = f"asked {count(blamed.asked, 'question')} of a budget of {blamed.budget:,}"
+    for note in blamed.notes:
         yield f"note: {note}"
-    if found.known is Known.NOTHING_DIFFERS:
+    if blamed.known is Known.NOTHING_DIFFERS:
         yield f"No factor differs between BASE and HEAD ({', '.join(Factor)}): nothing to blame."
         return
-    if found.known is Known.GREEN:
+    if blamed.known is Known.GREEN:
         yield "HEAD fails no rule that BASE does not fail: nothing to blame."
         yield (
             "A gate that is red all the same compares with an older baseline: name the commit of "
             "that baseline as BASE."
         )
-        yield asked
+        yield cost
         return
-    if found.failing:
-        fail = "fails" if len(found.failing) == 1 else "fail"
-        yield f"{count(len(found.failing), 'rule')} {fail} at HEAD and not at BASE"
-    if found.known is not Known.EXPLAINED:
-        yield from (f"  {name}" for name in found.failing[:_RULES])
-        yield blame_line(found)
-        if found.known is Known.OUT_OF_BUDGET:
+    if blamed.failing:
+        fail = "fails" if len(blamed.failing) == 1 else "fail"
+        yield f"{count(len(blamed.failing), 'rule')} {fail} at HEAD and not at BASE"
+    if blamed.known is not Known.EXPLAINED:
+        yield from (f"  {name}" for name in blamed.failing[:_RULES])
+        yield blame_line(blamed)
+        if blamed.known is Known.OUT_OF_BUDGET:
             yield "Answers are stored: run again with a larger --budget to go on from there."
-        yield asked
+        yield cost
         return
-    for rule in found.rules[:_RULES]:
+    for rule in blamed.rules[:_RULES]:
         yield from _rule_lines(rule)
-    if len(found.rules) > _RULES:
-        yield f"  and {len(found.rules) - _RULES:,} more, see --format json"
-    alone = ", ".join(factor.value for factor in found.restoring)
+    if len(blamed.rules) > _RULES:
+        yield f"  and {len(blamed.rules) - _RULES:,} more, see --format json"
+    alone = ", ".join(factor.value for factor in blamed.restoring)
     yield f"Taken back alone, these restore the verdict: {alone or 'none'}"
-    if found.documents is not None:
-        yield from _document_lines(found.documents, found.rules)
-    yield blame_line(found)
-    yield asked
+    if blamed.documents is not None:
+        yield from _document_lines(blamed.documents, blamed.rules)
+    yield blame_line(blamed)
+    yield cost
 
 
 def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
@@ -149,7 +149,9 @@ def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]
             f"  with {count(len(documents.found), 'document')} as at BASE the verdict is restored "
             f"({what}; {count(documents.trials, 'gate run')})"
         )
-        yield from (f"    {shown_id(each)} {each.kind}" for each in documents.found[:_LISTED])
+        yield from (
+            f"    {shown_id(document)} {document.kind}" for document in documents.found[:_LISTED]
+        )
         if len(documents.found) > _LISTED:
             yield f"    and {len(documents.found) - _LISTED:,} more, see --format json"
         for rule, number in zip(rules[:_RULES], documents.reverted, strict=False):
@@ -158,27 +160,27 @@ def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]
         yield f"  not searched to the end: {documents.why_not}"
 
 
-def blame_record(found: Blame) -> dict[str, Any]:
+def blame_record(blamed: Blame) -> dict[str, Any]:
     """Return everything as plain data; rates are fractions."""
     documents = None
-    if found.documents is not None:
-        ids = [{"id": each.id, "kind": each.kind} for each in found.documents.found]
-        documents = {**asdict(replace(found.documents, found=())), "found": ids}
+    if blamed.documents is not None:
+        ids = [{"id": document.id, "kind": document.kind} for document in blamed.documents.found]
+        documents = {**asdict(replace(blamed.documents, found=())), "found": ids}
     return {
         "version": 1,
-        "known": found.known.value,
-        "sentence": blame_line(found),
-        "base": found.labels.get("base", ""),
-        "head": found.labels.get("head", ""),
-        "factors": [factor.value for factor in found.factors],
-        "combinations": found.combinations,
-        "failing": list(found.failing),
-        "restoring": [factor.value for factor in found.restoring],
-        "rules": [asdict(rule) for rule in found.rules],
+        "known": blamed.known.value,
+        "sentence": blame_line(blamed),
+        "base": blamed.labels.get("base", ""),
+        "head": blamed.labels.get("head", ""),
+        "factors": [factor.value for factor in blamed.factors],
+        "combinations": blamed.combinations,
+        "failing": list(blamed.failing),
+        "restoring": [factor.value for factor in blamed.restoring],
+        "rules": [asdict(rule) for rule in blamed.rules],
         "documents": documents,
-        "asked": found.asked,
-        "budget": found.budget,
-        "notes": list(found.notes),
+        "asked": blamed.asked,
+        "budget": blamed.budget,
+        "notes": list(blamed.notes),
     }
 
 
@@ -221,13 +223,13 @@ def blame(base: str, head: str, **options: Any) -> int:
     with blaming(base, head, options["policy"], runtime, options["budget"], progress) as crossed:
         if not options["quiet"]:
             say(f"fairgate: blame: {crossed.announcement}")
-        found = crossed.result(progress)
+        blamed = crossed.result(progress)
     for notice in crossed.sides.notices:
         say(f"fairgate: note: {notice}")
     if options["run"] is not None:
-        write_blame(options["run"], found)
+        write_blame(options["run"], blamed)
     if options["shape"] == "json":
-        shared.echo_json(blame_record(found))
+        shared.echo_json(blame_record(blamed))
     else:
-        click.echo(render_blame(found))
+        click.echo(render_blame(blamed))
     return ExitCode.PASS

@@ -183,15 +183,15 @@ def shapley_weights(factors: Sequence[F]) -> dict[F, Weights[F]]:
     if k > MOST_CROSSED:
         missed = residual_weights(factors)
         return {f: _total((_two_moves(f, factors), 1.0), (missed, 1 / k)) for f in factors}
-    found: dict[F, Weights[F]] = {}
+    by_factor: dict[F, Weights[F]] = {}
     for factor in factors:
         others = [other for other in factors if other != factor]
-        weights = found[factor] = {}
+        weights = by_factor[factor] = {}
         for before in chain.from_iterable(combinations(others, n) for n in range(k)):
             share = factorial(len(before)) * factorial(k - len(before) - 1) / factorial(k)
             weights[frozenset({*before, factor})] = share
             weights[frozenset(before)] = -share
-    return found
+    return by_factor
 
 
 def residual_weights(factors: Sequence[F]) -> Weights[F]:
@@ -231,46 +231,46 @@ class _Runner:
     progress: Progress
 
     def run(self, new: frozenset[Factor]) -> GateRun:
-        called = f"BASE with HEAD's {', '.join(sorted(new))}" if new else "BASE"
-        called = "HEAD" if len(new) == len(self.sides.factors) else called
+        title = f"BASE with HEAD's {', '.join(sorted(new))}" if new else "BASE"
+        title = "HEAD" if len(new) == len(self.sides.factors) else title
         return run_gate(
-            self.given, self.sides.system(new), Staged(self.progress, called), verdict_with=()
+            self.given, self.sides.system(new), Staged(self.progress, title), verdict_with=()
         )
 
     def against(self, base: GateRun) -> _Runner:
         try:
-            made = baseline_of(base, reason="BASE", date="")
+            baseline = baseline_of(base, reason="BASE", date="")
         except BaselineError as error:
             raise BaselineError(
                 f"BASE has no verdict of its own, so nothing can be compared with it: {error}"
             ) from error
-        return replace(self, given=replace(self.given, references=References(baseline=made)))
+        return replace(self, given=replace(self.given, references=References(baseline=baseline)))
 
 
-def blame(given: GateInput, sides: LocalSides, progress: Progress = SILENT) -> Blame:
-    """Explain the verdict by the factors that differ; `given` is HEAD's policy and plan.
+def blame(gate_input: GateInput, sides: LocalSides, progress: Progress = SILENT) -> Blame:
+    """Explain the verdict by the factors that differ; `gate_input` is HEAD's policy and plan.
 
     Deterministic for systems that are; a second call with the same store asks nothing again.
     Raises BaselineError where BASE's run has no verdict, which nothing can be compared with.
     """
     started = sides.limit.asked
-    lean, left_out = replace(given, references=NO_REFERENCES).without_attribution()
+    lean, left_out = replace(gate_input, references=NO_REFERENCES).without_attribution()
     notes = [f"attribution is not computed: {', '.join(left_out)} left out"] if left_out else []
-    found = Blame(
+    blamed = Blame(
         known=Known.NOTHING_DIFFERS, factors=list(sides.factors), notes=notes,
         budget=sides.limit.most,
     )  # fmt: skip
     try:
-        for stage in _stages(found, _Runner(lean, sides, progress)) if sides.factors else ():
-            found = stage
+        for stage in _stages(blamed, _Runner(lean, sides, progress)) if sides.factors else ():
+            blamed = stage
     except OutOfQuestions:
-        found = replace(found, known=Known.OUT_OF_BUDGET)
+        blamed = replace(blamed, known=Known.OUT_OF_BUDGET)
     except (ModelError, RetrievalError) as error:
-        if not found.failing:  # BASE or HEAD itself cannot be run
+        if not blamed.failing:  # BASE or HEAD itself cannot be run
             raise
         why = f"a combination of BASE and HEAD cannot be run: {error}"
-        found = replace(found, known=Known.NOT_COMBINABLE, notes=[*found.notes, why])
-    return replace(found, asked=sides.limit.asked - started)
+        blamed = replace(blamed, known=Known.NOT_COMBINABLE, notes=[*blamed.notes, why])
+    return replace(blamed, asked=sides.limit.asked - started)
 
 
 def _divided(
@@ -286,41 +286,41 @@ def _divided(
     observed = {
         new: observe(metric, run.tables[rule.suite], rule.where) for new, run in runs.items()
     }
-    asked = cases = len(observed[everything].keys)
+    planned = cases = len(observed[everything].keys)
     if metric.compares_terms:
         measured = {new: Measurements(run.result.measurements) for new, run in runs.items()}
-        found = {
-            new: each.value(rule.metric, rule.suite, rule.where) or 0.0
-            for new, each in measured.items()
+        values = {
+            new: measurements.value(rule.metric, rule.suite, rule.where) or 0.0
+            for new, measurements in measured.items()
         }
         intervals: list[IntervalOrReason] = [NoInterval(reason=_MAXIMUM)] * len(factors)
     else:
         decided = np.logical_and.reduce([seen.decided for seen in observed.values()])
         observed = {new: select(seen, decided) for new, seen in observed.items()}
-        found = {new: estimate(seen) for new, seen in observed.items()}
+        values = {new: estimate(seen) for new, seen in observed.items()}
         totals = {new: cluster_totals(seen) for new, seen in observed.items()}
         slices = [_joined(weights[factor], totals) for factor in factors]
         settings = BootstrapSettings(confidence=policy.confidence)
         drawn = bootstrap_many(slices, settings, seed=policy.seed)
         intervals = [
-            each if one.informative else NoInterval(reason=_NO_MOVE)
-            for one, each in zip(slices, drawn, strict=True)
+            interval if contributions.informative else NoInterval(reason=_NO_MOVE)
+            for contributions, interval in zip(slices, drawn, strict=True)
         ]
         cases = len(observed[everything].keys)
-    is_known = all(math.isfinite(value) for value in found.values())
-    whole = found[everything] - found[frozenset()]
+    is_known = all(math.isfinite(value) for value in values.values())
+    whole = values[everything] - values[frozenset()]
     return ExplainedRule(
         metric=rule.metric,
         suite=rule.suite,
         where=dict(rule.where),
         is_rate=is_rate(rule.metric),
-        base=_rounded(found[frozenset()]) if is_known else None,
-        head=_rounded(found[everything]) if is_known else None,
+        base=_rounded(values[frozenset()]) if is_known else None,
+        head=_rounded(values[everything]) if is_known else None,
         cases=cases,
-        left_out=asked - cases,
-        residual=_rounded(_weighed(residual_weights(factors), found)) if is_known else 0.0,
+        left_out=planned - cases,
+        residual=_rounded(_weighed(residual_weights(factors), values)) if is_known else 0.0,
         moves=[
-            _move(factor, _weighed(weights[factor], found), whole, interval)
+            _move(factor, _weighed(weights[factor], values), whole, interval)
             for factor, interval in zip(factors, intervals, strict=True)
             if is_known
         ],
@@ -358,7 +358,7 @@ def _rounded(value: float) -> float:
     return round(float(value), _DECIMALS) + 0.0
 
 
-def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
+def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
     """Yield what is known, ever more, until it is all."""
     factors = runner.sides.factors
     everything = frozenset(factors)
@@ -372,11 +372,13 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
         for rule in failing
         if (_slice(rule), rule.position) in before
     ]
-    found = replace(found, notes=[*found.notes, *also], failing=[rule_name(rule) for rule in red])
+    blamed = replace(
+        blamed, notes=[*blamed.notes, *also], failing=[rule_name(rule) for rule in red]
+    )
     if not red:
-        yield replace(found, known=Known.GREEN)
+        yield replace(blamed, known=Known.GREEN)
         return
-    yield found
+    yield blamed
     narrow = _narrowed(runner, red, head)
     narrow = narrow.against(narrow.run(frozenset()))
     # Combinations with one generator follow each other, so that it is opened once.
@@ -384,17 +386,17 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
     runs = {new: narrow.run(new) for new in order}
     verdict = Verdict(red, base)
     restoring = [f for f in factors if verdict.is_restored(runs[everything - {f}])]
-    found = replace(
-        found,
+    blamed = replace(
+        blamed,
         known=Known.EXPLAINED,
         combinations=len(runs),
         rules=[_divided(rule, factors, runs, runner.given.policy) for rule in red],
         restoring=restoring,
     )
-    yield found
+    yield blamed
     if Factor.CORPUS in factors:
         documents = _searched(narrow, verdict, is_enough=Factor.CORPUS in restoring)
-        yield replace(found, documents=documents)
+        yield replace(blamed, documents=documents)
 
 
 def rule_name(rule: RuleResult | ExplainedRule) -> str:
@@ -411,9 +413,9 @@ def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Run
 
     All neutral cases of their suites are among them.
     """
-    given = runner.given
-    gates = [*given.policy.gates]
-    asked = [
+    gate_input = runner.given
+    gates = [*gate_input.policy.gates]
+    wanted = [
         gates[rule.position].model_copy(
             update={"suite": rule.suite, "where": dict(rule.where), "for_each": None}
         )
@@ -429,14 +431,14 @@ def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Run
         counted.setdefault(rule.suite, set()).update(keys)
     units = [
         unit
-        for unit in given.plan.units
+        for unit in gate_input.plan.units
         if unit.suite in counted and (unit.is_control or unit.key in counted[unit.suite])
     ]
-    plan = TestPlan(cases=_cases_of(given.plan, units), units=units)
-    suites = {name: suite for name, suite in given.suites.items() if plan.units_of(name)}
-    kept = [suite for suite in given.policy.suites if suite.id in suites]
-    policy = given.policy.model_copy(update={"gates": asked, "suites": kept})
-    return replace(runner, given=replace(given, policy=policy, plan=plan, suites=suites))
+    plan = TestPlan(cases=_cases_of(gate_input.plan, units), units=units)
+    suites = {name: suite for name, suite in gate_input.suites.items() if plan.units_of(name)}
+    suites_left = [suite for suite in gate_input.policy.suites if suite.id in suites]
+    policy = gate_input.policy.model_copy(update={"gates": wanted, "suites": suites_left})
+    return replace(runner, given=replace(gate_input, policy=policy, plan=plan, suites=suites))
 
 
 def _cases_of(plan: TestPlan, units: Sequence[Unit]) -> list[Case]:
@@ -488,7 +490,7 @@ class Verdict:
         return [rules[0].value if rules else None for rules in self._found(run)]
 
     def _found(self, run: GateRun) -> list[list[RuleResult]]:
-        return [[rule for rule in run.result.rules if _slice(rule) == one] for one in self._red]
+        return [[rule for rule in run.result.rules if _slice(rule) == red] for red in self._red]
 
 
 def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> SearchedDocuments:
@@ -499,14 +501,18 @@ def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> Searched
     """
     search = runner.sides.search()
     changed = search.union.changed
-    found = SearchedDocuments(changed=dict(sorted(Counter(each.kind for each in changed).items())))
+    searched = SearchedDocuments(
+        changed=dict(sorted(Counter(document.kind for document in changed).items()))
+    )
     if not is_enough:
-        return replace(found, why_not="taking back the corpus alone does not restore the verdict")
+        return replace(
+            searched, why_not="taking back the corpus alone does not restore the verdict"
+        )
     if not changed:
         why = "the documents are the same, in another order or under other names"
-        return replace(found, why_not=why)
+        return replace(searched, why_not=why)
     cases = [case for case in runner.given.plan.cases if case.retriever == SYSTEM_RETRIEVER]
-    known: dict[object, tuple[bool, list[float | None]]] = {}
+    verdicts: dict[object, tuple[bool, list[float | None]]] = {}
 
     def tried(reverted: Sequence[ChangedDocument]) -> tuple[bool, list[float | None]]:
         """Return whether that restores the verdict, and the rules' values.
@@ -516,31 +522,31 @@ def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> Searched
         mixture = search.mixture(reverted)
         if any(mixture.size < case.top_k for case in cases):
             return False, []
-        name: object = frozenset(each.name for each in reverted)
+        name: object = frozenset(document.name for document in reverted)
         if not any(case.waits for case in cases):
             name = tuple(
                 mixture.names([case.query for case in cases if case.top_k == depth], depth)
                 for depth in sorted({case.top_k for case in cases})
             )
-        if name not in known:
+        if name not in verdicts:
             run = run_gate(runner.given, runner.sides.searching(mixture), SILENT, verdict_with=())
-            known[name] = verdict.is_restored(run), verdict.values(run)
-        return known[name]
+            verdicts[name] = verdict.is_restored(run), verdict.values(run)
+        return verdicts[name]
 
-    kept: Sequence[ChangedDocument] = ()
+    left: Sequence[ChangedDocument] = ()
     runner.progress.start("documents", len(changed), 0)
     try:
         if not tried(changed)[0]:
             why = "the verdict depends on the order of equally similar documents"
-            return replace(found, why_not=why)
-        kept = changed
+            return replace(searched, why_not=why)
+        left = changed
         for smaller in smaller_and_smaller(changed, lambda reverted: tried(reverted)[0]):
-            runner.progress.advance(len(kept) - len(smaller))
-            kept = smaller
+            runner.progress.advance(len(left) - len(smaller))
+            left = smaller
     except OutOfQuestions:
         why = "the budget ended before it was known that none of them can be left out"
-        return replace(found, found=list(kept), trials=len(known), why_not=why)
+        return replace(searched, found=list(left), trials=len(verdicts), why_not=why)
     finally:
         runner.progress.finish()
-    values = tried(kept)[1]
-    return replace(found, found=list(kept), minimal=True, trials=len(known), reverted=values)
+    values = tried(left)[1]
+    return replace(searched, found=list(left), minimal=True, trials=len(verdicts), reverted=values)

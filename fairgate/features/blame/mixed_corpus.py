@@ -103,17 +103,17 @@ def _without_common(
         ids.reverse()
     gone: list[tuple[CorpusDocument, str]] = []
     renamed: set[str] = set()
-    place = ""
+    follows = ""
     for document in base.documents():
         if document.id in same:
-            place = document.id
+            follows = document.id
             continue
         alike = by_text.get(_digest(document))
         if alike:
-            place = alike.pop()
-            renamed.add(place)
+            follows = alike.pop()
+            renamed.add(follows)
         else:
-            gone.append((document, place))
+            gone.append((document, follows))
     return gone, dict.fromkeys(id_ for id_ in now if id_ not in same and id_ not in renamed)
 
 
@@ -141,17 +141,17 @@ class UnionSearch:
         """Return for each query a ranking over both versions that is long `enough`."""
         depth = min(self.union.size, top_k + _SPARE)
         waiting = list(dict.fromkeys(queries))
-        found: dict[str, Sequence[Document]] = {}
+        rankings: dict[str, Sequence[Document]] = {}
         while waiting:
             fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
             for start in range(0, len(fresh), self.retriever.at_once):
                 batch = fresh[start : start + self.retriever.at_once]
                 self._known |= dict(zip(batch, self.retriever.retrieve(batch, depth), strict=True))
             done = [q for q in waiting if depth == self.union.size or enough(self._known[q])]
-            found |= {query: self._known[query] for query in done}
-            waiting = [query for query in waiting if query not in found]
+            rankings |= {query: self._known[query] for query in done}
+            waiting = [query for query in waiting if query not in rankings]
             depth = min(self.union.size, 4 * depth)
-        return found
+        return rankings
 
 
 class Mixture:
@@ -160,12 +160,14 @@ class Mixture:
     def __init__(self, search: UnionSearch, reverted: Collection[ChangedDocument]) -> None:
         """Take the search and the documents that are as they were."""
         self._search = search
-        back = {each.name for each in reverted}
+        back = {document.name for document in reverted}
         changed = search.union.changed
-        left_out = (each.new if each.name in back else each.old for each in changed)
+        left_out = (document.new if document.name in back else document.old for document in changed)
         self._out = frozenset(name for name in left_out if name)
         self._shown: dict[str | None, str] = {
-            each.old: each.id for each in changed if each.kind == "edited" and each.name in back
+            document.old: document.id
+            for document in changed
+            if document.kind == "edited" and document.name in back
         }
         digest = hashlib.sha256("\0".join(sorted(self._out)).encode()).hexdigest()
         self.fingerprint = f"mixture {digest} of {search.retriever.fingerprint}"
@@ -185,17 +187,17 @@ class Mixture:
         if changed:
             raise RetrievalError("versions of a corpus are not mixed for `documents/subject`")
         return [
-            [replace(d, id=self._shown[d.id]) if d.id in self._shown else d for d in found]
-            for found in self._ranked(queries, top_k)
+            [replace(d, id=self._shown[d.id]) if d.id in self._shown else d for d in ranking]
+            for ranking in self._ranked(queries, top_k)
         ]
 
     def names(self, queries: Sequence[str], top_k: int) -> tuple[tuple[str, ...], ...]:
         """Return for each query its documents by their names in the union: texts, so to speak."""
-        return tuple(tuple(d.id or "" for d in found) for found in self._ranked(queries, top_k))
+        return tuple(tuple(d.id or "" for d in ranking) for ranking in self._ranked(queries, top_k))
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return the vectors of documents by the ids that `retrieve` gives."""
-        union = {shown: old or "" for old, shown in self._shown.items()}
+        union = {new: old or "" for old, new in self._shown.items()}
         return self._search.retriever.vectors([union.get(id_, id_) for id_ in document_ids])
 
     def _ranked(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
@@ -207,5 +209,5 @@ class Mixture:
         def enough(ranking: Sequence[Document]) -> bool:
             return sum(document.id not in self._out for document in ranking) >= top_k
 
-        found = self._search.found(queries, enough, top_k)
-        return [[d for d in found[query] if d.id not in self._out][:top_k] for query in queries]
+        rankings = self._search.found(queries, enough, top_k)
+        return [[d for d in rankings[query] if d.id not in self._out][:top_k] for query in queries]

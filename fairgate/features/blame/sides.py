@@ -52,9 +52,9 @@ class QuestionLimit:
 
     def allowed(self, wanted: int) -> int:
         """Count at most `wanted` questions as asked, and return how many may be."""
-        found = min(wanted, self.most - self.asked)
-        self.asked += found
-        return found
+        number = min(wanted, self.most - self.asked)
+        self.asked += number
+        return number
 
 
 class LimitedGenerator:
@@ -148,8 +148,8 @@ class LocalSides:
     @property
     def notices(self) -> list[str]:
         """Return the adapters' notices, each once."""
-        found = (notice for side in self._parts for notice in side.resources.notices)
-        return list(dict.fromkeys(found))
+        notices = (notice for side in self._parts for notice in side.resources.notices)
+        return list(dict.fromkeys(notices))
 
     @cached_property
     def union(self) -> UnionCorpus:
@@ -215,8 +215,10 @@ class LocalSides:
     def _of_suites(self) -> Mapping[str, Retriever]:
         kind = kind_of(self._loaded.policy.system)
         resources, embedder = self._head.resources, kind.chosen_embedder()
-        made = SuiteRetrievers(resources=resources, embedder=embedder, role=kind.embedder_role())
-        return made.of_all(self._loaded.suites.values())
+        retrievers = SuiteRetrievers(
+            resources=resources, embedder=embedder, role=kind.embedder_role()
+        )
+        return retrievers.of_all(self._loaded.suites.values())
 
     def _generator(self, new: frozenset[Factor]) -> Generator:
         name = tuple(factor in new for factor in _OF_GENERATOR)
@@ -262,7 +264,7 @@ def _same_documents(base: CorpusFile, head: CorpusFile) -> bool:
     if base.fingerprint == head.fingerprint:
         return True
     pairs: Iterable[tuple[object, object]] = zip_longest(base.documents(), head.documents())
-    return all(one == other for one, other in pairs)
+    return all(document == other for document, other in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,11 +278,11 @@ class _Shallower:
         self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
     ) -> Executed:
         """Return the executions of the cases, each with this many documents."""
-        asked = [
+        shallower = [
             case._replace(top_k=self.top_k) if case.retriever == SYSTEM_RETRIEVER else case
             for case in cases
         ]
-        return self.inner.execute(asked, progress, earlier)
+        return self.inner.execute(shallower, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings of the documents."""

@@ -67,21 +67,21 @@ class Version:
 
 
 @contextmanager
-def version_of(named: str, here: Path, role: str) -> Iterator[Version]:
+def version_of(version_name: str, here: Path, role: str) -> Iterator[Version]:
     """Yield a folder, or a git revision of the repository around `here` as a scratch folder.
 
     In a revision paths start where `here` lies in the repository. `role` is what messages call it.
     Raises UsageError where it is neither, DataError where its files cannot be written as they are.
     """
-    if named and not _CONTROL.search(named) and Path(named).is_dir():
-        yield Version(named=named, folder=Path(named), is_revision=False)
+    if version_name and not _CONTROL.search(version_name) and Path(version_name).is_dir():
+        yield Version(named=version_name, folder=Path(version_name), is_revision=False)
         return
-    with revision_of(named, here, role) as version:
+    with revision_of(version_name, here, role) as version:
         yield version
 
 
 @contextmanager
-def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
+def revision_of(revision: str, here: Path, role: str) -> Iterator[Version]:
     """Yield a git revision, whatever folders there are.
 
     A revision's files are written into a scratch folder from git's objects: nothing is checked out,
@@ -90,13 +90,13 @@ def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
     """
     repository = repository_of(here)
     commit = ""
-    is_plain = named and not named.startswith("-") and not _CONTROL.search(named)
+    is_plain = revision and not revision.startswith("-") and not _CONTROL.search(revision)
     if repository is not None and is_plain:
-        found = repository.ask("rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
-        commit = (found or b"").decode("ascii", "replace").strip()
+        printed = repository.ask("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+        commit = (printed or b"").decode("ascii", "replace").strip()
     if repository is None or not commit:
         raise UsageError(
-            f"{role} {quoted(named)} is no folder, and no git revision of a checkout around the "
+            f"{role} {quoted(revision)} is no folder, and no git revision of a checkout around the "
             "current folder (a shallow clone may lack it: fetch it); name a folder that holds the "
             "policy, or a commit, branch or tag"
         )
@@ -106,7 +106,7 @@ def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
         notes = [f"{role}: {note}" for note in write_tree(repository, commit, top)]
         folder = top / inner
         folder.mkdir(parents=True, exist_ok=True)
-        yield Version(named=named, folder=folder, is_revision=True, notes=notes)
+        yield Version(named=revision, folder=folder, is_revision=True, notes=notes)
 
 
 class _File(NamedTuple):
@@ -243,9 +243,9 @@ class Blaming:
 
     def result(self, progress: Progress) -> Blame:
         """Explain the verdict."""
-        found = blame(self.given, self.sides, progress)
+        blamed = blame(self.given, self.sides, progress)
         labels = dict(zip(("base", "head"), self.named, strict=True))
-        return replace(found, notes=[*self.notes, *found.notes], labels=labels)
+        return replace(blamed, notes=[*self.notes, *blamed.notes], labels=labels)
 
 
 @contextmanager
@@ -264,20 +264,20 @@ def blaming(
         )
     with ExitStack() as stack:
         sides = []
-        for named, role in ((base, "BASE"), (head, "HEAD")):
-            version = stack.enter_context(version_of(named, Path(), role))
+        for side, role in ((base, "BASE"), (head, "HEAD")):
+            version = stack.enter_context(version_of(side, Path(), role))
             path = version.folder / policy
             if not path.is_file():
                 raise UsageError(
-                    f"{role} {quoted(named)} has no policy {quoted(policy)}: name one that has it"
+                    f"{role} {quoted(side)} has no policy {quoted(policy)}: name one that has it"
                 )
             sides.append((version, read_yaml_file(path)))
         yield crossed(sides[0], sides[1], policy, runtime, budget, progress)
 
 
-def write_blame(run: Path, found: Blame) -> None:
+def write_blame(run: Path, blamed: Blame) -> None:
     """Write blame.json into the folder of HEAD's run, which `check_run` has seen to be one."""
-    text = json.dumps(blame_record(found), indent=1, allow_nan=False)
+    text = json.dumps(blame_record(blamed), indent=1, allow_nan=False)
     write_text(run / "blame.json", f"{text}\n", option="--run")
 
 
@@ -340,8 +340,8 @@ def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> P
 
 def _outside(before: Policy, after: Policy) -> Iterator[str]:
     """Yield which parts of the policy differ that no factor is about."""
-    one, other = (policy.model_dump(exclude={"system"}) for policy in (before, after))
-    names = [name for name in other if one.get(name) != other[name]]
+    earlier, later = (policy.model_dump(exclude={"system"}) for policy in (before, after))
+    names = [name for name in later if earlier.get(name) != later[name]]
     # Searches collections of the suites, too, where no retriever makes it a factor.
     embedders = [getattr(policy.system, "embedder", None) for policy in (before, after)]
     names += ["system.embedder"] if embedders[0] != embedders[1] else []
@@ -352,17 +352,17 @@ def _outside(before: Policy, after: Policy) -> Iterator[str]:
         )
 
 
-def _other_cases(text: str, shown: str, runtime: Runtime, plan: TestPlan) -> Iterator[str]:
+def _other_cases(text: str, path: str, runtime: Runtime, plan: TestPlan) -> Iterator[str]:
     """Yield how many questions of the two sides differ, whatever file makes them differ."""
     try:
-        then = load_policy_text(text, shown, runtime, asks_ends=False).plan
+        then = load_policy_text(text, path, runtime, asks_ends=False).plan
     except FairGateError as error:
         why = harmless(str(error).splitlines()[0][:200])
         yield f"BASE's suites cannot be loaded ({why}): both sides are asked HEAD's questions"
         return
     old, new = (
-        {(case.suite, case.key): case._replace(top_k=0) for case in each.cases}
-        for each in (then, plan)
+        {(case.suite, case.key): case._replace(top_k=0) for case in plan_of_side.cases}
+        for plan_of_side in (then, plan)
     )
     differing = sum(old.get(name) != new.get(name) for name in {*old, *new})
     if differing:

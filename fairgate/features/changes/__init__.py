@@ -59,12 +59,12 @@ def run_of_a_change(run: click.Command) -> click.Command:
         "\nWith --base what decides is read from that commit and what is under test from the "
         "checkout. A plain name is a branch here, else one of `origin`, which is fetched."
     )
-    found = shared.extended(run, run_, before="report_only", says=says)
+    command = shared.extended(run, run_, before="report_only", says=says)
     # The policy that decides need not be in the checkout: a change may remove it.
-    argument = copy.copy(found.params[0])
+    argument = copy.copy(command.params[0])
     argument.type = click.Path(dir_okay=False, path_type=Path)
-    found.params[0] = argument
-    return found
+    command.params[0] = argument
+    return command
 
 
 def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
@@ -75,18 +75,18 @@ def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
     for name, reason in _OF_THE_BASE.items():
         if options.get(name):
             raise UsageError(f"{reason}; leave one of them out")
-    root, named = placed(policy, options["root"] or Path())
+    root, policy_name = placed(policy, options["root"] or Path())
     # The token is for the note alone: no program that the run starts is given it.
     environment = dict(os.environ)
     os.environ.pop("FAIRGATE_GITLAB_TOKEN", None)
-    with merge_request_note(environment, named) as note:
+    with merge_request_note(environment, policy_name) as note:
         base = base_of(root, ref)
         runtime = replace(shared.runtime_of(options, confined=True), root=root)
         runtime = replace(runtime, cache=runtime.cache.absolute())
         refuse_links(runtime.cache, root, "--cache")
         if runtime.cache.exists():
             refuse_committed(runtime.cache)
-        report = _judged(named, base, runtime, options)
+        report = _judged(policy_name, base, runtime, options)
         note.put(report, report.needs_attention)
     code = report.exit_code
     return ExitCode.PASS if options["report_only"] and code in VERDICTS else code
@@ -120,18 +120,18 @@ def _judged(
 
     formats = chosen(options["formats"])
     evaluate = partial(evaluated, progress=progress_for(quiet=options["quiet"]))
-    place = base.commit.prefix
+    prefix = base.commit.prefix
     with tempfile.TemporaryDirectory(prefix="fairgate-") as scratch:
         gate = ChangeGate(policy, runtime, evaluate, Path(scratch))
         with contextlib.chdir(runtime.root):
             judged = gate.change(base.commit, base.commit.commit, allow=False)
         if isinstance(judged, Introduction):
-            return introduced(judged, place, base.remarks)
+            return introduced(judged, prefix, base.remarks)
         folder = output_folder(options["out"], runtime, judged.decides.side.loaded)
         refuse_links(folder, runtime.root, "--out")
         folder = shown_path(folder)
         judged = replace(judged, remarks=[*judged.remarks, *base.remarks])
-        about = {"place": place, "report_only": options["report_only"]}
+        about = {"place": prefix, "report_only": options["report_only"]}
         draw = partial(render_console, colour=has_colour(), whole=options["verbose"])
         report = reported(judged, folder, formats, about, draw)
     write_comment(folder, report.comment(""), create=report.needs_attention)
@@ -147,9 +147,9 @@ def refuse_links(folder: Path, root: Path, option: str) -> None:
     """
     from fairgate.github.sides import Checkout
 
-    named = Path(os.path.normpath(Path.cwd() / folder))
-    inside = named.is_relative_to(root) and named != root
-    link = Checkout(root).link_to(named.relative_to(root).as_posix()) if inside else ""
+    target = Path(os.path.normpath(Path.cwd() / folder))
+    inside = target.is_relative_to(root) and target != root
+    link = Checkout(root).link_to(target.relative_to(root).as_posix()) if inside else ""
     if link:
         raise UsageError(
             f"{option} leads over {quoted(link)}, a link in the checkout, and nothing is written "

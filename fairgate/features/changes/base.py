@@ -78,14 +78,16 @@ def _root_of(repository: Repository, name: str) -> str:
         return _fetched(repository, name) or _none(name, repository)
     full = [name] if name.startswith("refs/") else [f"refs/heads/{name}", f"refs/remotes/{name}"]
     tags = [] if name.startswith("refs/") else [f"refs/tags/{name}"]
-    commits = {one: _one(repository, f"{one}^{{commit}}") for one in (*full, *tags)}
-    there = {one: commit for one, commit in commits.items() if commit}
+    commits = {
+        candidate: _one(repository, f"{candidate}^{{commit}}") for candidate in (*full, *tags)
+    }
+    there = {candidate: commit for candidate, commit in commits.items() if commit}
     if len(set(there.values())) > 1:
         raise UsageError(
             f"--base is {quoted(name)}, which names several commits: {listed(there)}; write the "
             "one that you mean in full"
         )
-    branches = [commit for one, commit in there.items() if one not in tags]
+    branches = [commit for candidate, commit in there.items() if candidate not in tags]
     if branches:
         return branches[0]
     if there:
@@ -109,8 +111,8 @@ def _fetched(repository: Repository, commit: str) -> str:
 
 
 def _one(repository: Repository, expression: str) -> str:
-    found = repository.ask("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
-    commit = (found or b"").decode("ascii", "replace").strip()
+    printed = repository.ask("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
+    commit = (printed or b"").decode("ascii", "replace").strip()
     return commit if _COMMIT.fullmatch(commit) else ""
 
 

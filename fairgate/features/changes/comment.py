@@ -30,12 +30,12 @@ def comment(run: Path, policy: Path | None, **options: Any) -> int:
     from fairgate.reports.markdown import render_comment
     from fairgate.reports.present import view_of
 
-    named = options.pop("baseline")
+    baseline = options.pop("baseline")
     runtime = runtime_of(options)
-    if policy is None and named is None and (run / COMMENT).is_file():
+    if policy is None and baseline is None and (run / COMMENT).is_file():
         text = read_comment(run).text
     else:
-        done = replay(run, policy, runtime, partial(locate_references, named=named))
+        done = replay(run, policy, runtime, partial(locate_references, named=baseline))
         text = render_comment(view_of(done.run, done.loaded, run_path=str(run)))
     # Whoever wrote the folder writes no command into a runner's log.
     click.echo("\n".join(harmless(line) for line in text.rstrip().split("\n")))

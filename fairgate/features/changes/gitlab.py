@@ -73,19 +73,19 @@ class GitLabApi:
             body=None if body is None else json.dumps(body).encode(),
             is_repeatable=method != "POST",
         )
-        named = f"{method} {path.partition('?')[0]}"
+        request_line = f"{method} {path.partition('?')[0]}"
         try:
             answer = self._client.ask(request)
         except HttpError as error:
-            raise ApiError(f"{named}: {error}") from None
+            raise ApiError(f"{request_line}: {error}") from None
         try:
-            found = json.loads(answer.body) if answer.body.strip() else None
+            content = json.loads(answer.body) if answer.body.strip() else None
         except (ValueError, RecursionError) as error:
-            raise ApiError(f"{named}: GitLab's answer is no JSON") from error
+            raise ApiError(f"{request_line}: GitLab's answer is no JSON") from error
         if answer.status in _FINE:
-            return found
-        words = harmless(concealed(str(value_at(found, "message")), [self._token])[:200])
-        raise ApiError(f"{named}: {answer.status} {words}", status=answer.status)
+            return content
+        words = harmless(concealed(str(value_at(content, "message")), [self._token])[:200])
+        raise ApiError(f"{request_line}: {answer.status} {words}", status=answer.status)
 
     def pages(self, path: str) -> Iterator[Any]:
         """Yield the items of all pages of a list."""
@@ -148,7 +148,7 @@ class StickyNote:
         if pipeline <= self.marker.run[0]:
             return False
         listed = self.api.pages(f"{self.request}/pipelines")
-        return pipeline in [natural(value_at(one, "id")) for one in listed]
+        return pipeline in [natural(value_at(entry, "id")) for entry in listed]
 
 
 @dataclass(slots=True)

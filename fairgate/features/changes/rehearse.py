@@ -60,7 +60,7 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
     from fairgate.github.change import evaluated
     from fairgate.github.runner import read_inputs
 
-    root, named = placed(policy, Path())
+    root, policy_name = placed(policy, Path())
     repository = repository_of(root)
     if repository is None:
         raise UsageError("this folder is in no git checkout; a pull request is made of two commits")
@@ -69,12 +69,12 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
         say("fairgate: note: uncommitted changes are no part of the rehearsal")
     store = (cache or Path(os.environ.get("FAIRGATE_CACHE") or ".fairgate")).absolute()
     folder = (out or store / "rehearsal").absolute()
-    with tempfile.TemporaryDirectory(prefix="fairgate-") as made:
-        scratch = Path(made).resolve()
+    with tempfile.TemporaryDirectory(prefix="fairgate-") as temporary:
+        scratch = Path(temporary).resolve()
         workspace = scratch / "checkout"
         merge = _merged(repository, workspace, *ends)
-        place = root.relative_to(repository.top.resolve()).as_posix()
-        workflow, options = _inputs(workspace, place, named)
+        prefix = root.relative_to(repository.top.resolve()).as_posix()
+        workflow, options = _inputs(workspace, prefix, policy_name)
         event = _event(scratch / "event.json", merge, base, ends)
         environment = {
             **{name: text for name, text in os.environ.items() if not name.startswith("GITHUB_")},
@@ -171,26 +171,26 @@ def _merged(source: Repository, workspace: Path, base: str, head: str) -> str:
         )
     who = ("-c", "user.name=FairGate", "-c", "user.email=fairgate@localhost")
     parents = ("-p", base, "-p", head)
-    made = here.ask(*who, "commit-tree", tree.decode().strip(), *parents, "-m", "Merge") or b""
-    merge = made.decode().strip()
+    created = here.ask(*who, "commit-tree", tree.decode().strip(), *parents, "-m", "Merge") or b""
+    merge = created.decode().strip()
     if not merge or here.ask("checkout", "--quiet", "--force", "--detach", merge) is None:
         raise UsageError(f"git cannot check out the merge of {head[:12]} into {base[:12]}")
     return merge
 
 
-def _inputs(workspace: Path, place: str, policy: str) -> tuple[str, dict[str, str]]:
+def _inputs(workspace: Path, prefix: str, policy: str) -> tuple[str, dict[str, str]]:
     """Return the workflow whose step names the policy, and the inputs of that step.
 
     Without one it is the action as nobody has set it. Expressions are not known here.
     """
     from fairgate.github.runner import DEFAULTS, policies_in
 
-    options = {**DEFAULTS, "policy": policy, "root": place}
-    wanted = os.path.normpath(Path(place, policy))
+    options = {**DEFAULTS, "policy": policy, "root": prefix}
+    wanted = os.path.normpath(Path(prefix, policy))
     for file, steps in _workflows(workspace):
         for step in steps:
-            names = {os.path.normpath(Path(step.get("root", "."), one))
-                     for one in policies_in(step.get("policy", ""))}  # fmt: skip
+            names = {os.path.normpath(Path(step.get("root", "."), path))
+                     for path in policies_in(step.get("policy", ""))}  # fmt: skip
             if wanted not in names:
                 continue
             click.echo(f"fairgate: inputs are those of {file}", err=True)
@@ -215,13 +215,13 @@ def _workflows(workspace: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
         except (OSError, PolicyError):
             continue
         jobs = data.get("jobs") if isinstance(data, dict) else None
-        found = []
+        inputs = []
         for job in jobs.values() if isinstance(jobs, dict) else ():
             steps = job.get("steps") if isinstance(job, dict) else None
             for step in steps if isinstance(steps, list) else ():
-                given = step.get("with") if isinstance(step, dict) else None
+                arguments = step.get("with") if isinstance(step, dict) else None
                 uses = str(step.get("uses")) if isinstance(step, dict) else ""
                 is_ours = bool(_ACTION.fullmatch(uses)) or uses.startswith(".")
-                if is_ours and isinstance(given, dict) and "policy" in given:
-                    found.append({str(key): str(text) for key, text in given.items()})
-        yield file, found
+                if is_ours and isinstance(arguments, dict) and "policy" in arguments:
+                    inputs.append({str(key): str(text) for key, text in arguments.items()})
+        yield file, inputs

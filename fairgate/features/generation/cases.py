@@ -71,28 +71,30 @@ def read_cases(
 
     def cases() -> Iterator[GeneratedCase | Problem]:
         for row in rows:
-            place = f"{path}:{row.line}"
+            location = f"{path}:{row.line}"
             try:
-                yield _case(row, place, dimensions, lines)
+                yield _case(row, location, dimensions, lines)
             except DataError as error:
-                yield Problem(str(path), row.line, 1, str(error).removeprefix(f"{place}: "))
+                yield Problem(str(path), row.line, 1, str(error).removeprefix(f"{location}: "))
 
     return first.values, dimensions, cases()
 
 
 def _case(
-    row: Row, place: str, dimensions: Mapping[str, Dimension], first: dict[tuple[str, str], int]
+    row: Row, location: str, dimensions: Mapping[str, Dimension], first: dict[tuple[str, str], int]
 ) -> GeneratedCase:
     """Return the case of a row; `first` has the line of each id and text."""
     name, text, template = (
-        checked_text(row.values.get(key), place, key) for key in ("id", "text", "template")
+        checked_text(row.values.get(key), location, key) for key in ("id", "text", "template")
     )
     for what, value in (("id", name), ("text", text)):
         line = first.setdefault((what, value), row.line)
         if line != row.line:
             raise DataError(f"{what} {capped(value)} is already on line {line}; remove one")
     operators = row.values.get("operators", [])
-    if not isinstance(operators, list) or not all(isinstance(each, str) for each in operators):
+    if not isinstance(operators, list) or not all(
+        isinstance(operator, str) for operator in operators
+    ):
         raise DataError(f"`operators` is {capped(operators)}; expected a list of texts")
     frame, uses = stated_attributes(row.values, text, dimensions)
     return GeneratedCase(
@@ -114,9 +116,9 @@ def generate_cases(
     root, confined = runtime.root, runtime.confined
     dimensions = known_dimensions(options["attributes"], folder=root, confined=confined)
     loaded = load_templates(options["templates"], dimensions, folder=root, confined=confined)
-    given = Ingredients(dimensions=dimensions, templates=loaded, strength=strength)
+    ingredients = Ingredients(dimensions=dimensions, templates=loaded, strength=strength)
     inventory = Inventory(dimensions, loaded, strength)
-    cases = GENERATORS[generator](given, np.random.default_rng(options["seed"]))
+    cases = GENERATORS[generator](ingredients, np.random.default_rng(options["seed"]))
     # Of every word that cases can be made of: templates, values, wordings.
     words = [
         [
@@ -161,13 +163,15 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     if header.get("generator") == BY_MODEL:
         yield from check_pairs(path, header)
         return
-    t, named = header.get("t"), header.get("templates")
-    if type(t) is not int or not 1 <= t <= MOST_STRENGTH or not isinstance(named, str):
+    t, template_set = header.get("t"), header.get("templates")
+    if type(t) is not int or not 1 <= t <= MOST_STRENGTH or not isinstance(template_set, str):
         raise UsageError(
             f"{path}:1: the header's `t` and `templates` are not as `fairgate generate` writes "
             "them; make the file again"
         )
-    templates = load_templates(named, dimensions, folder=runtime.root, confined=runtime.confined)
+    templates = load_templates(
+        template_set, dimensions, folder=runtime.root, confined=runtime.confined
+    )
     inventory = Inventory(dimensions, templates, t)
     foreign = 0
     faults: list[Problem] = []
@@ -216,10 +220,10 @@ def syntactic_diversity(texts: Sequence[str], rng: np.random.Generator) -> float
     return float(np.mean(distances)) if distances else math.nan
 
 
-def token_distance(one: Sequence[str], other: Sequence[str]) -> int:
+def token_distance(row: Sequence[str], other: Sequence[str]) -> int:
     """Return the least number of insertions, deletions and substitutions between two rows."""
     before = list(range(len(other) + 1))
-    for n, left in enumerate(one, 1):
+    for n, left in enumerate(row, 1):
         now = [n]
         for m, right in enumerate(other, 1):
             now.append(min(before[m] + 1, now[-1] + 1, before[m - 1] + (left != right)))
@@ -310,9 +314,9 @@ def _quality(path: Path, generator: Generator, embedder: Embedder, runtime: Runt
     if not hasattr(generator, "score_options"):
         raise UsageError("this model cannot tell how probable a text is; name an ONNX decoder")
     parts = [text.partition(" ") for text in texts]
-    asked = [GenerationRequest(prompt=first, options=(rest,)) for first, _, rest in parts]
-    scores = cast("OptionScorer", generator).score_options(asked)
-    fluency = perplexity([one for (one,) in scores], texts)
+    requests = [GenerationRequest(prompt=first, options=(rest,)) for first, _, rest in parts]
+    scores = cast("OptionScorer", generator).score_options(requests)
+    fluency = perplexity([score for (score,) in scores], texts)
     coherence = semantic_coherence(vectors, embedder.embed(plain))
     return (
         f"| {harmless(str(header.get('generator')))} | {len(cases)} | {syntactic:.2f} | "
@@ -323,13 +327,13 @@ def _quality(path: Path, generator: Generator, embedder: Embedder, runtime: Runt
 def _sampled(rows: Iterator[GeneratedCase]) -> list[GeneratedCase]:
     """Return cases drawn at random, each as likely as the others, in the order of the file."""
     rng = np.random.default_rng(_SEED)
-    kept: list[tuple[int, GeneratedCase]] = []
+    drawn: list[tuple[int, GeneratedCase]] = []
     for number, case in enumerate(rows):
         if number < SAMPLE:
-            kept.append((number, case))
-        elif (place := int(rng.integers(number + 1))) < SAMPLE:
-            kept[place] = number, case
-    return [case for _, case in sorted(kept, key=itemgetter(0))]
+            drawn.append((number, case))
+        elif (slot := int(rng.integers(number + 1))) < SAMPLE:
+            drawn[slot] = number, case
+    return [case for _, case in sorted(drawn, key=itemgetter(0))]
 
 
 Combination = tuple[str, ...]
@@ -414,18 +418,18 @@ class Inventory:
         """Yield the counts for people."""
         for name, counts in self._counts.items():
             ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-            shown = ", ".join(f"{harmless(name)} {count}" for name, count in ordered)
-            yield f"  {name}: {shown or 'none'}"
+            listed = ", ".join(f"{harmless(name)} {count}" for name, count in ordered)
+            yield f"  {name}: {listed or 'none'}"
         unused = sorted(self._unused)
         if unused:
             more = f" and {len(unused) - 5} more" if len(unused) > 5 else ""
             yield f"  values never stated: {', '.join(unused[:5])}{more}"
-        found, missing = self._combinations, self._combinations.missing()
-        possible = len(found.stated)
+        combinations, missing = self._combinations, self._combinations.missing()
+        possible = len(combinations.stated)
         stated = possible - len(missing)
         percent = 100 * (stated / possible if possible else 1.0)
         percent = percent if percent == 100 else min(99.9, percent)  # never rounded to a whole
         share = f"{stated} of {possible} combinations ({percent:.1f} %)"
-        yield f"  {found.strength}-way coverage: {share}"
+        yield f"  {combinations.strength}-way coverage: {share}"
         for combination in missing[:5]:
             yield f"    missing, for instance: {' + '.join(combination)}"

@@ -64,12 +64,12 @@ def generate(generator: str, out: Path, **options: Any) -> int:
     `model` asks the language model of --policy for written pairs (Meta-Fair), at most three times
     as often as --limit; what is no pair by form, catalogue and linter is refused and counted.
     """
-    runtime, given = shared.runtime_of(options), shared.given_options()
+    runtime, chosen_options = shared.runtime_of(options), shared.given_options()
     strange = _OF_TEMPLATES if generator == "model" else _OF_MODEL
-    for option in (given[name] for name in given if name in strange):
+    for option in (chosen_options[name] for name in chosen_options if name in strange):
         raise UsageError(f"{option} is not for `generate {generator}`; leave it out")
     if generator == "model":
-        if "policy" not in given:
+        if "policy" not in chosen_options:
             raise UsageError(
                 "`generate model` needs --policy FILE: a policy with a local system, or a YAML "
                 "file with `generator` alone, such as {generator: {endpoint: {base_url: …, "

@@ -118,16 +118,16 @@ def load_templates(
     cannot say.
     """
     document = named_document("templates", name, folder=folder or Path(), confined=confined)
-    found, problems = validated(document, TemplateFile)
-    if found is not None:
-        ids = [entry.id for entry in found.templates]
-        for n, entry in enumerate(found.templates):
+    content, problems = validated(document, TemplateFile)
+    if content is not None:
+        ids = [entry.id for entry in content.templates]
+        for n, entry in enumerate(content.templates):
             if entry.id in ids[:n]:
                 sentence = f"{quoted(entry.id)} is listed twice; rename one of them"
                 problems.append(document.problem(("templates", n, "id"), sentence))
             faults = _template_faults(entry, dimensions)
             problems += [document.problem(("templates", n, *at), fault) for at, fault in faults]
-    if found is None or problems:
+    if content is None or problems:
         raise PolicyError(problems)
     return tuple(
         Template(
@@ -135,7 +135,7 @@ def load_templates(
             frame=entry.frame,
             slots=tuple(Slot(dimensions[s.dimension], Form(s.form)) for s in entry.slots),
         )
-        for entry in found.templates
+        for entry in content.templates
     )
 
 
@@ -148,11 +148,11 @@ def _template_faults(
     """
     names = [slot.dimension for slot in entry.slots]
     for m, name in enumerate(names):
-        place = ("slots", m, "dimension")
+        path = ("slots", m, "dimension")
         if name not in dimensions:
-            yield place, f"no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
+            yield path, f"no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
         elif name in names[:m]:
-            yield place, f"{quoted(name)} occurs twice in one template; use it once"
+            yield path, f"{quoted(name)} occurs twice in one template; use it once"
     try:
         parse_frame(entry.frame)
     except DataError as error:
@@ -166,8 +166,8 @@ def _template_faults(
             AttributeUse(dimension=dimension, value=value, form=Form(slot.form))
             for value in dimension.values
         )
-        made = (realise(entry.frame, [use]) for use in uses)
-        unsayable = next((each for each in made if isinstance(each, str)), None)
+        wordings = (realise(entry.frame, [use]) for use in uses)
+        unsayable = next((realised for realised in wordings if isinstance(realised, str)), None)
         if unsayable is not None:
             yield ("slots", m), f"{unsayable}; choose another form or frame"
 
@@ -193,16 +193,16 @@ def _distinct(
 
     `seen` has 8 bytes of every text.
     """
-    found = realise(frame, attributes)
-    if isinstance(found, str) or english_fault(found.text) is not None:
+    worded = realise(frame, attributes)
+    if isinstance(worded, str) or english_fault(worded.text) is not None:
         return None
-    digest = hashlib.sha256(found.text.encode()).digest()
+    digest = hashlib.sha256(worded.text.encode()).digest()
     if digest[:8] in seen:
         return None
     seen.add(digest[:8])
     return GeneratedCase(
-        id=f"{template}-{digest[:6].hex()}", text=found.text, template=template, frame=frame,
-        attributes=found.attributes, operators=tuple(operators),
+        id=f"{template}-{digest[:6].hex()}", text=worded.text, template=template, frame=frame,
+        attributes=worded.attributes, operators=tuple(operators),
     )  # fmt: skip
 
 
@@ -210,7 +210,7 @@ MOST_REDRAWN = 200
 """Draws in a row without a new text after which a template counts as used up."""
 
 
-def template_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
+def template_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
     """Yield templates with values drawn at random, in turn, until none gives a new text.
 
     The template-based baseline of GenFair's evaluation (P3, section V.C.1): every value is as
@@ -218,8 +218,8 @@ def template_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gen
     looked for.
     """
     texts: set[bytes] = set()
-    rows: dict[str, set[bytes]] = {template.id: set() for template in given.templates}
-    left = list(given.templates)
+    rows: dict[str, set[bytes]] = {template.id: set() for template in ingredients.templates}
+    left = list(ingredients.templates)
     while left:
         for template in tuple(left):
             sizes = [len(slot.dimension.values) for slot in template.slots]
@@ -246,7 +246,7 @@ MOST_REPEATS = 2000
 """Draws in a row without a new text after which the grammar counts as used up."""
 
 
-def astraea_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
+def astraea_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
     """Yield sentences of one weighted grammar, until it makes no new text.
 
       SENTENCE -> The PERSON who works as OCCUPATION and is or has ECONOMIC-CONDITIONS VERB OBJECT.
@@ -260,7 +260,7 @@ def astraea_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gene
     into correct English, so that wrong articles do not affect the comparison. Raises UsageError
     where an attribute of the grammar is missing.
     """
-    missing = [name for name in (*PERSON, *CLAUSES) if name not in given.dimensions]
+    missing = [name for name in (*PERSON, *CLAUSES) if name not in ingredients.dimensions]
     if missing:
         raise UsageError(
             f"the grammar needs {listed(missing, last='and')}, which the attributes in use do not "
@@ -272,8 +272,8 @@ def astraea_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gene
         draws += 1
         chosen = rng.permutation(len(PERSON))[:PERSON_ATTRIBUTES]
         uses = [
-            *(_weighted(given.dimensions[PERSON[n]], Form.ADJECTIVE, rng) for n in chosen),
-            *(_weighted(given.dimensions[name], Form.CLAUSE, rng) for name in CLAUSES),
+            *(_weighted(ingredients.dimensions[PERSON[n]], Form.ADJECTIVE, rng) for n in chosen),
+            *(_weighted(ingredients.dimensions[name], Form.CLAUSE, rng) for name in CLAUSES),
         ]
         verb, thing = (words[int(rng.integers(len(words)))] for words in (VERBS, OBJECTS))
         frame = f"{{The person}} {verb} {thing}."
@@ -334,14 +334,14 @@ class Counts:
 
     def cells(self, template: Template, rows: Cells) -> Cells:
         """Return the place of each combination of each row, `[groups, rows]`."""
-        found = []
+        groups = []
         for slots in self.groups(template):
             order = sorted(slots, key=lambda n: template.slots[n].dimension.id)
-            place = np.zeros(len(rows), dtype=np.int64)
+            cell = np.zeros(len(rows), dtype=np.int64)
             for n in order:
-                place = place * len(template.slots[n].dimension.values) + rows[:, n]
-            found.append(place + self._starts[tuple(template.slots[n].dimension.id for n in order)])
-        return np.stack(found)
+                cell = cell * len(template.slots[n].dimension.values) + rows[:, n]
+            groups.append(cell + self._starts[tuple(template.slots[n].dimension.id for n in order)])
+        return np.stack(groups)
 
 
 class Rows:
@@ -366,10 +366,10 @@ class Rows:
         self._sizes = [len(slot.dimension.values) for slot in template.slots]
         values = enumerate(template.named_values())
         tables = (
-            (n, m, np.array([[excluded(one, other) for other in right] for one in left]))
+            (n, m, np.array([[excluded(use, other) for other in right] for use in left]))
             for (n, left), (m, right) in itertools.combinations(values, 2)
         )
-        self._clashes = [found for found in tables if found[2].any()]
+        self._clashes = [clash for clash in tables if clash[2].any()]
         """Two slots and, `[values, values]`, which values of them nobody has together."""
         self._sampled = math.prod(self._sizes) > MOST_ROWS
         self._left = _REPEATS
@@ -378,8 +378,8 @@ class Rows:
 
     def _take(self, rows: Cells) -> None:
         clash = np.zeros(len(rows), dtype=bool)
-        for one, other, table in self._clashes:
-            clash |= table[rows[:, one], rows[:, other]]
+        for slot, other, table in self._clashes:
+            clash |= table[rows[:, slot], rows[:, other]]
         self._rows = rows[~clash]
         self._cells = self._counts.cells(self.template, self._rows)
         self._uses = np.zeros(len(self._rows))
@@ -419,7 +419,7 @@ class Rows:
         self._uses[row] = math.inf
 
 
-def genfair_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
+def genfair_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
     """Yield partitions, mutants and boundary values, until every text of every template was made.
 
     Every case is a row of values of its own (`Rows`), stated plainly, or after an operator, or
@@ -429,8 +429,8 @@ def genfair_cases(given: Ingredients, rng: np.random.Generator) -> Iterator[Gene
     combinations as so many cases can. An operator touches the attribute that it touched least.
     Source: GenFair (P3), section IV.
     """
-    counts = Counts(given.templates, given.strength)
-    left = {Rows(template, counts, rng): n for n, template in enumerate(given.templates)}
+    counts = Counts(ingredients.templates, ingredients.strength)
+    left = {Rows(template, counts, rng): n for n, template in enumerate(ingredients.templates)}
     variants = _Variants()
     while left:
         share = sum(rows.used for rows in left) / len(left)

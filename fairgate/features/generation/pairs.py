@@ -91,18 +91,20 @@ def refuse_to_replace(path: Path, *, force: bool) -> None:
 
 def wordings_of(names: Sequence[str]) -> Wordings:
     """Return the catalogue's wordings of some dimensions, of all by default."""
-    known = pair_catalogue()
+    catalogue = pair_catalogue()
     for name in names:
-        if name not in known:
-            raise UsageError(f"--dimension {quoted(name)}: unknown; {suggestion(name, known)}")
-    return {name: known[name] for name in names or known}
+        if name not in catalogue:
+            raise UsageError(f"--dimension {quoted(name)}: unknown; {suggestion(name, catalogue)}")
+    return {name: catalogue[name] for name in names or catalogue}
 
 
 def place_of(name: str, attributes: Sequence[Sequence[str]]) -> int | None:
     """Return which of a dimension's attributes has a wording, whatever its case; None for none."""
     stated = " ".join(name.casefold().split())
-    known = ([" ".join(form.casefold().split()) for form in forms] for forms in attributes)
-    return next((n for n, forms in enumerate(known) if stated in forms), None)
+    forms_of_attributes = (
+        [" ".join(form.casefold().split()) for form in forms] for forms in attributes
+    )
+    return next((n for n, forms in enumerate(forms_of_attributes) if stated in forms), None)
 
 
 def is_english(text: str) -> bool:
@@ -113,8 +115,12 @@ def is_english(text: str) -> bool:
     """
     words = [word.lower() for word in pieces(text) if word[0].isalpha()]
     latin = all(ord(sign) < 0x250 for word in words for sign in word if sign.isalpha())
-    known = [word for word in words if word in _ENGLISH]
-    return latin and len(known) >= _LEAST_ENGLISH * len(words) and not _SHARED.issuperset(known)
+    function_words = [word for word in words if word in _ENGLISH]
+    return (
+        latin
+        and len(function_words) >= _LEAST_ENGLISH * len(words)
+        and not _SHARED.issuperset(function_words)
+    )
 
 
 def shape_of(relation: MetamorphicRelation) -> Pair:
@@ -158,8 +164,8 @@ def _fault(source: Source, wordings: Wordings) -> str | None:
     if pair is None:
         return "the row has no `relation`; expected a written pair"
     if pair.relation not in RELATIONS.ids or not RELATIONS[pair.relation].takes_pairs:
-        known = [relation.id for relation in RELATIONS if relation.takes_pairs]
-        hint = suggestion(pair.relation, known)
+        taking_pairs = [relation.id for relation in RELATIONS if relation.takes_pairs]
+        hint = suggestion(pair.relation, taking_pairs)
         return f"no relation on pairs is called {quoted(pair.relation)}; {hint}"
     if pair.dimension not in wordings:
         hint = suggestion(pair.dimension, wordings)
@@ -206,13 +212,15 @@ class PairBrief:
     def question(self) -> str:
         """Return the prompt for the model: rules, an example of the relation, and the form."""
         both = (self.source_attribute, self.attribute)
-        own, other = (f'names "{each}"' if each else "names no group" for each in both)
+        own, other = (
+            f'names "{attribute}"' if attribute else "names no group" for attribute in both
+        )
         instead = " instead" if all(both) else ""
-        named = f"The first prompt {own}, the second prompt {other}{instead}."
+        rule = f"The first prompt {own}, the second prompt {other}{instead}."
         example = _row(self.relation.EXAMPLES[0].text, shape_of(self.relation))
         return (
             f"{self.relation.title}: {self.relation.description}\n"
-            f"Write one pair of prompts in English about {self.subject}. {named} Articles, "
+            f"Write one pair of prompts in English about {self.subject}. {rule} Articles, "
             "pronouns and verbs agree; nothing else differs.\nAn example about another attribute:\n"
             f"{json.dumps(example, ensure_ascii=False)}\n"
             "Answer with one such JSON object and nothing else."
@@ -225,9 +233,9 @@ def briefs(
     """Yield briefs without end: relations and dimensions in turn, the rest drawn at random."""
     while True:
         for relation, dimension in product(relations, wordings):
-            known = wordings[dimension]
-            one, other = rng.permutation(len(known))[:2]
-            names = [known[n][int(rng.integers(len(known[n])))] for n in (one, other)]
+            attributes = wordings[dimension]
+            own, other = rng.permutation(len(attributes))[:2]
+            names = [attributes[n][int(rng.integers(len(attributes[n])))] for n in (own, other)]
             shape = shape_of(relation)
             yield PairBrief(
                 relation=relation,
@@ -262,21 +270,25 @@ def pair_of(
     fault = next(_form_faults(value, brief), None)
     if fault is not None:
         return Refused(Refusal.WRONG_FIELDS, fault)
-    found = {name: each if name == "items" else each.strip() for name, each in value.items()}
-    texts = tuple(" ".join(found[name].casefold().split()) for name in ("prompt", "follow_up"))
+    texts_of_fields = {
+        name: field if name == "items" else field.strip() for name, field in value.items()
+    }
+    texts = tuple(
+        " ".join(texts_of_fields[name].casefold().split()) for name in ("prompt", "follow_up")
+    )
     digest = hashlib.sha256("\0".join((brief.relation.id, *texts)).encode()).hexdigest()[:8]
     short = brief.relation.id.partition("/")[2].partition("-")[0]
     row: dict[str, object] = {
         "id": f"{short}-{brief.dimension}-{digest}",
         "relation": brief.relation.id,
         "dimension": brief.dimension,
-        **found,
+        **texts_of_fields,
     }
     try:
         pair = written_pair(row, "the answer")
     except DataError as error:
         return Refused(Refusal.WRONG_FIELDS, str(error))
-    source = Source(id=str(row["id"]), text=found["prompt"], pair=pair)
+    source = Source(id=str(row["id"]), text=texts_of_fields["prompt"], pair=pair)
     refused = next(_refusals(source, wordings), None)
     if refused is None and (texts in written or texts[::-1] in written):
         refused = Refused(Refusal.DUPLICATE, "the pair was written before")
@@ -300,7 +312,7 @@ def _form_faults(value: Any, brief: PairBrief) -> Iterator[str]:
         if not text.isprintable() or set("{}") & set(text):
             yield f"`{name}` holds a brace, a line end or a sign that is not printed"
     items = value.get("items", [])
-    if not isinstance(items, list) or not all(isinstance(each, str) for each in items):
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         yield "`items` is no list of texts"
 
 
@@ -312,8 +324,8 @@ def _refusals(source: Source, wordings: Wordings) -> Iterator[Refused]:
         if len(text) > MOST_PROMPT:
             yield Refused(Refusal.TOO_LONG, f"a prompt is longer than {MOST_PROMPT:,} characters")
     places = [place_of(name, wordings[pair.dimension]) for name in pair.attributes]
-    for name, place in zip(pair.attributes, places, strict=True):
-        if place is None:
+    for name, index in zip(pair.attributes, places, strict=True):
+        if index is None:
             why = f"{quoted(name)} is no attribute of {pair.dimension} in the catalogue"
             yield Refused(Refusal.UNKNOWN_ATTRIBUTE, why)
     if len(set(places)) < len(places):
@@ -324,10 +336,12 @@ def _refusals(source: Source, wordings: Wordings) -> Iterator[Refused]:
         if fault := english_fault(text):
             yield Refused(Refusal.LINTER, f"a prompt {fault}")
     relation = RELATIONS[pair.relation]
-    found = relation.follow_ups(source, ())
-    if isinstance(found, NotApplicable):
-        yield Refused(Refusal.LINTER, found.reason)
-    elif fault := Linter(relation.fault, ()).rejections(relation.source_text(source), found)[0]:
+    follow_ups = relation.follow_ups(source, ())
+    if isinstance(follow_ups, NotApplicable):
+        yield Refused(Refusal.LINTER, follow_ups.reason)
+    elif fault := Linter(relation.fault, ()).rejections(relation.source_text(source), follow_ups)[
+        0
+    ]:
         yield Refused(Refusal.LINTER, fault)
 
 
@@ -355,10 +369,10 @@ def generate_pairs(
     rows: list[dict[str, object]] = []
     refused: list[Refused] = []
     written: set[tuple[str, ...]] = set()
-    asked = 0
-    while asked < most and len(rows) < limit:
-        batch = [next(wanted) for _ in range(min(limit - len(rows), most - asked))]
-        numbers = [f"{asked + n:06d}" for n in range(len(batch))]
+    count_asked = 0
+    while count_asked < most and len(rows) < limit:
+        batch = [next(wanted) for _ in range(min(limit - len(rows), most - count_asked))]
+        numbers = [f"{count_asked + n:06d}" for n in range(len(batch))]
         cases = [
             Case(
                 key=number, suite=_SUITE, query=brief.question(), instruction=_INSTRUCTION,
@@ -366,26 +380,26 @@ def generate_pairs(
             )
             for number, brief in zip(numbers, batch, strict=True)
         ]  # fmt: skip
-        found = model.execute(cases, progress)
+        executions = model.execute(cases, progress)
         for brief, case in zip(batch, cases, strict=True):
-            made = pair_of(found[_SUITE, case.key].response or "", brief, wordings, written)
-            if isinstance(made, Refused):
-                refused.append(made)
+            pair = pair_of(executions[_SUITE, case.key].response or "", brief, wordings, written)
+            if isinstance(pair, Refused):
+                refused.append(pair)
             else:
-                rows.append(made)
-        asked += len(batch)
-    counts = Counter(one.why for one in refused)
+                rows.append(pair)
+        count_asked += len(batch)
+    counts = Counter(refusal.why for refusal in refused)
     rejected = {why.value: counts[why] for why in Refusal if counts[why]}
     if not rows:
         raise ModelError(
-            f"{name}: none of {asked} answers holds a pair ({in_words(rejected)}; the "
+            f"{name}: none of {count_asked} answers holds a pair ({in_words(rejected)}; the "
             f"first one: {refused[0].sentence}); nothing was written: try a larger model, or more "
             "`max_new_tokens` in `decoding`"
         )
     # Of every word that the model can be asked with, but for the drawn ones.
     words = [
         [[relation.id, relation.title, relation.description] for relation in chosen],
-        [[name, *(list(each) for each in known)] for name, known in wordings.items()],
+        [[name, *(list(forms) for forms in attributes)] for name, attributes in wordings.items()],
     ]
     header = {
         HEADER_KEY: FORMAT,
@@ -395,18 +409,18 @@ def generate_pairs(
         "limit": limit,
         "relations": [relation.id for relation in chosen],
         "dimensions": list(wordings),
-        "answers": asked,
+        "answers": count_asked,
         "rejected": rejected,
         "version": __version__,
         "words": hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
     }
     write_lines(output, (json.dumps(row, ensure_ascii=False) for row in (header, *rows)))
-    yield f"{output}: {len(rows)} pairs of {asked} answers; read them all"
+    yield f"{output}: {len(rows)} pairs of {count_asked} answers; read them all"
     for why, count in rejected.items():
-        first = next(one.sentence for one in refused if one.why == why)
+        first = next(refusal.sentence for refusal in refused if refusal.why == why)
         yield f"  {count} refused, {why}: {first}"
     if len(rows) < limit:
-        yield f"  fewer than the {limit} asked for: the model was asked {asked} times"
+        yield f"  fewer than the {limit} asked for: the model was asked {count_asked} times"
     yield f"  {in_words(Counter(str(row['relation']) for row in rows))}"
     yield f"  {in_words(Counter(str(row['dimension']) for row in rows))}"
 
@@ -417,18 +431,19 @@ def _relations(names: Sequence[str]) -> list[MetamorphicRelation]:
     for relation in RELATIONS:
         if relation.takes_pairs:
             pair = shape_of(relation)
-            known = every[pair.dimension]
-            if all(place_of(name, known) is not None for name in pair.attributes):
+            attributes = every[pair.dimension]
+            if all(place_of(name, attributes) is not None for name in pair.attributes):
                 able.append(relation)
     if not names:
         return able
-    found = [RELATIONS[name] for name in relations_named(names)]
-    chosen = [relation for relation in found if relation in able]
+    named_relations = [RELATIONS[name] for name in relations_named(names)]
+    chosen = [relation for relation in named_relations if relation in able]
     exact = [name for name in names if name in RELATIONS.ids and RELATIONS[name] not in able]
     if exact or not chosen:
         raise UsageError(
             f"--relation {' '.join(exact or names)}: is no relation, makes its follow-ups itself, "
-            f"or names people, whom no catalogue has; expected {listed([each.id for each in able])}"
+            "or names people, whom no catalogue has; expected "
+            f"{listed([relation.id for relation in able])}"
         )
     return chosen
 
@@ -443,10 +458,10 @@ def _generator(path: Path) -> Any:
     text = read_yaml_file(path)
     document = load_yaml(text, str(path))
     if not (isinstance(document.data, dict) and "system" in document.data):
-        found, problems = validated(document, alone)
-        if found is None or problems:
+        content, problems = validated(document, alone)
+        if content is None or problems:
             raise PolicyError(problems)
-        return found.generator
+        return content.generator
     parsed = parse_policy(text, str(path), policy_parts())
     system = parsed.policy.system
     if not isinstance(system, LocalPolicy):

@@ -110,7 +110,7 @@ def _owner(text: str) -> str:
     "--limit", type=click.IntRange(1), metavar="N",
     help="Sources that are asked about, so that there is less to put to a system (default: all).",
 )  # fmt: skip
-def init(*, yes: bool, **given: Any) -> int:
+def init(*, yes: bool, **options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`. A
@@ -119,18 +119,18 @@ def init(*, yes: bool, **given: Any) -> int:
     Never overwrites: a file that is there stays as it is, so the command can be run again.
     """
     seen = found(Path())
-    given["system"] = given["system"] or ("http" if seen["service"] else "demo")
-    given["owner"] = given["owner"] or own_owner() or ANYBODY
+    options_given["system"] = options_given["system"] or ("http" if seen["service"] else "demo")
+    options_given["owner"] = options_given["owner"] or own_owner() or ANYBODY
     if not yes:
         require_terminal("--yes")
-        _ask(given)
-    name, task, owner = given["name"], given["task"], given.pop("owner")
-    if (task == "labels") != bool(given["labels"]):
+        _ask(options_given)
+    name, task, owner = options_given["name"], options_given["task"], options_given.pop("owner")
+    if (task == "labels") != bool(options_given["labels"]):
         raise UsageError("--task labels needs --labels, and no other task takes them")
-    place = _place_in_repository()
-    top, root = place or (Path(), "")
+    inside = _place_in_repository()
+    top, root = inside or (Path(), "")
     up = "../" * len(Path(root).parts)
-    files = starter_files(root=root, seen=seen, **given)
+    files = starter_files(root=root, seen=seen, **options_given)
     workflow = workflow_file(name=name, owner=owner, root=root, seen=seen)
     written = [
         *_write_missing(Path(), files),
@@ -138,27 +138,27 @@ def init(*, yes: bool, **given: Any) -> int:
     ]
     for path, is_new in written:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
-    if place is None:
+    if inside is None:
         click.echo("note   the folder is in no git repository; the workflow needs one (`git init`)")
     if owner == ANYBODY:
         click.echo(
             f"note   in the workflow `{ANYBODY}` stands for the owner of your fork or copy of "
             "FairGate: put it there, for anybody could own that name"
         )
-    click.echo(_rendered("next.txt", answers=_ANSWERS, **given))
+    click.echo(_rendered("next.txt", answers=_ANSWERS, **options_given))
     return ExitCode.PASS
 
 
-def _ask(given: dict[str, Any]) -> None:
+def _ask(options_given: dict[str, Any]) -> None:
     """Ask for each option, with what is given as the default."""
     for option in init.params:
-        field, kind, known = str(option.name), option.type, given.get(str(option.name))
-        task, limits = given["task"], given["system"] == "recorded"
+        field, kind, default = str(option.name), option.type, options_given.get(str(option.name))
+        task, limits = options_given["task"], options_given["system"] == "recorded"
         wanted = {"labels": task == "labels", "terms": task != "options", "limit": limits}
         if field in _ASKED and wanted.get(field, True):
-            given[field] = click.prompt(
-                _ASKED[field], type=kind, show_default=bool(known),
-                default=known or (None if field == "labels" else ""),
+            options_given[field] = click.prompt(
+                _ASKED[field], type=kind, show_default=bool(default),
+                default=default or (None if field == "labels" else ""),
                 value_proc=lambda text, kind=kind: kind(text) if text else None,
             )  # fmt: skip
 
@@ -189,9 +189,9 @@ def starter_files(
     from fairgate.metrics.identity import ADVISED
     from fairgate.metrics.sentences import BY_COLUMN, STARTER
 
-    names = [each.strip() for each in (given.get("terms") or _SETS).split(",")]
-    phrases = [each for each in names if " " in each and not Path(each).is_file()]
-    sets = [each for each in names if each not in phrases] + [_TERMS] * bool(phrases)
+    names = [name.strip() for name in (given.get("terms") or _SETS).split(",")]
+    phrases = [name for name in names if " " in name and not Path(name).is_file()]
+    sets = [name for name in names if name not in phrases] + [_TERMS] * bool(phrases)
     path, system = f"policies/{name}.yaml", given["system"]
     values = {"labels": "", "questions": "", "limit": None, **seen, **given, "name": name}
     files = {
@@ -264,12 +264,12 @@ def found(folder: Path) -> dict[str, Any]:
     install = next((how for name, how in files.items() if (folder / name).is_file()), "")
     seen: dict[str, Any] = {**NOTHING, "install": install}
     tables = (folder / "data" / f"{name}.{end}" for name in _CORPORA for end in ("jsonl", "csv"))
-    seen["corpus"] = next((str(one.relative_to(folder)) for one in tables if one.is_file()), "")
+    seen["corpus"] = next((str(path.relative_to(folder)) for path in tables if path.is_file()), "")
     image = folder / "Dockerfile"
     for python, port in _IMAGE.findall(_text(image) if image.is_file() else ""):
         seen |= {"python": python} if python else {"port": port}
     for path in (
-        one for depth in ("", "*/", "*/*/") for one in sorted(folder.glob(f"{depth}*.py"))
+        path for depth in ("", "*/", "*/*/") for path in sorted(folder.glob(f"{depth}*.py"))
     ):
         if app := _APP.search(text := _text(path)):
             return seen | _service(path, folder, app, text)
@@ -278,11 +278,11 @@ def found(folder: Path) -> dict[str, Any]:
 
 def _service(path: Path, folder: Path, app: re.Match[str], text: str) -> dict[str, Any]:
     """Return how a FastAPI app is started and asked, and the variables that it needs."""
-    module, place = path.stem, path.parent
-    while place != folder and (place / "__init__.py").is_file():
-        module, place = f"{place.name}.{module}", place.parent
+    module, package = path.stem, path.parent
+    while package != folder and (package / "__init__.py").is_file():
+        module, package = f"{package.name}.{module}", package.parent
     words = ["--factory", f'"{module}:{app[2]}"'] if app[2] else [f'"{module}:{app[1]}"']
-    words += ["--app-dir", place.relative_to(folder).as_posix()] if place != folder else []
+    words += ["--app-dir", package.relative_to(folder).as_posix()] if package != folder else []
     seen = {
         "service": ", ".join(["python", "-m", "uvicorn", *words]),
         "env": sorted({*_SECRET.findall(text)}),

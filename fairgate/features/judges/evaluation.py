@@ -45,10 +45,10 @@ def summary_lines(record: Mapping[str, Any]) -> Iterator[str]:
         if name not in record:
             continue
         value, low, high = (record[name].get(part) for part in ("value", "low", "high"))
-        shown = "not defined" if value is None else f"{value:.2f}"
+        figure = "not defined" if value is None else f"{value:.2f}"
         if None not in (value, low, high):
-            shown += f"  ({low:.2f} to {high:.2f})"
-        yield f"  {_NAMES.get(name, name):<10} {shown}"
+            figure += f"  ({low:.2f} to {high:.2f})"
+        yield f"  {_NAMES.get(name, name):<10} {figure}"
 
 
 def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bool]]:
@@ -66,19 +66,23 @@ def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bo
     biased: dict[str, bool] = {}
     lines: dict[str, int] = {}
     for row in read_rows(path):
-        place = f"{path}:{row.line}"
+        location = f"{path}:{row.line}"
         name = str(row.values.get("id") or row.number)
         if lines.setdefault(name, row.line) != row.line:
-            raise DataError(f"{place}: id {capped(name)} was used on line {lines[name]} already")
-        found = {name: checked_text(row.values.get(name), place, name) for name in _TEXTS}
-        for column, text in found.items():
+            raise DataError(f"{location}: id {capped(name)} was used on line {lines[name]} already")
+        texts_of_row = {name: checked_text(row.values.get(name), location, name) for name in _TEXTS}
+        for column, text in texts_of_row.items():
             if not text.strip():
-                raise DataError(f"{place}: {column!r} is empty; write the text or remove the row")
-        texts[name] = JudgedTexts(**{part: found[column] for column, part in _TEXTS.items()})
+                raise DataError(
+                    f"{location}: {column!r} is empty; write the text or remove the row"
+                )
+        texts[name] = JudgedTexts(**{part: texts_of_row[column] for column, part in _TEXTS.items()})
         label = row.values.get("label")
         is_biased = _LABELS.get(str(label).strip().lower())
         if is_biased is None:
-            raise DataError(f"{place}: 'label' holds {capped(label)}; expected BIASED or UNBIASED")
+            raise DataError(
+                f"{location}: 'label' holds {capped(label)}; expected BIASED or UNBIASED"
+            )
         biased[name] = is_biased
     if len(set(biased.values())) < 2:
         only = {(): "no pair", (True,): "BIASED", (False,): "UNBIASED"}[tuple(set(biased.values()))]
@@ -102,8 +106,8 @@ def evaluate_judge(
     texts, biased = read_labelled_pairs(str(labelled))
     opened = open_judges(judge, Resources(runtime, progress))
     judged = {
-        key: [vote(one) for one in found]
-        for key, found in judge_all(texts, opened, repeats, progress).items()
+        key: [vote(ballot) for ballot in ballots]
+        for key, ballots in judge_all(texts, opened, repeats, progress).items()
     }
     first = {key: votes[0] for key, votes in judged.items()}
     decided = [key for key in texts if first[key].verdict in (Verdict.BIASED, Verdict.UNBIASED)]
@@ -118,7 +122,9 @@ def evaluate_judge(
     predicted = np.asarray([first[key].verdict is Verdict.BIASED for key in decided], dtype=bool)
     true = np.asarray([biased[key] for key in decided], dtype=bool)
     scores = np.asarray([first[key].score for key in decided], dtype=np.float64)
-    found = figures(predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(seed))
+    measured = figures(
+        predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(seed)
+    )
     record = {
         "schema_version": 1,
         "judge": judge.id,
@@ -134,7 +140,7 @@ def evaluate_judge(
         "repeats": repeats,
         "confidence": CONFIDENCE,
         "seed": seed,
-        **{name: _plain(figure) for name, figure in found.items()},
+        **{name: _plain(figure) for name, figure in measured.items()},
     }
     if repeats > 1:
         words = [list(map(_word, votes)) for votes in judged.values()]
@@ -143,7 +149,7 @@ def evaluate_judge(
         bounds = (math.nan, math.nan)
         if isinstance(within, Interval):
             bounds = (within.low, within.high)
-        mean = float(np.mean([entropy(each) for each in words]))
+        mean = float(np.mean([entropy(answers) for answers in words]))
         record |= {
             "stability": _plain(Figure(share, *bounds)),
             "entropy": {"value": round(mean, _DECIMALS)},
@@ -208,21 +214,21 @@ def figures(
     n = len(predicted)
     drawn = rng.integers(0, n, size=(_RESAMPLES, n)) if n else np.empty((0, 0), dtype=np.int64)
     tail = (1 - confidence) / 2
-    found = {}
+    measured = {}
     for name, measure in measures.items():
         values = np.asarray([measure(predicted[i], true[i], scores[i]) for i in drawn])
-        known = values[~np.isnan(values)]
-        low, high = np.quantile(known, (tail, 1 - tail)) if len(known) else (math.nan, math.nan)
-        found[name] = Figure(measure(predicted, true, scores), float(low), float(high))
-    return found
+        defined = values[~np.isnan(values)]
+        low, high = np.quantile(defined, (tail, 1 - tail)) if len(defined) else (math.nan, math.nan)
+        measured[name] = Figure(measure(predicted, true, scores), float(low), float(high))
+    return measured
 
 
 def _share(part: SupportsInt, whole: SupportsInt) -> float:
     return int(part) / int(whole) if int(whole) else math.nan
 
 
-def _word(one: Vote) -> str:
-    return "none" if one.verdict is None else str(one.verdict)
+def _word(vote: Vote) -> str:
+    return "none" if vote.verdict is None else str(vote.verdict)
 
 
 def _plain(figure: Figure) -> dict[str, float | None]:

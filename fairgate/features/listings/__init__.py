@@ -27,14 +27,14 @@ def list_relations(shape: str) -> int:
     if shape == "json":
         rows = [
             {
-                "id": one.id,
-                "title": one.title,
-                "paper": one.paper,
-                "oracle": oracle_of(one),
-                "advisory": one.advisory,
-                "precision": precision_of(one.id),
+                "id": relation_listed.id,
+                "title": relation_listed.title,
+                "paper": relation_listed.paper,
+                "oracle": oracle_of(relation_listed),
+                "advisory": relation_listed.advisory,
+                "precision": precision_of(relation_listed.id),
             }
-            for one in RELATIONS
+            for relation_listed in RELATIONS
         ]
         shared.echo_json(rows)
         return ExitCode.PASS
@@ -52,23 +52,23 @@ def explain_relation(relation: str) -> int:
     from fairgate.features.listings.precision import oracle_of, precision_of
     from fairgate.relations.catalogue import RELATIONS
 
-    found = RELATIONS[relation]
+    explained = RELATIONS[relation]
     lines = [
-        f"{found.id}: {found.title} ({found.paper})",
+        f"{explained.id}: {explained.title} ({explained.paper})",
         "",
-        found.description,
-        f"Must hold: {found.expects}",
-        f"Not owed where: {found.not_owed}",
-        f"Oracle: {oracle_of(found)}. Precision: {precision_of(found.id)}.",
-        "A violation fails the build." if not found.advisory else "Advisory: reported only.",
+        explained.description,
+        f"Must hold: {explained.expects}",
+        f"Not owed where: {explained.not_owed}",
+        f"Oracle: {oracle_of(explained)}. Precision: {precision_of(explained.id)}.",
+        "A violation fails the build." if not explained.advisory else "Advisory: reported only.",
         "",
     ]
-    for example in found.EXAMPLES:
+    for example in explained.EXAMPLES:
         lines += [f"source     {example.source!r}"]
         lines += [f"follow-up  {text!r}" for text in example.follow_ups]
         lines += [f"{s.verdict:<10} {s.source!r} / {s.follow_up!r}" for s in example.answers]
         lines += [""]
-    lines += [f"not for    {item.text!r}: {item.reason}" for item in found.NOT_APPLICABLE]
+    lines += [f"not for    {item.text!r}: {item.reason}" for item in explained.NOT_APPLICABLE]
     click.echo("\n".join(lines))
     return ExitCode.PASS
 
@@ -96,21 +96,22 @@ def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
     from fairgate.io.durable import write_text
 
     path = labelled or embedded_labels()
-    found = measure_relations(path, shared.runtime_of(options))
-    record = record_of(found, path)
+    measured = measure_relations(path, shared.runtime_of(options))
+    record = record_of(measured, path)
     if out is not None:
         write_text(out, f"{json.dumps(record, indent=1, sort_keys=True)}\n", option="--out")
     if options["shape"] == "json":
         shared.echo_json(record)
         return ExitCode.PASS
-    for name, one in found.items():
+    for name, figures in measured.items():
         click.echo(
-            f"{name:<32} precision {share(one.real, one.reported)}, recall "
-            f"{share(one.real, one.differing)}; {one.answers} answers, {one.undecided} undecided"
+            f"{name:<32} precision {share(figures.real, figures.reported)}, recall "
+            f"{share(figures.real, figures.differing)}; {figures.answers} answers, "
+            f"{figures.undecided} undecided"
         )
-        if one.wrong:
-            more = f" and {len(one.wrong) - 1} more" if one.wrong[1:] else ""
-            lines = f"line {one.wrong[0]}{more}"
+        if figures.wrong:
+            more = f" and {len(figures.wrong) - 1} more" if figures.wrong[1:] else ""
+            lines = f"line {figures.wrong[0]}{more}"
             click.echo(f"{'':<32} reported, but labelled as no difference: {lines}")
     return ExitCode.PASS
 
@@ -140,8 +141,8 @@ def list_metrics(shape: str) -> int:
     from fairgate.metrics.catalogue import METRICS
 
     if shape == "json":
-        shown = ("id", "title", "better", "dimensions", "suite_kind", "version")
-        shared.echo_json([{name: getattr(one, name) for name in shown} for one in METRICS])
+        columns = ("id", "title", "better", "dimensions", "suite_kind", "version")
+        shared.echo_json([{name: getattr(metric, name) for name in columns} for metric in METRICS])
         return ExitCode.PASS
     for metric in METRICS:
         by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""

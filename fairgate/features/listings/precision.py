@@ -82,40 +82,42 @@ def measure_relations(path: Path, runtime: Runtime) -> dict[str, Measured]:
 
     Raises DataError with `path:line` for a row that is none.
     """
-    found: dict[str, Measured] = {}
+    measured: dict[str, Measured] = {}
     opens = partial(open_classifier, runtime)
     tasks = cache(partial(load_task, opens=opens, folder=runtime.root, confined=runtime.confined))
     for row in read_rows(str(path)):
-        place = f"{path}:{row.line}"
+        location = f"{path}:{row.line}"
         differs = row.values.get("differs")
         if not isinstance(differs, bool):
-            raise DataError(f"{place}: `differs` is {capped(differs)}; expected true or false")
-        answers = [checked_text(row.values.get(n), place, n) for n in ("source", "follow_up")]
-        for relation in _relations(row, place):
-            claim = _claim(relation, answers, row, place, tasks)
-            one = found.setdefault(relation.id, Measured())
-            one.answers += 1
-            one.differing += differs
-            one.undecided += claim is None
-            one.reported += claim == 1.0
-            one.real += differs and claim == 1.0
+            raise DataError(f"{location}: `differs` is {capped(differs)}; expected true or false")
+        answers = [checked_text(row.values.get(n), location, n) for n in ("source", "follow_up")]
+        for relation in _relations(row, location):
+            claim = _claim(relation, answers, row, location, tasks)
+            figures = measured.setdefault(relation.id, Measured())
+            figures.answers += 1
+            figures.differing += differs
+            figures.undecided += claim is None
+            figures.reported += claim == 1.0
+            figures.real += differs and claim == 1.0
             if claim == 1.0 and not differs:
-                one.wrong.append(row.line)
-    if not found:
+                figures.wrong.append(row.line)
+    if not measured:
         raise DataError(f"{path}: holds no labelled answers; expected a JSON object a line")
-    return {name: found[name] for name in RELATIONS.ids if name in found}
+    return {name: measured[name] for name in RELATIONS.ids if name in measured}
 
 
-def _relations(row: Row, place: str) -> Sequence[MetamorphicRelation]:
-    name = checked_text(row.values.get("relation"), place, "relation")
-    known = [each for each in relations_named([name]) if each in RELATIONS.ids]
-    if not known:
+def _relations(row: Row, location: str) -> Sequence[MetamorphicRelation]:
+    name = checked_text(row.values.get("relation"), location, "relation")
+    relations = [relation for relation in relations_named([name]) if relation in RELATIONS.ids]
+    if not relations:
         hint = suggestion(name, RELATIONS.ids)
-        raise DataError(f"{place}: no relation is called {capped(name)}; {hint}")
-    readable = [RELATIONS[each] for each in known if not RELATIONS[each].judge_instruction]
+        raise DataError(f"{location}: no relation is called {capped(name)}; {hint}")
+    readable = [
+        RELATIONS[relation] for relation in relations if not RELATIONS[relation].judge_instruction
+    ]
     if not readable:
         raise DataError(
-            f"{place}: only judges read {listed(known, last='and')}; measure the judge with "
+            f"{location}: only judges read {listed(relations, last='and')}; measure the judge with "
             "`fairgate judge evaluate`"
         )
     return readable
@@ -125,18 +127,18 @@ def read_answers(
     relation: MetamorphicRelation, source: Source, task: Task | None, answers: Sequence[str]
 ) -> Sequence[Reading]:
     """Return the answers to a source and its follow-up as the relation's oracle reads them."""
-    asked = relation.asks(source, task)
+    question = relation.asks(source, task)
     oracle = relation.oracle(task)
     if prepare := getattr(oracle, "prepare", None):
         prepare(answers)
     case = Case(
-        key="s", suite="s", query=relation.source_text(source), instruction=asked.instruction,
-        labels=asked.labels, options=asked.options, cluster="s",
+        key="s", suite="s", query=relation.source_text(source), instruction=question.instruction,
+        labels=question.labels, options=question.options, cluster="s",
     )  # fmt: skip
-    cases = (case, case if asked.embedding is None else case._replace(embeds="s"))
+    cases = (case, case if question.embedding is None else case._replace(embeds="s"))
     return [
-        oracle.read(Execution(key="s", suite="s", response=answer), each)
-        for answer, each in zip(answers, cases, strict=True)
+        oracle.read(Execution(key="s", suite="s", response=answer), case_read)
+        for answer, case_read in zip(answers, cases, strict=True)
     ]
 
 
@@ -144,40 +146,40 @@ def _claim(
     relation: MetamorphicRelation,
     answers: Sequence[str],
     row: Row,
-    place: str,
+    location: str,
     tasks: Callable[[str], Task],
 ) -> float | None:
     """Return 1 for a violation, 0 for none, None where the answers cannot be compared."""
-    named = row.values.get("task")
-    if relation.reads_task and not isinstance(named, str):
+    task_name = row.values.get("task")
+    if relation.reads_task and not isinstance(task_name, str):
         raise DataError(
-            f"{place}: {listed([relation.id])} reads a task's labels; name one in `task`, such as "
-            "sentiment or advice"
+            f"{location}: {listed([relation.id])} reads a task's labels; name one in `task`, such "
+            "as sentiment or advice"
         )
-    task = tasks(str(named)) if relation.reads_task else None
-    first, second = read_answers(relation, _source(relation, row, place), task, answers)
+    task = tasks(str(task_name)) if relation.reads_task else None
+    first, second = read_answers(relation, _source(relation, row, location), task, answers)
     claim = relation.claims(first, second, first)["generation"]
     return claim if isinstance(claim, float) else None
 
 
-def _source(relation: MetamorphicRelation, row: Row, place: str) -> Source:
+def _source(relation: MetamorphicRelation, row: Row, location: str) -> Source:
     """Return a source that stands for the question; only the items of a choice or ranking count."""
     items = row.values.get("items", [])
-    if not isinstance(items, list) or not all(isinstance(each, str) for each in items):
-        raise DataError(f"{place}: `items` is {capped(items)}; expected a list of texts")
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise DataError(f"{location}: `items` is {capped(items)}; expected a list of texts")
     example = relation.EXAMPLES[0].pair
     if example is not None and bool(example.items) != bool(items):
         what = "needs `items`, the options or what is ranked" if example.items else "has no `items`"
-        raise DataError(f"{place}: {listed([relation.id])} {what}")
+        raise DataError(f"{location}: {listed([relation.id])} {what}")
     pair = Pair(relation=relation.id, follow_up="x", dimension="x", items=tuple(items))
     return Source(id="s", text="x", pair=pair if relation.takes_pairs else None)
 
 
-def record_of(found: Mapping[str, Measured], path: Path) -> dict[str, object]:
+def record_of(measured: Mapping[str, Measured], path: Path) -> dict[str, object]:
     """Return the figures as plain data, with the hash of the labelled file."""
     relations = {
-        name: {part: value for part, value in flat(one).items() if part != "wrong"}
-        for name, one in found.items()
+        name: {part: value for part, value in flat(figures).items() if part != "wrong"}
+        for name, figures in measured.items()
     }
     return {"schema_version": 1, "labelled": file_sha256(str(path)), "relations": relations}
 
@@ -199,7 +201,7 @@ def _shipped() -> Any:
 
 def share(part: int, whole: int) -> str:
     """Return `0.95 (0.76 to 0.99; 19 of 20)`, the interval Wilson's at 0.95."""
-    found = wilson(part, whole, confidence=CONFIDENCE)
-    if not isinstance(found, Interval):
+    interval = wilson(part, whole, confidence=CONFIDENCE)
+    if not isinstance(interval, Interval):
         return "not defined"
-    return f"{part / whole:.2f} ({found.low:.2f} to {found.high:.2f}; {part} of {whole})"
+    return f"{part / whole:.2f} ({interval.low:.2f} to {interval.high:.2f}; {part} of {whole})"

@@ -49,10 +49,10 @@ _TARGETS = 6
 Row = tuple[str, ...]
 
 
-def render_kill_score(found: KillScore, *, markdown: bool) -> str:
+def render_kill_score(score: KillScore, *, markdown: bool) -> str:
     """Return the score for a terminal, or as Markdown."""
-    shown = markdown_prose if markdown else plain
-    rows = [_HEADER, *(tuple(map(shown, row)) for row in _rows(found))]
+    escape = markdown_prose if markdown else plain
+    rows = [_HEADER, *(tuple(map(escape, row)) for row in _rows(score))]
     if markdown:
         rows.insert(1, ("---",) * len(_HEADER))
         lines = [f"| {' | '.join(row)} |" for row in rows]
@@ -60,81 +60,81 @@ def render_kill_score(found: KillScore, *, markdown: bool) -> str:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         aligned = ([f"{cell:<{n}}" for cell, n in zip(row, widths, strict=True)] for row in rows)
         lines = ["  ".join(row).rstrip() for row in aligned]
-    if found.suggestions:
+    if score.suggestions:
         lines += ["", "Gate lines that would catch this, and that the run itself keeps:", ""]
-        suggested = [plain(item.line) for item in found.suggestions]
+        suggested = [plain(item.line) for item in score.suggestions]
         lines += ["```yaml", *suggested, "```"] if markdown else suggested
     crossed = "were left out: a changed pair has no crossed answers"
     parts = {
-        "Not seen": list(not_seen(found)),
+        "Not seen": list(not_seen(score)),
         "Not mutated": [
-            *(f"suite {item.suite}, {item.what}: {item.reason}" for item in found.not_mutated),
-            *(f"rules about {name} {crossed}" for name in found.left_out),
+            *(f"suite {item.suite}, {item.what}: {item.reason}" for item in score.not_mutated),
+            *(f"rules about {name} {crossed}" for name in score.left_out),
         ],
     }
     for title, sentences in parts.items():
         if sentences:
             bullet = "- " if markdown else "  "
-            lines += ["", f"{title}:", "", *(f"{bullet}{shown(line)}" for line in sentences)]
+            lines += ["", f"{title}:", "", *(f"{bullet}{escape(line)}" for line in sentences)]
     between = "\n\n" if markdown else "\n"
-    return between.join(map(shown, _head(found))) + "\n\n" + "\n".join(lines)
+    return between.join(map(escape, _head(score))) + "\n\n" + "\n".join(lines)
 
 
-def kill_score_json(found: KillScore) -> str:
+def kill_score_json(score: KillScore) -> str:
     """Return everything as JSON; equal results, equal bytes."""
-    search = found.search
+    search = score.search
     body = {
         "schema_version": SCHEMA_VERSION,
-        "policy": found.policy,
-        "sources": found.sources,
+        "policy": score.policy,
+        "sources": score.sources,
         "strengths": list(search.grid),
         "stated": search.stated,
         "wanted": search.wanted,
         "seeds": search.seeds,
-        "score": {"share": found.score, "caught": found.caught, "mutants": found.mutants},
+        "score": {"share": score.score, "caught": score.caught, "mutants": score.mutants},
         "false_kills": {
-            "failed": found.false_kills,
+            "failed": score.false_kills,
             "worse_for_everybody": sum(
-                i.stated.failed - i.stated.by_identity for i in found.controls
+                i.stated.failed - i.stated.by_identity for i in score.controls
             ),
-            "mutants": sum(item.stated.runs for item in found.controls),
+            "mutants": sum(item.stated.runs for item in score.controls),
         },
-        "found": [asdict(item) for item in found.found],
-        "controls": [asdict(item) for item in found.controls],
-        "not_mutated": [asdict(item) for item in found.not_mutated],
-        "suggestions": [asdict(item) for item in found.suggestions],
-        "left_out": list(found.left_out),
-        "not_seen": list(not_seen(found)),
+        "found": [asdict(item) for item in score.found],
+        "controls": [asdict(item) for item in score.controls],
+        "not_mutated": [asdict(item) for item in score.not_mutated],
+        "suggestions": [asdict(item) for item in score.suggestions],
+        "left_out": list(score.left_out),
+        "not_seen": list(not_seen(score)),
     }
     return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def _head(found: KillScore) -> Iterator[str]:
-    search = found.search
+def _head(score: KillScore) -> Iterator[str]:
+    search = score.search
     yield (
-        f"Kill score of policy {found.policy}: {100 * found.caught // found.mutants} % "
-        f"({found.caught} of {found.mutants} biased or worse variants of the run are caught at "
-        f"a strength of {_percent(search.stated)}; {found.sources} sources)"
+        f"Kill score of policy {score.policy}: {100 * score.caught // score.mutants} % "
+        f"({score.caught} of {score.mutants} biased or worse variants of the run are caught at "
+        f"a strength of {_percent(search.stated)}; {score.sources} sources)"
     )
     yield (
         f"A strength of 15 % changes that share of the target's cases. Caught from: the smallest "
         f"strength of {', '.join(map(_percent, search.grid))} at which the gate stops the build "
         f"with at least {search.needed} of {search.seeds} seeds."
     )
-    alike = sum(item.stated.runs for item in found.controls)
+    alike = sum(item.stated.runs for item in score.controls)
     if alike:
-        none = sum(item.stated.caught - item.stated.failed for item in found.controls)
-        worse = sum(item.stated.failed - item.stated.by_identity for item in found.controls)
+        none = sum(item.stated.caught - item.stated.failed for item in score.controls)
+        worse = sum(item.stated.failed - item.stated.by_identity for item in score.controls)
         more = f"; {worse} more fail another one, because everybody fares worse" if worse else ""
         more += f"; {none} more have no verdict, for too few readable answers" if none else ""
         yield (
-            f"False kills: {found.false_kills} of {alike} control variants, which are about no "
+            f"False kills: {score.false_kills} of {alike} control variants, which are about no "
             f"identity, fail a rule that tells identities apart{more}."
         )
 
 
-def _rows(found: KillScore) -> Iterator[Row]:
-    for item in (*found.found, *found.controls):
+def _rows(score: KillScore) -> Iterator[Row]:
+    for item in (*score.found, *score.controls):
         tried = item.smallest or item.tried[-1]
         low, high = tried.interval
         yield (
@@ -153,16 +153,16 @@ def _rule(rule: CatchingRule) -> str:
     return f"{metric_in(rule.metric, rule.where)}: {', '.join(rule.checks)}"
 
 
-def not_seen(found: KillScore) -> Iterator[str]:
+def not_seen(score: KillScore) -> Iterator[str]:
     """Yield a sentence for what no rule catches, targets of one limit together."""
     groups: dict[tuple[str, float | None], list[str]] = {}
-    for item in found.found:
+    for item in score.found:
         if item.smallest is not None and not item.missed:
             continue
         limit = None if item.smallest is None else item.smallest.strength
         groups.setdefault((noun_of(item.mutant), limit), []).append(item.mutant.target)
     for (noun, limit), targets in groups.items():
-        most = f"at any strength up to {_percent(found.search.grid[-1])}"
+        most = f"at any strength up to {_percent(score.search.grid[-1])}"
         how_much = most if limit is None else f"below {_percent(limit)}"
         more = f" and {len(targets) - _TARGETS} more" if len(targets) > _TARGETS else ""
         whom = f" for {', '.join(targets[:_TARGETS])}{more}" if any(targets) else ""
@@ -230,21 +230,21 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
             f"fairgate: mutate: {count} targets, at most {most} gate runs of about "
             f"{seconds:.2f} s each: at most {max(1, math.ceil(most * seconds / 60))} minutes"
         )
-    found = test.score(mutants, search, progress_for(quiet=options["quiet"]))
+    scored = test.score(mutants, search, progress_for(quiet=options["quiet"]))
     if options["form"] == "json":
-        click.echo(kill_score_json(found))
+        click.echo(kill_score_json(scored))
     else:
-        click.echo(render_kill_score(found, markdown=options["form"] == "md"))
+        click.echo(render_kill_score(scored, markdown=options["form"] == "md"))
     score = KeptKillScore(
         policy_hash=policy_hash(done.loaded.policy.model_dump_json()),
         strength=at,
         seeds=search.seeds,
-        sources=found.sources,
-        caught=found.caught,
-        mutants=found.mutants,
-        false_kills=found.false_kills,
-        controls=sum(item.stated.runs for item in found.controls),
-        not_seen=list(not_seen(found))[:MOST_SENTENCES],
+        sources=scored.sources,
+        caught=scored.caught,
+        mutants=scored.mutants,
+        false_kills=scored.false_kills,
+        controls=sum(item.stated.runs for item in scored.controls),
+        not_seen=list(not_seen(scored))[:MOST_SENTENCES],
     )
     if options["save"]:
         write_kill_score(kill_score_path(policy), score)
@@ -253,10 +253,10 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     return ExitCode.PASS
 
 
-def _kinds(named: str) -> tuple[Kind, ...]:
-    names = list(dict.fromkeys(name.strip() for name in named.split(",")))
+def _kinds(kinds: str) -> tuple[Kind, ...]:
+    names = list(dict.fromkeys(name.strip() for name in kinds.split(",")))
     unknown = [name for name in names if name not in list(Kind)]
     if unknown:
-        known = ", ".join(Kind)
-        raise UsageError(f"--kinds: no kind {quoted(unknown[0])}; expected some of {known}")
+        possible = ", ".join(Kind)
+        raise UsageError(f"--kinds: no kind {quoted(unknown[0])}; expected some of {possible}")
     return tuple(Kind(name) for name in names)

@@ -193,8 +193,8 @@ def reading_of(oracle: Oracle, execution: Execution, case: Case) -> Reading | No
     """Read an answer; None where there is none that can be read."""
     if execution.response is None:
         return None
-    found = oracle.read(execution, case)
-    return None if found.value is None else found
+    reading = oracle.read(execution, case)
+    return None if reading.value is None else reading
 
 
 @dataclass
@@ -216,23 +216,25 @@ class ItemVariants(Variants):
     @cached_property
     def _answers(self) -> list[tuple[Unit, Case, Execution]]:
         by_key = {case.key: case for case in self.cases}
-        asked = [(unit, by_key[unit.asks[ANSWER]]) for unit in self.units]
-        found = [(unit, case, self.executions.get((case.suite, case.key))) for unit, case in asked]
+        pairs = [(unit, by_key[unit.asks[ANSWER]]) for unit in self.units]
+        answers = [
+            (unit, case, self.executions.get((case.suite, case.key))) for unit, case in pairs
+        ]
         return [
             (unit, case, execution)
-            for unit, case, execution in found
+            for unit, case, execution in answers
             if execution is not None and execution.response is not None
         ]
 
     @cached_property
     def _roles(self) -> dict[str, str | None]:
         """Return the role of each answer; None where it has none."""
-        found: dict[str, str | None] = {}
+        roles: dict[str, str | None] = {}
         for _, case, execution in self._answers:
             oracle = self._oracle(case)
             read = read_together([oracle.read(execution, case)], oracle, self.suite.unstable_margin)
-            found[case.key] = None if read.value is None else str(read.value)
-        return found
+            roles[case.key] = None if read.value is None else str(read.value)
+        return roles
 
     def why_not(self, kind: Kind) -> str:  # noqa: ARG002 - an item has its options in every run
         """Return why nothing of a kind can be made of this run; empty where it can."""
@@ -243,7 +245,7 @@ class ItemVariants(Variants):
         categories = dict.fromkeys(unit.dimensions["category"] for unit, _, _ in self._answers)
         levels = {"category": list(categories), "condition": list(map(str, Condition))}
         chosen = product(*(levels[name] for name in change.about))
-        return [dict(zip(change.about, each, strict=True)) for each in chosen]
+        return [dict(zip(change.about, combination, strict=True)) for combination in chosen]
 
     def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
         """Return the executions that the mutant replaces."""
@@ -253,10 +255,10 @@ class ItemVariants(Variants):
             if _is_about(unit, mutant) and chance(self.seed, seed, mutant.name, case.key) < strength
         ]
         wanted = self._balanced(drawn) if mutant.is_control else {}
-        found: dict[CaseId, Execution] = {}
+        replaced: dict[CaseId, Execution] = {}
         for unit, case, execution in drawn:
             if mutant.kind is Kind.REFUSALS:
-                found[case.suite, case.key] = execution._replace(response="")
+                replaced[case.suite, case.key] = execution._replace(response="")
                 continue
             role: str | None = STEREOTYPE
             if mutant.is_control:
@@ -270,8 +272,8 @@ class ItemVariants(Variants):
                 continue  # the context says so: it is the right answer
             changed = self._naming(case, execution, role)
             if changed is not None:
-                found[case.suite, case.key] = changed
-        return found
+                replaced[case.suite, case.key] = changed
+        return replaced
 
     def _balanced(self, drawn: Sequence[tuple[Unit, Case, Execution]]) -> dict[str, str]:
         """Return new roles for answers to ambiguous questions, which move no Diff-Bias.
@@ -284,13 +286,13 @@ class ItemVariants(Variants):
             role = self._roles[case.key]
             if role is not None and unit.dimensions["condition"] == Condition.AMBIGUOUS:
                 cells[tuple(unit.dimensions[name] for name in _CELL)][role].append(case.key)
-        found: dict[str, str] = {}
+        roles: dict[str, str] = {}
         for cell in cells.values():
             for first, second in zip(cell[UNKNOWN][::2], cell[UNKNOWN][1::2], strict=False):
-                found |= {first: STEREOTYPE, second: COUNTER}
+                roles |= {first: STEREOTYPE, second: COUNTER}
             for with_it, against in zip(cell[STEREOTYPE], cell[COUNTER], strict=False):
-                found |= {with_it: COUNTER, against: STEREOTYPE}
-        return found
+                roles |= {with_it: COUNTER, against: STEREOTYPE}
+        return roles
 
     def _naming(self, case: Case, execution: Execution, role: str | None) -> Execution | None:
         """Return the execution with an answer that names the option of a role.
@@ -302,8 +304,8 @@ class ItemVariants(Variants):
         oracle = self._oracle(case)
         item = oracle.items[case.key]
         option = next(text for index, text in enumerate(item.options) if item.role(index) == role)
-        shown = list(execution.options)
-        letters = [LETTERS[shown.index(option)]] if option in shown else []
+        options = list(execution.options)
+        letters = [LETTERS[options.index(option)]] if option in options else []
         before = f"{oracle.marker} " if oracle.marker else ""
         for text in (option, *letters):
             changed = execution._replace(response=f"{before}{text}")
@@ -343,11 +345,11 @@ class PairVariants(Variants):
             return [{}] if change.reach is Reach.EVERYTHING or self.suite.has_control_arm else []
         units = [unit for unit in self.units if not unit.is_control]
         levels = dict.fromkeys(tuple(u.dimensions[name] for name in change.about) for u in units)
-        return [dict(zip(change.about, each, strict=True)) for each in levels]
+        return [dict(zip(change.about, combination, strict=True)) for combination in levels]
 
     def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
         """Return the executions that the mutant replaces."""
-        found: dict[CaseId, Execution] = {}
+        replaced: dict[CaseId, Execution] = {}
         sources: dict[str, str] = {}  # of the cases that it may change
         for unit in self.units:
             if mutant.reach is Reach.EVERYTHING:
@@ -368,8 +370,8 @@ class PairVariants(Variants):
             elif mutant.kind is Kind.ANSWERS:
                 changed = self._other_answer(case, execution, drawn)
             if changed is not None:
-                found[case.suite, case.key] = changed
-        return found
+                replaced[case.suite, case.key] = changed
+        return replaced
 
     def _other_answer(
         self, case: Case, execution: Execution, drawn: Sequence[object]
@@ -386,17 +388,17 @@ class PairVariants(Variants):
             return None
         values = tuple(read.value for read in own.values())
         same = (number for number, (_, read) in enumerate(answers) if read == values)
-        place = next(same, 0)
+        position = next(same, 0)
         step = int(chance("step", *drawn) * (len(answers) - 1))
         nearest = None
         for number in range(len(answers) - 1):
             turn = 1 + (step + number) % (len(answers) - 1)
-            response, _ = answers[(place + turn) % len(answers)]
+            response, _ = answers[(position + turn) % len(answers)]
             changed = execution._replace(response=response)
-            found = self._read(changed, case)
+            readings = self._read(changed, case)
             differ = [
                 read is not None and not self.suite.oracles[name].same(own[name], read)
-                for name, read in found.items()
+                for name, read in readings.items()
                 if name in own
             ]
             if all(differ):
@@ -423,20 +425,20 @@ class PairVariants(Variants):
         """Return the keys of cases with the oracles that read them; of equal ones the first."""
         oracles = self.suite.oracles
         first = {
-            name: next(other for other, each in oracles.items() if each == own)
+            name: next(other for other, oracle in oracles.items() if oracle == own)
             for name, own in oracles.items()
         }
-        found: dict[str, dict[str, None]] = {}
+        readers: dict[str, dict[str, None]] = {}
         for unit in self.units:
             for key in unit.asks.values():
-                found.setdefault(key, {})[first[unit.dimensions["relation"]]] = None
-        return {key: tuple(names) for key, names in found.items()}
+                readers.setdefault(key, {})[first[unit.dimensions["relation"]]] = None
+        return {key: tuple(names) for key, names in readers.items()}
 
     def _different_answers(self, names: tuple[str, ...]) -> list[tuple[str, tuple[object, ...]]]:
         """Return one response for each combination of values that these oracles read in the run."""
         if names in self._others:
             return self._others[names]
-        found: dict[tuple[object, ...], str] = {}
+        responses: dict[tuple[object, ...], str] = {}
         for case in self.cases:
             execution = self.executions.get((self.suite.id, case.key))
             if execution is None or execution.response is None:
@@ -444,22 +446,24 @@ class PairVariants(Variants):
             if set(names).isdisjoint(self._readers.get(first_asked(case.key), (case.oracle,))):
                 continue
             read = [reading_of(self.suite.oracles[name], execution, case) for name in names]
-            values = tuple(each.value for each in read if each is not None)
+            values = tuple(reading.value for reading in read if reading is not None)
             if len(values) == len(names):
-                found.setdefault(values, execution.response)
-        self._others[names] = [(text, each) for each, text in sorted(found.items(), key=str)]
+                responses.setdefault(values, execution.response)
+        self._others[names] = [
+            (text, values) for values, text in sorted(responses.items(), key=str)
+        ]
         return self._others[names]
 
     @cached_property
     def _lists(self) -> list[Sequence[Document]]:
         """Return the different document lists of the sources."""
-        found: dict[tuple[str | None, ...], Sequence[Document]] = {}
+        lists: dict[tuple[str | None, ...], Sequence[Document]] = {}
         for key in dict.fromkeys(unit.asks[SOURCE] for unit in self.units):
             execution = self.executions.get((self.suite.id, key))
             if execution is not None and execution.documents:
                 keys = tuple(document_key(document) for document in execution.documents)
-                found.setdefault(keys, execution.documents)
-        return list(found.values())
+                lists.setdefault(keys, execution.documents)
+        return list(lists.values())
 
 
 class RecordedRun:
@@ -478,30 +482,34 @@ class RecordedRun:
 
     def mutants(self, kinds: Sequence[Kind] = tuple(Kind)) -> list[Mutant | NotMutated]:
         """Return every mutant of the run, and what cannot be made of it."""
-        found: list[Mutant | NotMutated] = []
+        results: list[Mutant | NotMutated] = []
         for suite, variants in self._variants.items():
             changes = () if variants is None else variants.changes
-            known = dict.fromkeys(change.kind for change in changes)
-            wanted = [kind for kind in kinds if kind in known]
+            possible = dict.fromkeys(change.kind for change in changes)
+            wanted = [kind for kind in kinds if kind in possible]
             if variants is None or not wanted:
-                can = f"only {', '.join(known)} can be" if known else "nothing that it asks can be"
-                found.append(NotMutated(suite=suite, what=", ".join(kinds), reason=can))
+                can = (
+                    f"only {', '.join(possible)} can be"
+                    if possible
+                    else "nothing that it asks can be"
+                )
+                results.append(NotMutated(suite=suite, what=", ".join(kinds), reason=can))
                 continue
             for kind in wanted:
                 if why_not := variants.why_not(kind):
-                    found.append(NotMutated(suite=suite, what=kind, reason=why_not))
+                    results.append(NotMutated(suite=suite, what=kind, reason=why_not))
                     continue
-                made = [
-                    Mutant(kind=kind, reach=each.reach, suite=suite, where=where)
-                    for each in changes
-                    if each.kind is kind
-                    for where in variants.wheres(each)
+                mutants = [
+                    Mutant(kind=kind, reach=change.reach, suite=suite, where=where)
+                    for change in changes
+                    if change.kind is kind
+                    for where in variants.wheres(change)
                 ]
-                for one in made:
-                    what = f"{kind} of {one.target or one.reach}"
+                for mutant in mutants:
+                    what = f"{kind} of {mutant.target or mutant.reach}"
                     none = NotMutated(suite=suite, what=what, reason="no case of it can be changed")
-                    found.append(one if self.mutated(one, strength=1.0, seed=0) else none)
-        return found
+                    results.append(mutant if self.mutated(mutant, strength=1.0, seed=0) else none)
+        return results
 
     def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
         """Return the executions that the mutant replaces; deterministic."""

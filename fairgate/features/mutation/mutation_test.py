@@ -210,7 +210,7 @@ def propose(
 def _flow(value: object) -> str:
     """Return a value as YAML within a line."""
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{name}: {json.dumps(each)}" for name, each in value.items())
+        inside = ", ".join(f"{name}: {json.dumps(entry)}" for name, entry in value.items())
         return f"{{{inside}}}"
     return json.dumps(value)
 
@@ -245,32 +245,38 @@ class MutatedSystem:
         """Return the executions of the cases; missing ones are left out."""
         del progress, earlier
         keys = [(case.suite, case.key) for case in cases]
-        found = ((key, self.replaced.get(key) or self.executions.get(key)) for key in keys)
-        return {key: execution for key, execution in found if execution is not None}
+        pairs = ((key, self.replaced.get(key) or self.executions.get(key)) for key in keys)
+        return {key: execution for key, execution in pairs if execution is not None}
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return float32 `[n, d]`; None where a text is not known or nothing embeds it."""
-        fresh = {each.text: each for each in documents if each.text not in self.rows}
+        fresh = {
+            document.text: document for document in documents if document.text not in self.rows
+        }
         if None in fresh or not documents:
             return self.recorded.vectors(documents)
         if fresh:
-            found = self.recorded.vectors(list(fresh.values()))
-            if found is None:
+            embedded = self.recorded.vectors(list(fresh.values()))
+            if embedded is None:
                 return None
-            self.rows.update(zip(fresh, found, strict=True))
-        return np.stack([self.rows[each.text] for each in documents])
+            self.rows.update(zip(fresh, embedded, strict=True))
+        return np.stack([self.rows[document.text] for document in documents])
 
 
 class MutationTest:
     """Puts mutants of one run through the gate."""
 
-    def __init__(self, given: GateInput, executions: Executed, system: SystemUnderTest) -> None:
+    def __init__(
+        self, gate_input: GateInput, executions: Executed, system: SystemUnderTest
+    ) -> None:
         """Take what the gate starts from, what the run recorded, and what embeds its documents."""
-        self._given, self.left_out = given.without_attribution()
+        self._given, self.left_out = gate_input.without_attribution()
         self._executions = executions
         self._system = system
         self._rows: dict[str | None, Vectors] = {}
-        self._run = RecordedRun(given.plan, given.suites, executions, given.policy.seed)
+        self._run = RecordedRun(
+            gate_input.plan, gate_input.suites, executions, gate_input.policy.seed
+        )
 
     def check(self) -> None:
         """Put the run as recorded through the gate.
@@ -293,15 +299,15 @@ class MutationTest:
 
     def mutants(self, search: Search) -> list[Mutant | NotMutated]:
         """Return the mutants of the run. Raises UsageError where there are none."""
-        found = self._run.mutants(search.kinds)
-        if not any(isinstance(item, Mutant) and not item.is_control for item in found):
+        mutants = self._run.mutants(search.kinds)
+        if not any(isinstance(item, Mutant) and not item.is_control for item in mutants):
             why = "; ".join(
                 f"suite {item.suite}, {item.what}: {item.reason}"
-                for item in found
+                for item in mutants
                 if isinstance(item, NotMutated)
             )
             raise UsageError(f"nothing of this run can be mutated: {why or 'it has no suites'}")
-        return found
+        return mutants
 
     def score(
         self, mutants: Sequence[Mutant | NotMutated], search: Search, progress: Progress
@@ -310,19 +316,19 @@ class MutationTest:
         self.check()
         wanted = [item for item in mutants if isinstance(item, Mutant)]
         progress.start("mutate", len(wanted), 0)
-        found = []
+        searched = []
         for mutant in wanted:
-            found.append(self._searched(mutant, search))
+            searched.append(self._searched(mutant, search))
             progress.advance(1)
         progress.finish()
-        biased = [item for item in found if not item.mutant.is_control]
+        biased = [item for item in searched if not item.mutant.is_control]
         controls = [mutant for mutant in wanted if mutant.is_control]
         return KillScore(
             policy=self._given.policy.name,
             search=search,
             sources=len({unit.cluster for unit in self._given.plan.units}),
             found=biased,
-            controls=[item for item in found if item.mutant.is_control],
+            controls=[item for item in searched if item.mutant.is_control],
             suggestions=list(self._suggestions(biased, controls, search)),
             not_mutated=[item for item in mutants if isinstance(item, NotMutated)],
             left_out=self.left_out,
@@ -332,14 +338,14 @@ class MutationTest:
         verdicts: dict[float, list[_Verdict]] = {}
         grid = list(search.grid)
         low, high = 0, len(grid)
-        place = grid.index(search.stated)
+        index = grid.index(search.stated)
         complete = True
         while low < high:
-            if self._is_caught(mutant, grid[place], search, verdicts, complete=complete):
-                high = place
+            if self._is_caught(mutant, grid[index], search, verdicts, complete=complete):
+                high = index
             else:
-                low = place + 1
-            place, complete = (low + high) // 2, False
+                low = index + 1
+            index, complete = (low + high) // 2, False
         if low < len(grid):
             self._is_caught(mutant, grid[low], search, verdicts, complete=True)
         tried = {e: _tried(e, verdicts[e]) for e in sorted(verdicts)}
@@ -362,14 +368,14 @@ class MutationTest:
         complete: bool,
     ) -> bool:
         """Return whether enough seeds are caught; without `complete` only until that is settled."""
-        found = verdicts.setdefault(strength, [])
-        for seed in range(len(found), search.seeds):
-            caught = sum(verdict.is_caught for verdict in found)
-            missed = len(found) - caught
+        results = verdicts.setdefault(strength, [])
+        for seed in range(len(results), search.seeds):
+            caught = sum(verdict.is_caught for verdict in results)
+            missed = len(results) - caught
             if not complete and (caught >= search.needed or missed > search.seeds - search.needed):
                 break
-            found.append(self._verdict(mutant, strength, seed))
-        return sum(verdict.is_caught for verdict in found) >= search.needed
+            results.append(self._verdict(mutant, strength, seed))
+        return sum(verdict.is_caught for verdict in results) >= search.needed
 
     def _verdict(self, mutant: Mutant, strength: float, seed: int) -> _Verdict:
         run = self.gated(mutant, strength, seed)
@@ -386,24 +392,24 @@ class MutationTest:
         """Run the gate on one variant of the run."""
         return self._gated(self._run.mutated(mutant, strength, seed), self._given)
 
-    def _gated(self, replaced: Executed, given: GateInput) -> GateRun:
+    def _gated(self, replaced: Executed, gate_input: GateInput) -> GateRun:
         system = MutatedSystem(self._executions, replaced, self._system, self._rows)
-        return run_gate(given, system, SILENT, verdict_with=SEPARATING_METRICS)
+        return run_gate(gate_input, system, SILENT, verdict_with=SEPARATING_METRICS)
 
     def _suggestions(
-        self, found: Sequence[Found], controls: Sequence[Mutant], search: Search
+        self, searched: Sequence[Found], controls: Sequence[Mutant], search: Search
     ) -> Iterator[Suggestion]:
         """Yield the lines that separate missed mutants from the run, tried on the run itself."""
         groups: dict[tuple[str, Separating], list[Found]] = {}
-        for item in found:
+        for item in searched:
             by = separating(item.mutant)
             if item.stated.caught < search.needed and by is not None:
                 groups.setdefault((item.mutant.suite, by), []).append(item)
         own = Measurements(self._gated({}, self._given).result.measurements)
         for (suite, by), missed in groups.items():
             fixed = self._fixed(suite, by)
-            named = {"suite": suite} if len(self._given.suites) > 1 else {}
-            slices = {**named, **({"where": fixed} if fixed else {})}
+            of_suite = {"suite": suite} if len(self._given.suites) > 1 else {}
+            slices = {**of_suite, **({"where": fixed} if fixed else {})}
             values = [
                 m.value
                 for m in own.by(by.metric, suite, by.dimension, *fixed)
@@ -427,14 +433,16 @@ class MutationTest:
         """Return whether run and control mutants fail no rule with the line added."""
         policy = self._given.policy
         more = policy.model_copy(update={"gates": [*policy.gates, gate]})
-        given = replace(self._given, policy=more)
-        if self._gated({}, given).result.exit_code is not ExitCode.PASS:
+        gate_input = replace(self._given, policy=more)
+        if self._gated({}, gate_input).result.exit_code is not ExitCode.PASS:
             return False
         return not any(
             rule.outcome is Outcome.FAIL
             for mutant in controls
             for n in range(search.seeds)
-            for rule in self._gated(self._run.mutated(mutant, search.stated, n), given).result.rules
+            for rule in self._gated(
+                self._run.mutated(mutant, search.stated, n), gate_input
+            ).result.rules
             if rule.position == len(policy.gates)
         )
 
@@ -458,11 +466,11 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
 
     caught = sum(verdict.is_caught for verdict in verdicts)
     failed = [verdict.rules for verdict in verdicts if verdict.code is ExitCode.GATE_FAILED]
-    found: dict[tuple[object, ...], list[CatchingRule]] = {}
+    groups: dict[tuple[object, ...], list[CatchingRule]] = {}
     for rule in (rule for verdict in verdicts for rule in verdict.rules):
         name = (rule.metric, rule.position, tuple(rule.where.items()), tuple(rule.checks))
-        found.setdefault(name, []).append(rule)
-    rules = [replace(alike[0], runs=len(alike)) for alike in found.values()]
+        groups.setdefault(name, []).append(rule)
+    rules = [replace(alike[0], runs=len(alike)) for alike in groups.values()]
     exact = binomtest(caught, len(verdicts)).proportion_ci(0.95, method="exact")
     return Tried(
         strength=strength,

@@ -231,10 +231,10 @@ def _library(source: ExportSource, folder: Path, task: Task) -> str:
     return "sentence_transformers" if traced else "transformers"
 
 
-def _copy(found: Path | None, target: Path) -> None:
-    if found is not None:
+def _copy(file: Path | None, target: Path) -> None:
+    if file is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(found, target)
+        shutil.copyfile(file, target)
 
 
 def _release_memory() -> None:
@@ -306,14 +306,14 @@ class ExportSource:
         Raises whatever the hub raises where it cannot be asked.
         """
         if self.is_folder:
-            found = Path(self.name) / name
-            return found if found.is_file() else None
+            path = Path(self.name) / name
+            return path if path.is_file() else None
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-        known = try_to_load_from_cache(self.name, name, revision=self.revision)
-        if known is not None:  # a path, or the mark that there is no such file
-            return Path(known) if isinstance(known, str) else None
+        cached = try_to_load_from_cache(self.name, name, revision=self.revision)
+        if cached is not None:  # a path, or the mark that there is no such file
+            return Path(cached) if isinstance(cached, str) else None
         try:
             return Path(hf_hub_download(self.name, name, revision=self.revision))
         except LocalEntryNotFoundError:  # not asked, so unknown
@@ -328,7 +328,7 @@ class ExportSource:
 
     def modules(self) -> list[dict[str, Any]]:
         """Return the sentence-transformers modules; empty for a plain transformers model."""
-        return [one for one in self.mapping("modules.json") or [] if isinstance(one, dict)]
+        return [module for module in self.mapping("modules.json") or [] if isinstance(module, dict)]
 
     @property
     def subfolder(self) -> str:
@@ -339,8 +339,8 @@ class ExportSource:
     def extras(self) -> Iterator[str]:
         """Yield the small files that belong to an export where the model has them."""
         yield from _ALWAYS
-        place = f"{self.subfolder}/" if self.subfolder else ""
-        yield from (place + name for name in TRANSFORMER_FILES)
+        prefix = f"{self.subfolder}/" if self.subfolder else ""
+        yield from (prefix + name for name in TRANSFORMER_FILES)
         for module in self.modules()[1:]:
             if module.get("path") not in (None, "", "1_Pooling"):
                 yield f"{module['path']}/config.json"
@@ -353,8 +353,8 @@ class ExportSource:
 
         try:
             if not self.is_folder:
-                found = get_safetensors_metadata(self.name, revision=self.revision)
-                return 4 * int(sum(found.parameter_count.values()))
+                metadata = get_safetensors_metadata(self.name, revision=self.revision)
+                return 4 * int(sum(metadata.parameter_count.values()))
             folder, elements = Path(self.name) / self.subfolder, 0
             for file in folder.glob("*.safetensors"):
                 with safe_open(file, framework="numpy") as weights:
@@ -373,9 +373,9 @@ def without_gguf(source: ExportSource, folder: Path, *, decoder: bool) -> Export
     transformers reads it: weights, tokenizer and chat template. Raises ModelError with its reason
     where it cannot.
     """
-    named = Path(source.name)
-    files = [named] if named.is_file() else sorted(named.glob("*.gguf"))
-    files = [] if (named / "config.json").is_file() else [f for f in files if f.suffix == ".gguf"]
+    path = Path(source.name)
+    files = [path] if path.is_file() else sorted(path.glob("*.gguf"))
+    files = [] if (path / "config.json").is_file() else [f for f in files if f.suffix == ".gguf"]
     if not files:
         return source
     if not decoder:
@@ -398,12 +398,12 @@ def without_gguf(source: ExportSource, folder: Path, *, decoder: bool) -> Export
         fields = GGUFReader(file).fields
         if "tokenizer.ggml.tokens" not in fields:
             raise LookupError("no tokenizer.ggml.tokens")  # noqa: TRY301 - told below
-        place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
-        (tokenizer := AutoTokenizer.from_pretrained(**place)).save_pretrained(folder)
+        location = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+        (tokenizer := AutoTokenizer.from_pretrained(**location)).save_pretrained(folder)
         split_by = type(tokenizer.backend_tokenizer.model).__name__
         if (fields["tokenizer.ggml.model"].contents(), split_by) == ("llama", "Unigram"):
             raise ValueError("transformers would split texts into other tokens")  # noqa: TRY301
-        model: Any = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
+        model: Any = AutoModelForCausalLM.from_pretrained(**location, dtype=torch.float32)
         model.save_pretrained(folder)
     except Exception as error:  # noqa: BLE001 transformers and gguf document no common class
         raise ModelError(
@@ -446,8 +446,8 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
     """
     from transformers import AutoConfig
 
-    found = source.is_folder and source.file(f"{source.subfolder}/config.json".lstrip("/"))
-    if not found and (source.is_folder or source.name[:1] in "./~" or ".gguf" in source.name):
+    config_file = source.is_folder and source.file(f"{source.subfolder}/config.json".lstrip("/"))
+    if not config_file and (source.is_folder or source.name[:1] in "./~" or ".gguf" in source.name):
         raise ModelError(
             f"{source.asked!r} is no folder with a config.json and no GGUF file. Check the name; a "
             "model of the Hugging Face hub is named by its id, such as org/model."
@@ -516,9 +516,9 @@ _ASKING = (
 """What a message contains, in lower case, and the next step that follows from it; first wins."""
 
 
-def _advice(error: Exception, known: tuple[tuple[tuple[str, ...], str], ...], default: str) -> str:
+def _advice(error: Exception, advice: tuple[tuple[tuple[str, ...], str], ...], default: str) -> str:
     message = f"{type(error).__name__} {error}".lower()
-    return next((step for signs, step in known if any(one in message for one in signs)), default)
+    return next((step for signs, step in advice if any(sign in message for sign in signs)), default)
 
 
 def _gigabytes(size: int) -> str:

@@ -139,7 +139,9 @@ class _Rewrite:
         node = self._index.makers.get(name)
         if node is None:
             return False
-        constants = [one for one in node.input if self._is_row(one, len(factors))]
+        constants = [
+            input_name for input_name in node.input if self._is_row(input_name, len(factors))
+        ]
         if node.op_type == "Mul" and len(constants) == 1:
             return self._divide_row(constants[0], factors)
         return False
@@ -168,10 +170,10 @@ class _Rewrite:
                 self._uses[node.input[1]] -= 1
             else:
                 nodes.append(node)
-        kept = [tensor for tensor in self._graph.initializer if self._uses.get(tensor.name, 1)]
+        tensors = [tensor for tensor in self._graph.initializer if self._uses.get(tensor.name, 1)]
         del self._graph.node[:], self._graph.initializer[:], self._graph.value_info[:]
         self._graph.node.extend(nodes)
-        self._graph.initializer.extend([*kept, *steps.tensors])
+        self._graph.initializer.extend([*tensors, *steps.tensors])
 
 
 class _Steps:

@@ -167,17 +167,17 @@ def _gate_texts() -> tuple[list[str], tuple[str, ...]]:
             DEFAULT_TEMPLATE,
             instruction=task["instruction"],
             text=f'{speaker}"{review}"',
-            documents=documents[2 * place : 2 * place + 2],
+            documents=documents[2 * number : 2 * number + 2],
             characters=_CHARACTERS,
         )
-        for place, review in enumerate(reviews)
-        for speaker in ("", _SPEAKERS[place % len(_SPEAKERS)])
+        for number, review in enumerate(reviews)
+        for speaker in ("", _SPEAKERS[number % len(_SPEAKERS)])
     ]
     return prompts, tuple(task["labels"])
 
 
 def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]]:
-    found = [
+    starts = [
         {
             ids[0]
             for space in ("", " ")
@@ -186,13 +186,15 @@ def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]
         }
         for label in labels
     ]
-    shared = {one for n, own in enumerate(found) for other in found[:n] for one in own & other}
-    return [sorted(own - shared) for own in found]
+    shared = {
+        token for n, own in enumerate(starts) for other in starts[:n] for token in own & other
+    }
+    return [sorted(own - shared) for own in starts]
 
 
 def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Reading]:
     """Read a model's logits after the last tokens of prompts."""
-    found = []
+    readings = []
     for prompt in prompts:
         logits = after(prompt.tokens, prompt.read_from - 1)
         wanted = np.asarray(prompt.tokens[prompt.read_from :], dtype=np.int64)
@@ -202,8 +204,8 @@ def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Readi
         likely = rows[np.arange(len(wanted)), wanted] - totals
         best = [max((float(logits[-1, n]) for n in own), default=-np.inf) for own in prompt.starts]
         label = int(np.argmax(best)) if np.isfinite(best).any() else None
-        found.append(Reading(label, float(likely.sum()), len(wanted), tuple(best)))
-    return found
+        readings.append(Reading(label, float(likely.sum()), len(wanted), tuple(best)))
+    return readings
 
 
 def _original(model: str, revision: str | None) -> LogitsAfter:
@@ -263,7 +265,7 @@ def answered_labels(folder: ModelFolder) -> list[str | None]:
     prompts, labels = _gate_texts()
     requests = [GenerationRequest(prompt=prompt, labels=labels) for prompt in prompts]
     answers = dict(OnnxDecoder(folder.path, decoding=Decoding()).generate(requests))
-    return [first_label(answers[place].text, labels) for place in range(len(requests))]
+    return [first_label(answers[number].text, labels) for number in range(len(requests))]
 
 
 def compare_decoder(
@@ -286,24 +288,26 @@ def compare_decoder(
     prompts = parity_prompts(tokenizer)
     long = _beyond_the_window(folder, prompts, tokenizer.context_tokens)
     original = _original(model, revision)
-    answers = [_greedy(original, one.tokens, STEPS) for one in prompts[-STEP_PROMPTS:]]
+    answers = [_greedy(original, prompt.tokens, STEPS) for prompt in prompts[-STEP_PROMPTS:]]
     answers += [_greedy(original, long, LONG_STEPS)] if long else []
     limits = LIMITS[precision]
-    asked = [] if limits.gate_labels is None else gate_prompts(tokenizer)
-    expected, of_gate = _readings(original, prompts), _readings(original, asked)
+    of_gates = [] if limits.gate_labels is None else gate_prompts(tokenizer)
+    expected, of_gate = _readings(original, prompts), _readings(original, of_gates)
     del original
     gc.collect()
     session = DecoderSession(folder, device="cpu")
     readings = _readings(_exported(session), prompts)
     gate = {}
-    if asked:
-        gate = _compare_gate(of_gate, _readings(_exported(session), asked))
+    if of_gates:
+        gate = _compare_gate(of_gate, _readings(_exported(session), of_gates))
         gate |= _compare_answers(answered, answered_labels(folder))
     rows = np.concatenate([answer.logits for answer in answers])
-    found = np.concatenate([_along(session, each, tokenizer.context_tokens) for each in answers])
-    worst = float(np.abs(rows - found).max())
+    exported = np.concatenate(
+        [_along(session, answer, tokenizer.context_tokens) for answer in answers]
+    )
+    worst = float(np.abs(rows - exported).max())
     largest = max(1.0, float(np.abs(rows).max()))
-    equal = int((rows.argmax(axis=1) == found.argmax(axis=1)).sum())
+    equal = int((rows.argmax(axis=1) == exported.argmax(axis=1)).sum())
     pairs = list(zip(expected, readings, strict=True))
     labelled = [(a.label, b.label) for a, b in pairs if a.label is not None]
     before, after = map(_perplexity, (expected, readings))
@@ -332,7 +336,7 @@ def compare_decoder(
         "right_padding_exact": session.pads,
         "graph_cut": session.cut,
         **gate,
-        "prompts": {one.text: " ".join(map(str, one.tokens)) for one in prompts},
+        "prompts": {prompt.text: " ".join(map(str, prompt.tokens)) for prompt in prompts},
     }
 
 
@@ -379,7 +383,8 @@ def _is_within(gate: dict[str, Any], limits: Limits) -> bool:
 
 def _perplexity(readings: Sequence[Reading]) -> float:
     return math.exp(
-        -sum(each.log_probability for each in readings) / sum(each.tokens for each in readings)
+        -sum(reading.log_probability for reading in readings)
+        / sum(reading.tokens for reading in readings)
     )
 
 
@@ -405,11 +410,11 @@ def compare_embedder(
         prompts = ("query: ", "passage: ")
         encoder = OnnxEncoder(folder.path, choice=_spelled_out(original, folder, prompts))
     least = 1.0
-    for side, encode, place in (
+    for side, encode, side_number in (
         (encoder.for_queries(), original.encode_query, 0),
         (encoder, original.encode_document, 1),
     ):
-        arguments = {} if prompts is None else {"prompt": prompts[place]}
+        arguments = {} if prompts is None else {"prompt": prompts[side_number]}
         expected = _expected(original, encode, arguments, encoder.settings.max_tokens)
         least = min(least, float((side.embed(TEXTS) * expected).sum(axis=1).min()))
     record = {
@@ -427,11 +432,11 @@ def _expected(
     """Return the original's vectors, of length one."""
     arguments = arguments | {"batch_size": 1, "convert_to_numpy": True}  # padding must not be seen
     try:
-        found = encode(list(TEXTS), **arguments)
+        encoded = encode(list(TEXTS), **arguments)
     except (IndexError, RuntimeError):  # its files name no limit, its table of positions has one
         original.max_seq_length = limit
-        found = encode(list(TEXTS), **arguments)
-    vectors: npt.NDArray[np.float64] = np.asarray(found, dtype=np.float64)
+        encoded = encode(list(TEXTS), **arguments)
+    vectors: npt.NDArray[np.float64] = np.asarray(encoded, dtype=np.float64)
     lengths: npt.NDArray[np.float64] = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / lengths
 

@@ -58,9 +58,9 @@ class _Island:
         self._nodes = list(model.graph.node)
         self._producer = {name: n for n, node in enumerate(self._nodes) for name in node.output}
         self._readers: dict[str, list[int]] = {}
-        for place, node in enumerate(self._nodes):
+        for number, node in enumerate(self._nodes):
             for name in node.input:
-                self._readers.setdefault(name, []).append(place)
+                self._readers.setdefault(name, []).append(number)
         self._kept: set[int] = set()
         self._entries: set[str] = set()
         """Floating-point values that come from outside."""
@@ -70,12 +70,12 @@ class _Island:
     def add_angles(self) -> None:
         """Keep all nodes on the way from positions to sines and cosines."""
         turns = {n for n, node in enumerate(self._nodes) if node.op_type in _TURNS}
-        found, waiting = set(turns), turns
+        angles, waiting = set(turns), turns
         while waiting:
-            before = self._sources(waiting) - found
+            before = self._sources(waiting) - angles
             waiting = {n for n in before if self._nodes[n].op_type not in _NO_NUMBERS}
-            found |= waiting
-        self._kept |= found
+            angles |= waiting
+        self._kept |= angles
         self._exits |= {name for n in turns for name in self._nodes[n].output}
 
     def add_norms(self) -> None:
@@ -98,11 +98,11 @@ class _Island:
         entering = {name: f"{_KEPT}in_{name}" for name in sorted(self._entries)}
         leaving = {name: f"{_KEPT}out_{name}" for name in sorted(self._exits)}
         copies = self._copied_constants()
-        for place in sorted(self._kept):
-            node = self._nodes[place]
-            node.name = f"{_KEPT}{place}"
-            for known in (entering, leaving, copies):
-                node.input[:] = [known.get(name, name) for name in node.input]
+        for number in sorted(self._kept):
+            node = self._nodes[number]
+            node.name = f"{_KEPT}{number}"
+            for renamed in (entering, leaving, copies):
+                node.input[:] = [renamed.get(name, name) for name in node.input]
             node.output[:] = [leaving.get(name, name) for name in node.output]
         for name, own in entering.items():
             cast = helper.make_node("Cast", [name], [own], to=_FLOAT, name=f"{own}_cast")
@@ -114,12 +114,12 @@ class _Island:
         """Copy the floating-point constants that kept nodes read; return the copies' names."""
         copies = {}
         tensors = {tensor.name: tensor for tensor in self._graph.initializer}
-        for name in sorted({name for place in self._kept for name in self._nodes[place].input}):
+        for name in sorted({name for number in self._kept for name in self._nodes[number].input}):
             own = f"{_KEPT}constant_{name}"
-            place = self._producer.get(name)
-            if place is not None and self._nodes[place].op_type == "Constant":
+            number = self._producer.get(name)
+            if number is not None and self._nodes[number].op_type == "Constant":
                 copy = self._graph.node.add()
-                copy.CopyFrom(self._nodes[place])
+                copy.CopyFrom(self._nodes[number])
                 copy.name, copy.output[:] = own, [own]
             elif name in tensors and tensors[name].data_type == _FLOAT:
                 tensor = self._graph.initializer.add()
@@ -132,7 +132,7 @@ class _Island:
 
     def _sources(self, places: set[int]) -> set[int]:
         """Return the nodes whose outputs these nodes read."""
-        read = (name for place in places for name in self._nodes[place].input)
+        read = (name for number in places for name in self._nodes[number].input)
         return {self._producer[name] for name in read if name in self._producer}
 
     def _add_norm(self, square: int, mean: int) -> None:

@@ -66,12 +66,12 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
         raise UsageError(
             "--workers ask attribution's questions, and --no-attribution asks none; leave out one"
         )
-    found = parts.find_shards(shards)
+    parts_to_merge = parts.find_shards(shards)
     loaded = load_policy(policy, runtime)
     folder = output_folder(options["out"], runtime, loaded)
     references = locate_references(loaded, policy, options["baseline"])
     composition = Composition(loaded, runtime, progress_for(quiet=options["quiet"]))
-    done = parts.merge(found, composition, references, asks=asks)
+    done = parts.merge(parts_to_merge, composition, references, asks=asks)
     return report_run(done, folder, formats, options)
 
 
@@ -114,15 +114,15 @@ def parsed(text: str) -> Shard:
     )
 
 
-def _run_part(policy: Path, named: str, after: Path | None, options: dict[str, Any]) -> int:
+def _run_part(policy: Path, shard_text: str, after: Path | None, options: dict[str, Any]) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
     from fairgate.features.shards.parts import find_shards, run_attribution, run_shard, shard_folder
     from fairgate.gate.composition import Composition
 
     if options["profile"]:
         raise UsageError("--profile times a whole run; leave out --profile or --shard")
-    runtime, shard = shared.runtime_of(options), parsed(named)
-    useless = [shown for name, shown in _OF_MERGE.items() if options[name]]
+    runtime, shard = shared.runtime_of(options), parsed(shard_text)
+    useless = [option for name, option in _OF_MERGE.items() if options[name]]
     if useless:
         raise UsageError(
             f"{useless[0]} belongs to a whole run, and --shard asks a part of one, which is "
@@ -146,9 +146,9 @@ def _run_part(policy: Path, named: str, after: Path | None, options: dict[str, A
 
 def sentence(done: Part) -> str:
     """Return the number of questions that a part has asked, and that it is no verdict."""
-    asked = (
+    amount = (
         f"{done.questions:,} questions about {done.sources:,} sources or templates answered"
         if done.questions
         else "nothing to ask, there are fewer sources than parts"
     )
-    return f"part {done.shard.number} of {done.shard.of}, not a verdict: {asked}"
+    return f"part {done.shard.number} of {done.shard.of}, not a verdict: {amount}"

@@ -40,9 +40,9 @@ from fairgate.terminal.output import progress_for
 
 def gate_in_parts(github: click.Group) -> click.Group:
     """Return `fairgate github` with `merge`."""
-    found = copy.copy(github)
-    found.commands = {**github.commands, "merge": merge}
-    return found
+    group = copy.copy(github)
+    group.commands = {**github.commands, "merge": merge}
+    return group
 
 
 @click.command()
@@ -75,14 +75,14 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         def judged(side: Side) -> Evaluation:
             """Return the result by a side; parts of other sides and policies are left to those."""
             own = _of_side(find(), side, about)
-            used.update(one.folder for one in own)
+            used.update(part.folder for part in own)
             composition = Composition(side.loaded, side.runtime, progress)
             done = parts.merge(own, composition, side.references, asks=attribution == "ask")
             return Evaluation(side=side, run=done.run, notices=done.notices)
 
         def require_all_used() -> None:
             every = find() if used else []
-            if left := [one for one in every if one.folder not in used]:
+            if left := [part for part in every if part.folder not in used]:
                 raise UsageError(
                     f"{left[0].folder}: is a part of another run, of policy {left[0].policy!a}; "
                     f"{len(left)} of {len(every)} parts belong to nothing that is judged here: "
@@ -92,13 +92,13 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         return gate_change(inputs, subject, judged, require_all_used)
 
 
-def _of_side(found: list[Part], side: Side, about: Mapping[str, str]) -> list[Part]:
+def _of_side(every_part: list[Part], side: Side, about: Mapping[str, str]) -> list[Part]:
     """Return the parts that asked a side's questions. Raises UsageError where there are none."""
     here = parts.expected(side.loaded, side.runtime, about)
-    own = [one for one in found if parts.objection(one, here) is None]
+    own = [part for part in every_part if parts.objection(part, here) is None]
     if not own:
         name = side.loaded.policy.name
-        near = next((one for one in found if one.policy == name), found[0])
+        near = next((part for part in every_part if part.policy == name), every_part[0])
         raise UsageError(
             f"{side.loaded.parsed.path}: no part of a run asked its questions; the nearest, "
             f"{near.folder}, {parts.objection(near, here)}. Give the steps with `shard` and this "
@@ -107,13 +107,13 @@ def _of_side(found: list[Part], side: Side, about: Mapping[str, str]) -> list[Pa
     return own
 
 
-def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
+def ask_part(inputs: Inputs, shard_text: str, environment: Mapping[str, str]) -> int:
     """Ask a part for every policy and every side of the change; no verdict, no comment."""
-    shard = parsed(named)
+    shard = parsed(shard_text)
     folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
     subject = subject_of(inputs, environment)
     progress, about = progress_for(quiet=False), _about(inputs, subject)
-    asked: dict[str, Part] = {}
+    parts_asked: dict[str, Part] = {}
     notices: list[str] = []
 
     def ask(side: Side) -> Part:
@@ -121,11 +121,11 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
         facts = json.dumps(parts.expected(side.loaded, side.runtime, about), sort_keys=True)
         digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{side.loaded.policy.name}-{digest[:12]}"
-        if name not in asked:
+        if name not in parts_asked:
             composition = Composition(side.loaded, side.runtime, progress)
-            asked[name] = parts.run_shard(composition, shard, folder / name, about)
+            parts_asked[name] = parts.run_shard(composition, shard, folder / name, about)
             notices.extend(composition.notices)
-        return asked[name]
+        return parts_asked[name]
 
     output = environment.get("GITHUB_OUTPUT", "")
     try:
@@ -136,13 +136,15 @@ def ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
         raise
     for notice in notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    lines = [f"{name}: {sentence(part)}" for name, part in asked.items()]
+    lines = [f"{name}: {sentence(part)}" for name, part in parts_asked.items()]
     for line in lines:
         click.echo(f"fairgate: {line}")
-    written = str(folder) if asked else ""  # nothing where the change only introduces policies
+    written = (
+        str(folder) if parts_asked else ""
+    )  # nothing where the change only introduces policies
     runner.write_outputs(output, {"outcome": "part", "exit-code": "0", "shard-folder": written})
-    shown = "".join(f"- {line}\n" for line in lines)
-    summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
+    bullets = "".join(f"- {line}\n" for line in lines)
+    summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{bullets}"
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
     return ExitCode.PASS
 

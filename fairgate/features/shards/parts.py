@@ -193,8 +193,8 @@ def part_of(plan: TestPlan, shard: Shard) -> TestPlan:
     """Return a part's cases and units, in the order of the plan."""
     parts = assigned(plan.cases, shard.of)
     cases = [case for case in plan.cases if parts[case.cluster] == shard.number]
-    known = {(case.suite, case.key) for case in cases}
-    units = [u for u in plan.units if all((u.suite, key) in known for key in u.asks.values())]
+    names = {(case.suite, case.key) for case in cases}
+    units = [u for u in plan.units if all((u.suite, key) in names for key in u.asks.values())]
     return TestPlan(cases=cases, units=units)
 
 
@@ -220,19 +220,19 @@ class _Kept:
         return self.inner.execute(cases, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
-        found = self.inner.vectors(documents)
-        if found is not None:
-            self.given |= dict(zip(map(_document_name, documents), found, strict=True))
-        return found
+        rows = self.inner.vectors(documents)
+        if rows is not None:
+            self.given |= dict(zip(map(_document_name, documents), rows, strict=True))
+        return rows
 
 
-def shard_folder(named: Path | None, composition: Composition, shard: Shard) -> Path:
+def shard_folder(chosen: Path | None, composition: Composition, shard: Shard) -> Path:
     """Return the folder of a part: the one named, else one of its own in the cache.
 
     Raises UsageError where it holds a run: that would stay beside the part.
     """
     name = f"{composition.loaded.policy.name}.{shard.number}-of-{shard.of}"
-    folder = named or composition.runtime.cache / "shards" / name
+    folder = chosen or composition.runtime.cache / "shards" / name
     if (folder / RECORD).exists():
         raise UsageError(f"{folder}: holds a run; a part needs its own: name another with --out")
     return folder
@@ -253,23 +253,23 @@ def run_shard(
     with composition.until_it_ends(f"{shard.number} of {shard.of}"):
         with composition.serving():
             under_test = dict(composition.system.under_test())
-            found, error = Answered(), None
-            kept, counted = _Kept(composition.system), Counted(composition.progress)
+            answered, error = Answered(), None
+            recorder, counted = _Kept(composition.system), Counted(composition.progress)
             try:
-                done = ask(asks, suites, kept, counted)
-                assess(done, kept)  # looks up the vectors that the whole run will compare
+                done = ask(asks, suites, recorder, counted)
+                assess(done, recorder)  # looks up the vectors that the whole run will compare
                 cases = [*(case for case in asks.cases if not case.waits), *done.added]
                 names = [(case.suite, case.key) for case in cases]
                 answers = {name: done.executions.get(name) for name in names}
-                found = Answered(answers=answers, vectors=kept.given)
+                answered = Answered(answers=answers, vectors=recorder.given)
             except BudgetError as spent:
                 error = spent
-        found.unlabelled |= composition.unlabelled
+        answered.unlabelled |= composition.unlabelled
         part = Part(
             folder=folder,
             shard=shard,
             sources=len({case.cluster for case in asks.cases}),
-            questions=len(found.answers),
+            questions=len(answered.answers),
             answers=counted.answers,
             stored=composition.reused(counted) if error is None else 0,
             policy_path=loaded.parsed.path,
@@ -278,7 +278,7 @@ def run_shard(
             environment=composition.environment,
             spent=_spent(error),
         )
-        _write(part, found, error)
+        _write(part, answered, error)
     return part
 
 
@@ -298,19 +298,22 @@ def run_attribution(
             f"{shard.number}/{len(read)}"
         )
     before, own = earlier[shard.number - 1], read[shard.number - 1]
-    system, known = UnitedSystem(read, before.under_test, composition), UnitedSystem(read, {})
-    asked = ask(loaded.plan, loaded.suites, known, SILENT)
-    assessed = assess(asked, known)
-    documents = list(documents_of_pairs(assessed, asked))
-    crossed = crossed_cases(asked, assessed, documents, loaded.policy.seed)
+    system, stored_system = (
+        UnitedSystem(read, before.under_test, composition),
+        UnitedSystem(read, {}),
+    )
+    answers = ask(loaded.plan, loaded.suites, stored_system, SILENT)
+    assessed = assess(answers, stored_system)
+    documents = list(documents_of_pairs(assessed, answers))
+    crossed = crossed_cases(answers, assessed, documents, loaded.policy.seed)
     sources = {case.cluster for case in part_of(loaded.plan, shard).cases}
     crossed = [case for case in crossed if case.cluster in sources]
     error, names = None, [(case.suite, case.key) for case in crossed]
     counted = Counted(composition.progress)
     with system.stack:
         try:
-            found = system.execute(crossed, counted, asked.executions)
-            own.answers |= {name: found.get(name) for name in names}
+            executions = system.execute(crossed, counted, answers.executions)
+            own.answers |= {name: executions.get(name) for name in names}
         except BudgetError as spent:
             error = spent
         environment = system.environment(before.environment)
@@ -354,7 +357,7 @@ def expected(
 # The folder of a part.
 
 
-def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
+def _write(part: Part, answered: Answered, error: BudgetError | None) -> None:
     """Write a part's folder, all of it or nothing, and raise what ended it.
 
     Equal parts give equal bytes. Raises StoreError.
@@ -362,10 +365,12 @@ def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
     keep_output_out_of_git(part.folder)
     about = {"is": "a part of a run, not a verdict", **part.model_dump()}
     head = json.dumps(about, indent=1, ensure_ascii=False)
-    vectors = ((name, row.astype("<f4").tobytes()) for name, row in sorted(known.vectors.items()))
+    vectors = (
+        (name, row.astype("<f4").tobytes()) for name, row in sorted(answered.vectors.items())
+    )
     files = {
         PART_MANIFEST: (head, "\n"),
-        ANSWERS: _answer_lines(known),
+        ANSWERS: _answer_lines(answered),
         VECTORS: (
             json.dumps({"document": name, "vector": base64.b64encode(raw).decode()}) + "\n"
             for name, raw in vectors
@@ -377,30 +382,36 @@ def _write(part: Part, known: Answered, error: BudgetError | None) -> None:
 
 
 def _answer_lines(part: Answered) -> Iterator[str]:
-    lines = execution_lines(one for one in part.answers.values() if one is not None)
+    lines = execution_lines(
+        execution for execution in part.answers.values() if execution is not None
+    )
     for (suite, key), execution in part.answers.items():
         if execution is None:
             yield json.dumps({"suite": suite, "key": key, _ABSENT: True}, ensure_ascii=False) + "\n"
             continue
-        line, given = next(lines), part.unlabelled.get((suite, key))
-        if given is not None and execution.documents:
-            pairs = enumerate(zip(given.documents or (), execution.documents, strict=True))
-            places = [place for place, (one, both) in pairs if one.label != both.label]
+        line, unlabelled = next(lines), part.unlabelled.get((suite, key))
+        if unlabelled is not None and execution.documents:
+            pairs = enumerate(zip(unlabelled.documents or (), execution.documents, strict=True))
+            places = [index for index, (bare, both) in pairs if bare.label != both.label]
             line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
         yield line + "\n"
 
 
-def find_shards(named: Sequence[Path]) -> list[Part]:
+def find_shards(paths: Sequence[Path]) -> list[Part]:
     """Return the parts in the folders that are named, or lie directly in them.
 
     Raises UsageError for a folder without any, DataError where one is damaged.
     """
     folders: dict[Path, None] = {}
-    for folder in named:
-        found = (each for deep in ("*", "*/*") for each in folder.glob(f"{deep}/{PART_MANIFEST}"))
-        inner = {each.parent.relative_to(folder) for each in found}
-        plain = sorted(one for one in inner if (folder / one).resolve() == folder.resolve() / one)
-        below = [folder] if is_shard(folder) else [folder / one for one in plain]
+    for folder in paths:
+        manifests = (
+            manifest for deep in ("*", "*/*") for manifest in folder.glob(f"{deep}/{PART_MANIFEST}")
+        )
+        inner = {manifest.parent.relative_to(folder) for manifest in manifests}
+        plain = sorted(
+            path for path in inner if (folder / path).resolve() == folder.resolve() / path
+        )
+        below = [folder] if is_shard(folder) else [folder / path for path in plain]
         if not below:
             raise UsageError(
                 f"{folder}: holds no part of a run; name the folders that `fairgate run --shard` "
@@ -409,7 +420,7 @@ def find_shards(named: Sequence[Path]) -> list[Part]:
         folders.update(dict.fromkeys(below))
     if len(folders) > _MOST_FOLDERS:
         raise UsageError(f"{len(folders):,} folders of parts are more than {_MOST_FOLDERS:,}")
-    return sorted(map(_found, folders), key=lambda one: (one.shard, str(one.folder)))
+    return sorted(map(_found, folders), key=lambda part: (part.shard, str(part.folder)))
 
 
 def _found(folder: Path) -> Part:
@@ -434,14 +445,14 @@ def _found(folder: Path) -> Part:
         )
     check_parts(folder, names)
     path = folder / PART_MANIFEST
-    found = read_json_object(path, _MOST_BYTES[PART_MANIFEST])
+    content = read_json_object(path, _MOST_BYTES[PART_MANIFEST])
     try:
-        return Part.model_validate({**found, "folder": folder})
+        return Part.model_validate({**content, "folder": folder})
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         raise DataError(
-            f"{path}: {name!r} is {capped(found.get(name))}; run the part again with this version "
-            "of FairGate, and leave the folder as it was written"
+            f"{path}: {name!r} is {capped(content.get(name))}; run the part again with this "
+            "version of FairGate, and leave the folder as it was written"
         ) from error
 
 
@@ -451,58 +462,59 @@ def _read(part: Part, plan: TestPlan) -> Answered:
     Raises DataError for a question that the part does not ask, one that stands twice, and broken
     lines.
     """
-    planned = {(one.suite, one.key) for one in part_of(plan, part.shard).cases}
-    known = Answered()
+    planned = {(case.suite, case.key) for case in part_of(plan, part.shard).cases}
+    answered = Answered()
     path, seen = part.folder / ANSWERS, SeenDocuments()
     for line, record in read_json_objects(str(path)):
-        place = f"{path}:{line}"
+        location = f"{path}:{line}"
         own = dict(record)
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
         whole = own | ({"response": None} if absent is True else {})
-        suite, key, answer = line_from(whole, place, seen)
+        suite, key, answer = line_from(whole, location, seen)
         name, execution = (suite, key), answer.to(suite, key)
         # Attribution's questions may be there, too, where they were asked in parts.
         is_own = any((suite, base) in planned for base in (key, first_asked(key), uncrossed(key)))
-        if name in known.answers or not is_own:
-            what = "stands twice" if name in known.answers else "is no question of this part"
-            raise DataError(f"{place}: {quoted(execution.key)} {what}; run the part again")
-        known.answers[name] = None if absent is True else execution
+        if name in answered.answers or not is_own:
+            what = "stands twice" if name in answered.answers else "is no question of this part"
+            raise DataError(f"{location}: {quoted(execution.key)} {what}; run the part again")
+        answered.answers[name] = None if absent is True else execution
         if without is not None:
             documents = list(execution.documents or ())
             for number in without if isinstance(without, list) else [None]:
                 if type(number) is not int or not 0 <= number < len(documents):
                     raise DataError(
-                        f"{place}: {_UNLABELLED!r} is {capped(without)}; expected document places"
+                        f"{location}: {_UNLABELLED!r} is {capped(without)}; expected document "
+                        "places"
                     )
                 documents[number] = replace(documents[number], label=None)
-            known.unlabelled[name] = execution._replace(documents=documents)
-    if len(known.answers) != part.questions:
+            answered.unlabelled[name] = execution._replace(documents=documents)
+    if len(answered.answers) != part.questions:
         raise DataError(
-            f"{path}: holds {len(known.answers):,} answers, {PART_MANIFEST} names "
+            f"{path}: holds {len(answered.answers):,} answers, {PART_MANIFEST} names "
             f"{part.questions:,}; run the part again"
         )
-    known.vectors = _vectors(part.folder / VECTORS, known.answers)
-    return known
+    answered.vectors = _vectors(part.folder / VECTORS, answered.answers)
+    return answered
 
 
 def _vectors(path: Path, answers: Answers) -> dict[str, Vectors]:
     """Return the vectors of documents that the answers name, and of no others."""
-    shown = [one.documents or () for one in answers.values() if one is not None]
-    names = {_document_name(document) for documents in shown for document in documents}
-    found: dict[str, Vectors] = {}
+    lists = [execution.documents or () for execution in answers.values() if execution is not None]
+    names = {_document_name(document) for documents in lists for document in documents}
+    vectors: dict[str, Vectors] = {}
     for line, record in read_json_objects(str(path)):
         name, text, row = record.get("document"), record.get("vector"), np.empty(0, "<f4")
         if isinstance(name, str) and name in names and isinstance(text, str):
             with contextlib.suppress(ValueError):
                 row = np.frombuffer(base64.b64decode(text, validate=True), "<f4")
-        sizes = {len(one) for one in (row, *islice(found.values(), 1))}
+        sizes = {len(vector) for vector in (row, *islice(vectors.values(), 1))}
         if not 0 < len(row) <= _MOST_DIMENSIONS or len(sizes) > 1 or not np.isfinite(row).all():
             raise DataError(
                 f"{path}:{line}: holds no vector ({capped(text)}) of a document of this part; "
                 "expected finite numbers, as many as on the other lines: run the part again"
             )
-        found[str(name)] = row
-    return found
+        vectors[str(name)] = row
+    return vectors
 
 
 # All parts as one run.
@@ -520,14 +532,14 @@ def merge(
     """
     loaded, under_test = composition.loaded, parts[0].under_test
     read = read_all(parts, loaded, composition.runtime)
-    environment = of_machines([one.environment for one in parts])
-    given = composition.gate_input(references, under_test, environment)
+    environment = of_machines([part.environment for part in parts])
+    gate_input = composition.gate_input(references, under_test, environment)
     system = UnitedSystem(read, under_test, composition if asks else None)
     with system.stack:
         counted = Counted(composition.progress)
-        done = composition.explained(run_gate(given, system, counted))
-        answers = counted.answers + sum(one.answers for one in parts)
-        stored = composition.reused(counted) + sum(one.stored for one in parts)
+        done = composition.explained(run_gate(gate_input, system, counted))
+        answers = counted.answers + sum(part.answers for part in parts)
+        stored = composition.reused(counted) + sum(part.stored for part in parts)
         done = composition.with_origin(done, answers, stored)
         done = on_its_machines(done, system.environment(environment))
     if system.left_out:
@@ -550,28 +562,28 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     first = parts[0]
     here = expected(loaded, runtime, first.identity)
     here |= {"division": first.division, "under_test": first.under_test}
-    for one in parts:
-        if (wrong := objection(one, here)) is not None:
+    for part in parts:
+        if (wrong := objection(part, here)) is not None:
             raise UsageError(
-                f"{one.folder}: {wrong}; such a part says nothing about this run: leave it out, or "
-                f"run `fairgate run {loaded.parsed.path} --shard {one.shard}` again"
+                f"{part.folder}: {wrong}; such a part says nothing about this run: leave it out, "
+                f"or run `fairgate run {loaded.parsed.path} --shard {part.shard}` again"
             )
-    for one, other in pairwise(parts):  # in the order of their numbers
-        if one.shard == other.shard:
+    for part, other in pairwise(parts):  # in the order of their numbers
+        if part.shard == other.shard:
             raise UsageError(
-                f"part {one.shard} is there twice: {one.folder} and {other.folder}; leave one out"
+                f"part {part.shard} is there twice: {part.folder} and {other.folder}; leave one out"
             )
     of = first.division
-    missing = sorted(set(range(1, of + 1)) - {one.shard.number for one in parts})
+    missing = sorted(set(range(1, of + 1)) - {part.shard.number for part in parts})
     if missing:
         raise UsageError(
             f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
             f"`fairgate run {loaded.parsed.path} --shard {Shard(missing[0], of)}`, and merge all"
         )
-    spent = [(one, error) for one in parts if (error := one.error) is not None]
+    spent = [(part, error) for part in parts if (error := part.error) is not None]
     if spent:
         again = ", ".join(
-            f"`fairgate run {loaded.parsed.path} --shard {one.shard}`" for one, _ in spent
+            f"`fairgate run {loaded.parsed.path} --shard {part.shard}`" for part, _ in spent
         )
         error = spent[0][1]
         raise BudgetError(
@@ -579,7 +591,7 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
             left=sum(error.left for _, error in spent),
             next_step=f"{error.next_step} (in parts: {again})",
         )
-    return [_read(one, loaded.plan) for one in parts]
+    return [_read(part, loaded.plan) for part in parts]
 
 
 def objection(there: Part, here: Mapping[str, Any]) -> str | None:
@@ -589,10 +601,12 @@ def objection(there: Part, here: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _differing(
+    before_table: Mapping[str, Any], after_table: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
     """Yield what two descriptions say otherwise, in words; of tables entry by entry."""
-    for name in dict.fromkeys((*one, *two)):
-        then, now = one.get(name, "nothing"), two.get(name, "nothing")
+    for name in dict.fromkeys((*before_table, *after_table)):
+        then, now = before_table.get(name, "nothing"), after_table.get(name, "nothing")
         if isinstance(then, Mapping):
             for key, before, after in _differing(then, now):
                 yield f"{name} {quoted(key)}", before, after
@@ -615,9 +629,9 @@ class UnitedSystem:
     ) -> None:
         """Take all parts and the system that they asked; without `live` nothing is asked."""
         self._known = Answered()
-        for one in reversed(parts):  # of two parts' vectors of a document the first counts
+        for part in reversed(parts):  # of two parts' vectors of a document the first counts
             for name in Answered.__slots__:
-                getattr(self._known, name).update(getattr(one, name))
+                getattr(self._known, name).update(getattr(part, name))
         self._under_test, self._live = under_test, live
         self._opened: SystemUnderTest | None = None
         self.stack = contextlib.ExitStack()
@@ -642,13 +656,13 @@ class UnitedSystem:
                 f"{quoted(lacking[0].key)} of suite {quoted(lacking[0].suite)}; expected all of "
                 "them: run every part again, and leave the folders as they were written"
             )
-        found: Executed = NOTHING
+        executions: Executed = NOTHING
         if crossed and self._live is not None:
-            found = self._system(self._live).execute(crossed, progress, earlier)
+            executions = self._system(self._live).execute(crossed, progress, earlier)
         else:
             self.left_out += len(crossed)
         names = [(case.suite, case.key) for case in cases]
-        pairs = ((name, answers.get(name) or found.get(name)) for name in names)
+        pairs = ((name, answers.get(name) or executions.get(name)) for name in names)
         return {name: execution for name, execution in pairs if execution is not None}
 
     def _system(self, live: Composition) -> SystemUnderTest:
@@ -672,6 +686,6 @@ class UnitedSystem:
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings that the parts looked up; None where one of them is not known."""
-        found = [self._known.vectors.get(_document_name(document)) for document in documents]
-        rows = [row for row in found if row is not None]
-        return np.stack(rows) if rows and len(rows) == len(found) else None
+        embeddings = [self._known.vectors.get(_document_name(document)) for document in documents]
+        rows = [row for row in embeddings if row is not None]
+        return np.stack(rows) if rows and len(rows) == len(embeddings) else None
