@@ -152,14 +152,17 @@ def told_apart(number: float, limit: float, *, is_rate: bool) -> tuple[str, str]
     """Return two values as `value` has them, with as many decimals more as tell unequal ones apart.
 
     Results have six decimals, so that much is enough: 2.04 % is above 2.00 %, never 2.0 % above it.
+    What no decimal tells apart (1 and the float below it) is equal to a reader.
     """
-    factor, digits, unit = (100.0, 1, " %") if is_rate else (1.0, 3, "")
-    texts = value(number, is_rate=is_rate), value(limit, is_rate=is_rate)
-    while number != limit and texts[0] == texts[1] and digits < _MOST_DIGITS:
-        digits += 1
-        first, second = (f"{factor * each:.{digits}f}{unit}" for each in (number, limit))
-        texts = _minus(first), _minus(second)
-    return texts
+    factor, fewest, unit = (100.0, 1, " %") if is_rate else (1.0, 3, "")
+    short = value(number, is_rate=is_rate), value(limit, is_rate=is_rate)
+    if number == limit or short[0] != short[1]:
+        return short
+    for digits in range(fewest + 1, _MOST_DIGITS + 1):
+        first, second = (_minus(f"{factor * term:.{digits}f}{unit}") for term in (number, limit))
+        if first != second:
+            return first, second
+    return short
 
 
 def _minus(text: str) -> str:

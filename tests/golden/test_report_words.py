@@ -13,7 +13,7 @@ import pytest
 from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, SUITE, baseline, first_run, passing, regression
 from canonical_rules import change, having, rule, said, told, view_of
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
@@ -70,6 +70,7 @@ def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, wo
 
 
 @given(st.sampled_from(list(METRICS)), st.floats(-1, 1), st.floats(-1, 1), st.floats(0.001, 1))
+@example(BY_ID["asr/generation/controlled"], 1 - 2**-53, 0.0, 1.0)
 def test_sentences_of_the_gate_write_numbers_as_the_tables_do(metric, value, then, bound):
     measured = Measurement(metric=metric.id, suite=SUITE, value=value)
     gate = GatePolicy.model_construct(metric=metric.id, max=bound)
