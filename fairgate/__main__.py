@@ -53,11 +53,11 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _unraisable(found: sys.UnraisableHookArgs) -> None:
+def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
     """End where an interrupt came while an object was deleted: Python would go on."""
-    if isinstance(found.exc_value, KeyboardInterrupt):
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
         os._exit(_INTERRUPTED)
-    sys.__unraisablehook__(found)
+    sys.__unraisablehook__(unraisable)
 
 
 if __name__ == "__main__":

@@ -76,12 +76,12 @@ _COMPLETION = "_FAIRGATE_COMPLETE"
 
 def _commands() -> dict[str, Command]:
     """Return every command, of the core and of features, in the order of `--help`."""
-    found: dict[str, Command] = {}
+    commands: dict[str, Command] = {}
     for name in (*_OF_THE_CORE, ""):
         for feature in FEATURES:
-            found |= feature.commands if feature.before == name else {}
-        found |= {name: _OF_THE_CORE[name]} if name else {}
-    return dict(sorted(found.items(), key=lambda each: GROUPS.index(each[1].group)))
+            commands |= feature.commands if feature.before == name else {}
+        commands |= {name: _OF_THE_CORE[name]} if name else {}
+    return dict(sorted(commands.items(), key=lambda each: GROUPS.index(each[1].group)))
 
 
 class _LazyGroup(click.Group):
@@ -93,10 +93,10 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        found = _commands().get(cmd_name)
-        if found is None:
+        entry = _commands().get(cmd_name)
+        if entry is None:
             return None
-        command: click.Command = at(found.place)
+        command: click.Command = at(entry.place)
         for feature in FEATURES:
             if cmd_name in feature.extends:
                 command = at(feature.extends[cmd_name])(command)
@@ -115,11 +115,11 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        found = _commands()
-        widest = max(map(len, found))
-        for group, rows in groupby(found.items(), lambda each: each[1].group):
+        commands = _commands()
+        widest = max(map(len, commands))
+        for group, rows in groupby(commands.items(), lambda each: each[1].group):
             with formatter.section(group):
-                formatter.write_dl([(name.ljust(widest), one.summary) for name, one in rows])
+                formatter.write_dl([(name.ljust(widest), entry.summary) for name, entry in rows])
 
 
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -141,8 +141,8 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
     ctx.obj.append(ctx.invoked_subcommand)
     if not relations:
         return
-    called = _commands().get(ctx.invoked_subcommand or "")
-    if called is not None and not called.takes_relations:
+    entry = _commands().get(ctx.invoked_subcommand or "")
+    if entry is not None and not entry.takes_relations:
         raise UsageError(
             f"--relations is not for `fairgate {ctx.invoked_subcommand}`: it runs on files of a "
             "change that nobody reviewed yet, and imports none of them"
@@ -163,11 +163,11 @@ def main(arguments: list[str] | None = None) -> int:
     # Most of what a run makes lives until its end; looking for cycles often finds none.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
     os.environ.setdefault(*_BLAS_WAIT)  # read when numpy is imported, which no command has yet
-    called: list[str] = []
+    names_called: list[str] = []
     out = Output(sys.stdout)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(Output(sys.stderr)):
         try:
-            code = _main(arguments, called)
+            code = _main(arguments, names_called)
         finally:
             if not ends:
                 gc.set_threshold(*thresholds)
@@ -176,19 +176,21 @@ def main(arguments: list[str] | None = None) -> int:
             return code  # which has been said
         is_help = not {"-h", "--help"}.isdisjoint(arguments)
         lost = f"the output cannot be written ({out.lost})"
-        answers = {name for name, one in _commands().items() if one.answers}
-        if is_help or answers.isdisjoint(called):
+        answers = {name for name, entry in _commands().items() if entry.answers}
+        if is_help or answers.isdisjoint(names_called):
             say(f"fairgate: error: {lost}; write it elsewhere")
             return ExitCode.EXECUTION
         say(f"fairgate: note: {lost}; the exit code, {code}, stands")
         return code
 
 
-def _main(arguments: list[str], called: list[str]) -> int:
+def _main(arguments: list[str], names_called: list[str]) -> int:
     try:
         _require_machine()
         _require_text(arguments)
-        result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False, obj=called)
+        result = cli.main(
+            args=arguments, prog_name="fairgate", standalone_mode=False, obj=names_called
+        )
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except SystemExit as stop:
@@ -240,23 +242,23 @@ def _require_text(arguments: list[str]) -> None:
         ) from error
     places |= {f"argument {n} ({quoted(text)})": text for n, text in enumerate(arguments, start=1)}
     places |= {name: text for name, text in os.environ.items() if name.startswith("FAIRGATE_")}
-    for place, text in places.items():
+    for source, text in places.items():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"{place} is not UTF-8; rename the file or folder") from error
+            raise UsageError(f"{source} is not UTF-8; rename the file or folder") from error
         if "\0" in text:
-            raise UsageError(f"{place} holds a NUL character; remove it")
+            raise UsageError(f"{source} holds a NUL character; remove it")
 
 
 def explain(error: BaseException) -> ExitCode:
     """Print on stderr what went wrong and what to do, and return the exit code."""
     causes = [*_causes(error)]
-    if any(isinstance(one, click.Abort | KeyboardInterrupt) for one in causes):
+    if any(isinstance(cause, click.Abort | KeyboardInterrupt) for cause in causes):
         # Also where a library that was being imported turned Ctrl-C into an error of its own.
         say("fairgate: interrupted; what is stored is kept: run again to go on")
         return ExitCode.INTERRUPTED
-    if any(isinstance(one, OSError) and one.errno in _NO_MORE_FILES for one in causes):
+    if any(isinstance(cause, OSError) and cause.errno in _NO_MORE_FILES for cause in causes):
         say(
             "fairgate: error: too many files and connections are open at once: allow more "
             "(`ulimit -n`), or lower --workers or `concurrency`"
@@ -264,9 +266,9 @@ def explain(error: BaseException) -> ExitCode:
         return ExitCode.EXECUTION
     match error:
         case click.ClickException():
-            shown = io.StringIO()
-            error.show(file=shown)
-            say(shown.getvalue().rstrip("\n"))
+            text = io.StringIO()
+            error.show(file=text)
+            say(text.getvalue().rstrip("\n"))
             return ExitCode.USAGE
         case FairGateError():
             say(f"fairgate: error: {error}")

@@ -56,19 +56,19 @@ def run(policy: Path, **options: Any) -> int:
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     profile = Profile(progress_for(quiet=options["quiet"]))
-    limit, named = options["limit"], options["baseline"]
-    if limit is not None and named not in (None, NO_BASELINE):
+    limit, baseline = options["limit"], options["baseline"]
+    if limit is not None and baseline not in (None, NO_BASELINE):
         reason = "--limit asks a part of the suite, which no baseline fits; leave one out"
         raise UsageError(reason)
-    with all_at_once(policy, runtime, NO_BASELINE if limit is not None else named):
+    with all_at_once(policy, runtime, NO_BASELINE if limit is not None else baseline):
         with profile.part("read policy and plan"):
             loaded = load_policy(policy, runtime)
             if limit is not None:
-                loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
+                loaded, baseline = narrowed(loaded, limit, runtime), NO_BASELINE
         folder = output_folder(options["out"], runtime, loaded)
         composition = Composition(loaded, runtime, profile)
         with composition.until_it_ends():
-            run = composition.run(locate_references(loaded, policy, named))
+            run = composition.run(locate_references(loaded, policy, baseline))
             done = FinishedRun(
                 loaded=loaded, run=run, system=composition.system, notices=composition.notices
             )
@@ -103,8 +103,8 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
-    named = options["baseline"]
-    done = replay(run, policy, runtime, partial(locate_references, named=named))
+    baseline = options["baseline"]
+    done = replay(run, policy, runtime, partial(locate_references, named=baseline))
     folder = options["out"] or run / "rescored"
     if options["out"] is None and folder.is_symlink():
         raise UsageError(f"{folder}: is a link, which came with the run; name a folder with --out")
@@ -125,7 +125,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     runtime = runtime_of(options)
     for file in files:
         loaded, notes = examine(file, runtime)
-        click.echo("\n".join([_checked(loaded), *(f"  {one}" for one in notes)]))
+        click.echo("\n".join([_checked(loaded), *(f"  {note}" for note in notes)]))
     return ExitCode.PASS
 
 
@@ -157,7 +157,11 @@ def _checked(loaded: LoadedPolicy) -> str:
     lines += [f"  {len(refused)} follow-ups rejected by the linter:"] if refused else []
     lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]
     pairs = {name for name, suite in loaded.suites.items() if suite.crossing is not None}
-    skipped = [one for one in plan.rejected if one.suite in pairs and one.kind != "invalid"]
+    skipped = [
+        rejection
+        for rejection in plan.rejected
+        if rejection.suite in pairs and rejection.kind != "invalid"
+    ]
     what = "sources or follow-ups that a relation does not apply to"
     lines += [f"  {len(skipped)} {what}:"] if skipped else []
     reasons = Counter(item.reason for item in skipped).most_common(5)
@@ -168,7 +172,7 @@ def _checked(loaded: LoadedPolicy) -> str:
     lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
     for notices in (few_sources_notices, few_templates_notices):
-        lines += [f"  {one}" for one in notices(rules, plan, confidence=policy.confidence)]
+        lines += [f"  {notice}" for notice in notices(rules, plan, confidence=policy.confidence)]
     return "\n".join(lines)
 
 

@@ -138,9 +138,9 @@ class AttributeUse:
         return "" if wording is None else wording.words(form or self.form, plural=plural)
 
 
-def excluded(one: tuple[str, AttributeValue], other: tuple[str, AttributeValue]) -> bool:
+def excluded(first: tuple[str, AttributeValue], second: tuple[str, AttributeValue]) -> bool:
     """Return whether nobody has two values together; each with its name (`age/young`)."""
-    return other[0] in one[1].excludes or one[0] in other[1].excludes
+    return second[0] in first[1].excludes or first[0] in second[1].excludes
 
 
 def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
@@ -149,5 +149,9 @@ def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
     A denied attribute contradicts nothing.
     """
     asserted = [(use.name, use.value) for use in uses if use.manner is not Manner.NEGATED]
-    pairs = ((one[0], two[0]) for one, two in combinations(asserted, 2) if excluded(one, two))
+    pairs = (
+        (first[0], second[0])
+        for first, second in combinations(asserted, 2)
+        if excluded(first, second)
+    )
     return next(pairs, None)

@@ -106,7 +106,7 @@ class Task:
     @property
     def places(self) -> dict[str, int]:
         """Return the place of each canonical label in the order, the worst at 0."""
-        return {self.canonical(label): place for place, label in enumerate(self.order)}
+        return {self.canonical(label): rank for rank, label in enumerate(self.order)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,11 +252,11 @@ class TestPlan:
 
         Rules ask which values dimensions take: these few units answer that for all.
         """
-        found: dict[tuple[object, ...], Unit] = {}
+        units_by_place: dict[tuple[object, ...], Unit] = {}
         for unit in self.units:
             standing = unit.suite, unit.arm, unit.advisory, unit.is_unproven
-            found.setdefault((*standing, *unit.dimensions.items()), unit)
-        return tuple(found.values())
+            units_by_place.setdefault((*standing, *unit.dimensions.items()), unit)
+        return tuple(units_by_place.values())
 
     def units_of(self, suite: str) -> list[Unit]:
         """Return a suite's units, in the order of the plan."""
@@ -309,7 +309,7 @@ def source_of(key: str) -> str:
 
 def split_variant(key: str) -> tuple[str, str]:
     """Split a key into the part that all variants of a unit share and its suffix (`#…`, `@…`)."""
-    places = [place for place in (key.find("#"), key.find("@")) if place > 0]
+    places = [index for index in (key.find("#"), key.find("@")) if index > 0]
     cut = min(places, default=len(key))
     return key[:cut], key[cut:]
 

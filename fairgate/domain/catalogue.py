@@ -64,9 +64,9 @@ class Catalogue(Generic[Entry]):
     def _at(self, name: str) -> Entry:
         entry = self._by_id[name]
         if isinstance(entry, str):
-            file, _, made = entry.partition(":")
-            found = getattr(import_module(f"{self._package}.{file}"), made)
-            entry = cast("Entry", found[name] if isinstance(found, Mapping) else found())
+            file, _, attribute = entry.partition(":")
+            content = getattr(import_module(f"{self._package}.{file}"), attribute)
+            entry = cast("Entry", content[name] if isinstance(content, Mapping) else content())
             if entry.id != name:
                 raise ValueError(f"the {self._noun} {name!r} calls itself {entry.id!r}")
             self._by_id[name] = entry
@@ -160,7 +160,7 @@ FEATURES: Catalogue[Feature] = Catalogue("feature")
 """What the command line has found in `features/catalogue.py`; code below it knows no feature."""
 
 
-def at(place: str) -> Any:
+def at(location: str) -> Any:
     """Import the object at `module:attribute`; a leading dot stands for the features."""
-    module, _, name = place.partition(":")
+    module, _, name = location.partition(":")
     return getattr(import_module(module, "fairgate.features"), name)

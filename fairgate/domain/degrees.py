@@ -64,22 +64,22 @@ def degrees_fields(degrees: Degrees) -> dict[str, object]:
 
 def degrees_from(fields: Mapping[str, object]) -> Degrees | None:
     """Return the degrees of a record; None where it has none. Raises ValueError."""
-    found, bounded = fields.get("degrees"), fields.get("at_most")
-    if found is None and bounded is None:
+    nats_by_label, bounded = fields.get("degrees"), fields.get("at_most")
+    if nats_by_label is None and bounded is None:
         return None
-    if not isinstance(found, dict) or not 2 <= len(found) <= _MOST_LABELS:
+    if not isinstance(nats_by_label, dict) or not 2 <= len(nats_by_label) <= _MOST_LABELS:
         raise ValueError("degrees: expected an object of two labels or more with a number each")
-    for label, nats in found.items():
+    for label, nats in nats_by_label.items():
         if not _is_finite(nats) or nats > 0:
             raise ValueError(
                 f"degrees[{quoted(str(label))}] is {shown(nats)}; expected a log-probability in "
                 "nats, a finite number of at most 0"
             )
     labels = [] if bounded is None else bounded
-    if not isinstance(labels, list) or any(label not in list(found) for label in labels):
+    if not isinstance(labels, list) or any(label not in list(nats_by_label) for label in labels):
         raise ValueError("at_most: expected a list of labels that `degrees` has")
     degrees = Degrees(
-        tuple((str(label), float(nats)) for label, nats in found.items()), tuple(labels)
+        tuple((str(label), float(nats)) for label, nats in nats_by_label.items()), tuple(labels)
     )
     if math.fsum(math.exp(nats) for _, nats in degrees.log_probabilities) > _MOST_MASS:
         raise ValueError("degrees: their probabilities sum to more than 1; expected nats of each")

@@ -42,13 +42,15 @@ class SharedDocuments:
 
     def held(self, documents: Iterable[Document]) -> tuple[Document, ...]:
         """Return an equal list; it and its documents are those of an earlier call if possible."""
-        found = tuple(kept(self._documents, each, each, MOST_SHARED) for each in documents)
-        return kept(self._lists, found, found, MOST_SHARED)
+        shared = tuple(
+            kept(self._documents, document, document, MOST_SHARED) for document in documents
+        )
+        return kept(self._lists, shared, shared, MOST_SHARED)
 
 
-def kept(known: dict[Name, Thing], name: Name, thing: Thing, most: int) -> Thing:
+def kept(stored: dict[Name, Thing], name: Name, thing: Thing, most: int) -> Thing:
     """Return the entry of that name; a new one is stored while there are fewer than `most`."""
-    return known.setdefault(name, thing) if len(known) < most else known.get(name, thing)
+    return stored.setdefault(name, thing) if len(stored) < most else stored.get(name, thing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,10 +224,10 @@ class Question:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; what conversations and changed documents add, only where it is."""
         own = ("before", "session", "messages", "changed")
-        known = {name: one for name, one in asdict(self).items() if one or name not in own}
+        fields = {name: value for name, value in asdict(self).items() if value or name not in own}
         if self.changed is not None:
-            known["changed"] = {"id": self.changed.id, "text": self.changed.text}
-        return known
+            fields["changed"] = {"id": self.changed.id, "text": self.changed.text}
+        return fields
 
     def turns(self, replies: Sequence[Reply]) -> Iterator[Question]:
         """Yield each turn, whose reply the caller adds to `replies` before it takes the next.
@@ -289,7 +291,7 @@ def usage_of(value: Any) -> Usage:
 
 def _amount(reported: Mapping[Any, Any], kind: Any, *names: str) -> Any:
     for name in names:
-        found = reported.get(name)
-        if isinstance(found, kind) and not isinstance(found, bool) and 0 <= found <= _MOST:
-            return found
+        amount = reported.get(name)
+        if isinstance(amount, kind) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
+            return amount
     return None

@@ -56,15 +56,15 @@ def read_json(text: str | bytes, *, strict: bool = True) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         twice = next(name for name, times in counts.items() if times > 1)
         raise JsonError(
             f"the key {twice[:60]!a} stands twice in one object, and readers differ on which of "
             "the two counts: remove one"
         )
-    return found
+    return members
 
 
 def _whole(text: str) -> int:

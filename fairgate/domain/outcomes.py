@@ -212,8 +212,8 @@ class Provenance:
     @property
     def embedding_space(self) -> str:
         """The fingerprint of the model whose vectors give distances; empty: the default one's."""
-        named = self.under_test.get(MEASURING) or self.under_test.get("embedder", "")
-        return named.rpartition(" ")[2]
+        embedder = self.under_test.get(MEASURING) or self.under_test.get("embedder", "")
+        return embedder.rpartition(" ")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +268,7 @@ class NeutralWording:
     @property
     def alarms(self) -> int:
         """Return how many neutral phrases would be called different at the level."""
-        return sum(each.p_value <= self.level for each in self.phrases)
+        return sum(phrase.p_value <= self.level for phrase in self.phrases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,8 +318,8 @@ class IdentityFinding:
     def chance(self) -> str:
         """Return the difference by chance, beside the largest one: `6.3 by chance among …`."""
         among = f"by chance among {len(self.terms)}"
-        known = "neutral phrases" if self.phrases else "identities, however they are worded"
-        return f"{100 * self.by_chance:.1f} {among} {known}"
+        noun = "neutral phrases" if self.phrases else "identities, however they are worded"
+        return f"{100 * self.by_chance:.1f} {among} {noun}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,13 +457,13 @@ class Measurements:
         self, metric: str, suite: str, where: Mapping[str, str] | None = None
     ) -> float | None:
         """Return the value in exactly this slice; None where there is none."""
-        found = self.get(metric, suite, where)
-        return None if found is None else found.value
+        measurement = self.get(metric, suite, where)
+        return None if measurement is None else measurement.value
 
     def by(self, metric: str, suite: str, *dimensions: str) -> list[Measurement]:
         """Return the slices of a suite that name exactly these dimensions."""
-        asked = metric, suite, {*dimensions}
-        return [m for m in self if (m.metric, m.suite, {*m.where}) == asked]
+        wanted = metric, suite, {*dimensions}
+        return [m for m in self if (m.metric, m.suite, {*m.where}) == wanted]
 
 
 def slice_of(metric: str, suite: str, where: Mapping[str, str]) -> Slice:

@@ -120,7 +120,9 @@ class SuiteMaterials:
                 metadata = str(located("items", metadata, self.runtime))
             path = str(located("items", chosen.path, self.runtime))
             wordings, named = unknown_wordings(), chosen.format
-            return read_items(path, wordings, named=named, metadata=metadata, categories=categories)
+            return read_items(
+                path, wordings, format_name=named, metadata=metadata, categories=categories
+            )
 
         return self.attempt("items", read)
 

@@ -116,13 +116,13 @@ def step(name: str) -> Any:
     `blame` is called for a policy with its path, how to run, the most questions and the progress;
     `remarks(judged, base, commit)` returns what the comment says, `write(folder)` keeps it.
     """
-    place = next((one.steps[name] for one in FEATURES if name in one.steps), None)
-    if place is None:
+    location = next((feature.steps[name] for feature in FEATURES if name in feature.steps), None)
+    if location is None:
         raise UsageError(
             f"the input {name} asks for a feature that is not installed here; leave it out of the "
             "step's `with:`"
         )
-    return at(place)
+    return at(location)
 
 
 @github.command()
@@ -159,9 +159,9 @@ def subject_of(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
     """Return the subject of the event, once it may meet this token."""
     from fairgate.github.event import refuse_untrusted
 
-    found = _posting(environment, inputs.token, inputs.number)
-    refuse_untrusted(found.event)
-    return found
+    posting = _posting(environment, inputs.token, inputs.number)
+    refuse_untrusted(posting.event)
+    return posting
 
 
 def _posting(environment: Mapping[str, str], token: str, number: int | None) -> Posting:
@@ -197,7 +197,7 @@ def gate_change(
     from fairgate.reports.formats import formats
 
     explains = step("blame") if inputs.blame else None
-    place = place_of(inputs)
+    prefix = place_of(inputs)
     answers = _answers(inputs, subject)
     several, branches = len(inputs.policies) > 1, other_base(subject.event)
     reports: list[Report] = []
@@ -206,7 +206,7 @@ def gate_change(
         explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
         judged, remarks, base = gate_policy(inputs, policy, subject, evaluate)
         if isinstance(judged, Introduction):
-            reports.append(introduced(judged, place, remarks))
+            reports.append(introduced(judged, prefix, remarks))
             continue
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
@@ -216,7 +216,7 @@ def gate_change(
             folder /= name
         written_folder(folder, inputs)
         judged = replace(judged, remarks=[*judged.remarks, *remarks])
-        about: dict[str, Any] = {"place": place, "report_only": inputs.report_only}
+        about: dict[str, Any] = {"place": prefix, "report_only": inputs.report_only}
         about["branches"] = None if several else branches
         reports.append(reported(judged, folder, list(formats()), about))
         if explained is not None:
@@ -248,18 +248,18 @@ def reported(
     decides = judged.decides
     for notice in decides.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    shown = {"report_only": about.get("report_only", False)}
-    view = local_view(decides.run, decides.side.loaded, folder, written, **shown)
+    options = {"report_only": about.get("report_only", False)}
+    view = local_view(decides.run, decides.side.loaded, folder, written, **options)
     click.echo((draw or render_console)(with_notes(view, report.notes)))
     return report
 
 
-def introduced(judged: Introduction, place: str, remarks: Sequence[str]) -> IntroductionReport:
+def introduced(judged: Introduction, prefix: str, remarks: Sequence[str]) -> IntroductionReport:
     """Print what a change introduces that is not judged yet."""
     from fairgate.github.introduction import IntroductionReport
     from fairgate.reports.console import render_blocks
 
-    report = IntroductionReport(introduction=judged, place=place, remarks=remarks)
+    report = IntroductionReport(introduction=judged, place=prefix, remarks=remarks)
     click.echo(f"FairGate: {report.shown.word}, in {harmless(report.shown.name)}\n")
     click.echo(render_blocks(report.blocks))
     return report
@@ -372,28 +372,30 @@ def accounted() -> Iterator[Account]:
 def _report_error(error: BaseException, code: ExitCode, account: Account) -> None:
     from fairgate.reports.escaping import markdown_block
 
-    environment, place = account.environment, account.place
+    environment, prefix = account.environment, account.place
 
-    known = isinstance(error, FairGateError | click.ClickException)
-    text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
+    is_expected = isinstance(error, FairGateError | click.ClickException)
+    text = str(error) if is_expected else f"{type(error).__name__}: {str(error)[:500]}"
     problems = _problems(error)
     # The runner itself shortens an absolute path; a relative one is taken from the repository.
     annotations = [
         Annotation(
             level="error",
             title="FairGate: no verdict",
-            message=one.message,
-            file=one.path if one.path.startswith("/") or not one.path else f"{place}{one.path}",
-            line=one.line,
+            message=problem.message,
+            file=problem.path
+            if problem.path.startswith("/") or not problem.path
+            else f"{prefix}{problem.path}",
+            line=problem.line,
         )
-        for one in problems
+        for problem in problems
     ]
     for line in annotation_lines(annotations):
         click.echo(line)
     outputs = {"outcome": "error", "exit-code": str(int(code)), "violations": "", "regressions": ""}
     write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
-    shown = markdown_block(text[:20_000])
-    summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
+    block = markdown_block(text[:20_000])
+    summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{block}\n"
     append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
     scratch = environment.get("RUNNER_TEMP")
     if account.is_gate and code is not ExitCode.INTERRUPTED and scratch:

@@ -146,16 +146,16 @@ class GitHubApi:
             body=None if body is None else json.dumps(body).encode(),
             is_repeatable=is_repeatable or method != "POST",
         )
-        named = f"{method} {self._concealed(address.path)}"
-        return self._answered(self._client, request, named, fine)
+        request_line = f"{method} {self._concealed(address.path)}"
+        return self._answered(self._client, request, request_line, fine)
 
     def _answered(
-        self, client: HttpClient, request: Request, named: str, fine: Container[int] = _FINE
+        self, client: HttpClient, request: Request, request_line: str, fine: Container[int] = _FINE
     ) -> HttpAnswer:
         try:
             answer = client.ask(request)
         except HttpError as error:
-            raise ApiError(f"{named}: {error}") from None
+            raise ApiError(f"{request_line}: {error}") from None
         if answer.status in fine:
             return answer
         try:
@@ -163,7 +163,7 @@ class GitHubApi:
         except (ValueError, AttributeError, RecursionError):
             message = ""
         words = self._concealed(message) or "no reason given"
-        raise ApiError(f"{named}: {answer.status} {words}", status=answer.status)
+        raise ApiError(f"{request_line}: {answer.status} {words}", status=answer.status)
 
     def _concealed(self, message: object) -> str:
         """Return the server's message with the token replaced, and then shortened."""
@@ -174,18 +174,18 @@ def _pause(request: Request, answer: HttpAnswer | None, attempt: int) -> float |
     """Return how long to wait before the next attempt; None where it would not help."""
     if answer is None:
         return 2.0**attempt if request.is_repeatable else None
-    asked = retry_after(answer)
+    requested = retry_after(answer)
     spent = answer.headers.get("x-ratelimit-remaining") == "0"
     limited = answer.status == http.HTTPStatus.TOO_MANY_REQUESTS or (
-        answer.status == http.HTTPStatus.FORBIDDEN and (asked is not None or spent)
+        answer.status == http.HTTPStatus.FORBIDDEN and (requested is not None or spent)
     )
     if limited:
         reset = whole_seconds(answer.headers.get("x-ratelimit-reset"))
-        if asked is None and spent and reset is not None:
+        if requested is None and spent and reset is not None:
             return max(1.0, reset - time.time())
-        return asked if asked is not None else 2.0**attempt
+        return requested if requested is not None else 2.0**attempt
     if answer.status >= _SERVER_ERROR and request.is_repeatable:
-        return asked if asked is not None else 2.0 ** (attempt - 1)
+        return requested if requested is not None else 2.0 ** (attempt - 1)
     return None
 
 
@@ -213,9 +213,11 @@ def artifact_files(
     artifact of that commit.
     """
     listed = artifacts_of(api, f"/repos/{repository}/actions/runs/{run}", artifact)
-    known = (one for one in listed if isinstance(one.get("id"), int) and not one.get("expired"))
+    available = (
+        entry for entry in listed if isinstance(entry.get("id"), int) and not entry.get("expired")
+    )
     # A repeated run leaves several.
-    newest = max(known, key=lambda item: int(item["id"]), default=None)
+    newest = max(available, key=lambda item: int(item["id"]), default=None)
     if newest is None:
         raise DataError(
             f"run {run} has no artifact {quoted(artifact)}; upload the gate's `run-folder` under "
@@ -236,13 +238,13 @@ def files_in(
 ) -> dict[str, bytes]:
     """Return files of an archive, of at most so many bytes, as its archive. Raises DataError."""
     raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", most)
-    found, left, member = dict[str, bytes](), most, names[0]
+    contents, left, member = dict[str, bytes](), most, names[0]
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             for member in sorted({names[0]} | (set(names) & set(archive.namelist()))):
                 with archive.open(member) as file:
-                    found[member] = file.read(left + 1)
-                left -= len(found[member])
+                    contents[member] = file.read(left + 1)
+                left -= len(contents[member])
     except (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError, RuntimeError) as error:
         raise DataError(
             f"artifact {quoted(artifact)} has no readable {member} ({type(error).__name__}): it "
@@ -253,7 +255,7 @@ def files_in(
     if left < 0:
         size = f"{most >> 20} MiB"
         raise DataError(f"{member} of artifact {quoted(artifact)} is larger than {size}")
-    return found
+    return contents
 
 
 def value_at(value: object, *keys: str) -> Any:
@@ -314,9 +316,9 @@ def is_on_first_parent_line(api: GitHubApi, repository: str, commit: str, tip: s
             return False
         commits = rows_of(value_at(history, "commits"))
         first_parents |= {
-            str(one.get("sha")): commit_of(value_at(parents[0], "sha"))
-            for one in commits
-            if (parents := rows_of(one.get("parents")))
+            str(entry.get("sha")): commit_of(value_at(parents[0], "sha"))
+            for entry in commits
+            if (parents := rows_of(entry.get("parents")))
         }
         if len(commits) < PER_PAGE:
             break

@@ -135,8 +135,8 @@ class StickyComment:
         own = 0
         failed: ApiError | None = None
         for _ in range(_ROUNDS):
-            found = self._mine(marker)
-            if not found:
+            comments = self._mine(marker)
+            if not comments:
                 if not create:
                     return ""
                 try:
@@ -148,8 +148,8 @@ class StickyComment:
                 else:
                     own, failed = _id_of(answer), None
                 continue  # look again: another run may have created one at the same time
-            oldest, *others = found
-            if any(self._is_newer(comment, marker) for comment in found):
+            oldest, *others = comments
+            if any(self._is_newer(comment, marker) for comment in comments):
                 others = [comment for comment in others if comment.id == own]
             elif oldest.body != body and not self._sent("PATCH", oldest, {"body": body}):
                 continue  # deleted in between
@@ -207,7 +207,7 @@ class StickyComment:
         """Return comments of this gate by us, or by one of other authors, oldest first."""
         ours = {self._author, *authors}
         prefix = str(marker).split(" head=", 1)[0] + " "
-        found = []
+        comments = []
         for comment in self._api.pages(self._issue):
             body, author = value_at(comment, "body"), value_at(comment, "user", "login")
             if isinstance(body, str) and body.startswith(prefix) and author in ours:
@@ -216,11 +216,11 @@ class StickyComment:
                     (stored[2], (int(stored[3]), int(stored[4]))) if stored else ("", (0, 0))
                 )
                 url = value_at(comment, "html_url")
-                shown = url if isinstance(url, str) else ""
+                address = url if isinstance(url, str) else ""
                 updated = str(value_at(comment, "updated_at") or "")
                 body = body.replace("\r\n", "\n")
-                found.append(PostedComment(_id_of(comment), shown, body, head, run, updated))
-        return sorted(found)
+                comments.append(PostedComment(_id_of(comment), address, body, head, run, updated))
+        return sorted(comments)
 
     @cached_property
     def _author(self) -> str:
@@ -246,10 +246,10 @@ class StickyComment:
 
 
 def _id_of(comment: object) -> int:
-    found = value_at(comment, "id")
-    if not isinstance(found, int) or isinstance(found, bool):
+    number = value_at(comment, "id")
+    if not isinstance(number, int) or isinstance(number, bool):
         raise ApiError("GitHub's answer has a comment without its number")
-    return found
+    return number
 
 
 def write_comment(folder: Path, text: str, *, create: bool) -> None:
@@ -369,9 +369,9 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
         record = ForeignRecord.model_validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
+        field = ".".join(map(str, first["loc"])) or "the file"
         raise DataError(
-            f"run.json is not a run record ({short_sentence(place)[:99]}: {first['type']}); it may "
+            f"run.json is not a run record ({short_sentence(field)[:99]}: {first['type']}); it may "
             "come from another version of FairGate: use the same one in both workflows"
         ) from error
     unknown = next((rule.metric for rule in record.rules if rule.metric not in BY_ID), None)
@@ -480,9 +480,9 @@ def comment_foreign_report(
     else:
         return "", "no open pull request has the commit that ran; it may have moved on"
     head = event.head_sha
-    found = artifact_files(api, event.repository, run, artifact, _MEMBER, head=head)
+    files = artifact_files(api, event.repository, run, artifact, _MEMBER, head=head)
     url = run_url(event, roots, run)
-    text = render_foreign_record(read_foreign_record(found[_MEMBER]), head=head, report_url=url)
+    text = render_foreign_record(read_foreign_record(files[_MEMBER]), head=head, report_url=url)
     marker = Marker(
         key=f"fork/{key or artifact}",  # nothing that the fork could choose
         head=event.head_sha,

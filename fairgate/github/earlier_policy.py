@@ -55,10 +55,10 @@ def earlier_path(base: BaseCommit, root: Path, path: str, proposed: Side) -> str
         return candidates[0].removeprefix(prefix)
     if not candidates and not missing:
         return None
-    named = listed([quoted(one) for one in (*candidates, *missing)[:5]], last="and")
+    examples = listed([quoted(candidate) for candidate in (*candidates, *missing)[:5]], last="and")
     raise UsageError(
         f"the base commit has no policy {quoted(path)}, and this change takes the place of, or "
-        f"removes, {named}: it is unknown whose rules decide. Rename a policy below the same "
+        f"removes, {examples}: it is unknown whose rules decide. Rename a policy below the same "
         "`root` without changing its `name`, and remove or move others in a change of their own "
         "that the owner of the base branch merges"
     )

@@ -124,11 +124,11 @@ class Event:
 
 def read_roots(environment: Mapping[str, str]) -> Roots:
     """Return the addresses that the runner names, else those of github.com."""
-    known = Roots()
+    default = Roots()
     return Roots(
-        api=(environment.get("GITHUB_API_URL") or known.api).rstrip("/"),
-        graphql=environment.get("GITHUB_GRAPHQL_URL") or known.graphql,
-        server=(environment.get("GITHUB_SERVER_URL") or known.server).rstrip("/"),
+        api=(environment.get("GITHUB_API_URL") or default.api).rstrip("/"),
+        graphql=environment.get("GITHUB_GRAPHQL_URL") or default.graphql,
+        server=(environment.get("GITHUB_SERVER_URL") or default.server).rstrip("/"),
     )
 
 
@@ -165,14 +165,14 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
         raise UsageError(
             f"the event's payload {quoted(path)} is empty; expected the JSON object of a webhook"
         )
-    found = reader(payload)
+    fields = reader(payload)
     sha = commit_of(environment.get("GITHUB_SHA"))
     if name in READ_ONLY_EVENTS:
-        found["merge_sha"] = sha
+        fields["merge_sha"] = sha
     elif name in OWN_EVENTS:
-        found["head_repository"] = repository
+        fields["head_repository"] = repository
     return Event(
-        **{"number": number, **{key: value for key, value in found.items() if value}},
+        **{"number": number, **{key: value for key, value in fields.items() if value}},
         sha=sha,
         ref=environment.get("GITHUB_REF") or branch_of(value_at(payload, "ref")),
         default_branch=branch_of(value_at(payload, "repository", "default_branch")),
@@ -190,9 +190,9 @@ def workflow_path(repository: str, environment: Mapping[str, str]) -> str:
     Empty where the runner names none of this repository.
     """
     prefix = f"{repository}/"
-    named = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]
-    is_of_repository = named.lower().startswith(prefix.lower()) and ".." not in named
-    return named[len(prefix) :] if is_of_repository else ""
+    path = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]
+    is_of_repository = path.lower().startswith(prefix.lower()) and ".." not in path
+    return path[len(prefix) :] if is_of_repository else ""
 
 
 def _of_pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,8 +344,8 @@ def _of_default_branch(event: Event, api: GitHubApi) -> Event:
         raise ApiError("GitHub does not say what the default branch is")
     if is_on_first_parent_line(api, event.repository, commit, tip):
         return replace(event, default_branch=branch, is_merged=True)
-    known = replace(event, default_branch=branch, base_branch=branch)
-    return replace(known, head_sha=commit, base_sha=tip)
+    on_branch = replace(event, default_branch=branch, base_branch=branch)
+    return replace(on_branch, head_sha=commit, base_sha=tip)
 
 
 def _at_its_head(event: Event) -> Event:
@@ -379,12 +379,12 @@ def pulls_of(event: Event, api: GitHubApi) -> list[dict[str, Any]]:
     if event.name == "workflow_run" and not event.own_commit:
         head = f"{event.head_owner}:{event.head_branch}"
         is_known = event.head_owner and event.head_branch
-        found = api.pages(f"{repository}/pulls", state="open", head=head) if is_known else []
+        pulls = api.pages(f"{repository}/pulls", state="open", head=head) if is_known else []
     else:
-        found = api.pages(f"{repository}/commits/{sha}/pulls")
+        pulls = api.pages(f"{repository}/commits/{sha}/pulls")
     return [
         pull
-        for pull in found
+        for pull in pulls
         if isinstance(value_at(pull, "number"), int)
         and value_at(pull, "state") == "open"
         and isinstance(value_at(pull, "base", "ref"), str)

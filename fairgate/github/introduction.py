@@ -106,8 +106,10 @@ class IntroductionReport:
         compared = sum(rule.gate.regression is not None for rule in rules)
         reaches = [excerpt(text, _LONGEST) for text in self.introduction.reaches]
         more = len(reaches) - _NAMED
-        named: list[Inline] = [f"{text[:1].upper()}{text[1:]}." for text in reaches[:_NAMED]]
-        named += [f"{more:,} more."] if more > 0 else []
+        listed_reaches: list[Inline] = [
+            f"{text[:1].upper()}{text[1:]}." for text in reaches[:_NAMED]
+        ]
+        listed_reaches += [f"{more:,} more."] if more > 0 else []
         path = side.loaded.parsed.path
         if baseline is None:
             with_baseline: Words = [f"; {compared:,} of them wait for a baseline" * bool(compared)]
@@ -129,7 +131,7 @@ class IntroductionReport:
             ]
         return [
             Text(lines=[self._lead, "A run of this policy:"]),
-            Text(lines=named, form=Form.LIST),
+            Text(lines=listed_reaches, form=Form.LIST),
             Text(
                 lines=[
                     [

@@ -109,21 +109,21 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     """Return the inputs. Raises UsageError that names everything wrong with them."""
     workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
     problems = [
-        f"{name.replace('_', '-')} is {quoted(options[name])}, expected {listed(known)}"
-        for name, known in _CHOICES.items()
-        if options[name] not in known
+        f"{name.replace('_', '-')} is {quoted(options[name])}, expected {listed(choices)}"
+        for name, choices in _CHOICES.items()
+        if options[name] not in choices
     ]
     root = _root(workspace, options["root"], problems)
-    named = policies_in(options["policy"])
-    policies = [_inside(root, name, "policy", problems) for name in named]
-    problems += [] if named else ["policy is empty, expected the path of a policy file"]
+    paths = policies_in(options["policy"])
+    policies = [_inside(root, name, "policy", problems) for name in paths]
+    problems += [] if paths else ["policy is empty, expected the path of a policy file"]
     problems += [
         f"policy is {quoted(name)}, expected a path: a change could take its own policy out of a "
         "pattern; name each policy on a line of its own"
-        for name in named
+        for name in paths
         if set(name) & set("*?[")
     ]
-    if twice := sorted({name for name in named if named.count(name) > 1}):
+    if twice := sorted({name for name in paths if paths.count(name) > 1}):
         problems.append(f"policy names {listed(twice, last='and')} twice")
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
@@ -205,17 +205,17 @@ def policies_in(text: str) -> list[str]:
 def _lies_in(workspace: Path, path: Path) -> bool:
     """Return whether a path, or a part of the way to it, is inside a folder."""
     try:
-        named = Path(os.path.normpath(Path.cwd() / path.expanduser()))
-        return any(part.resolve().is_relative_to(workspace) for part in (named, *named.parents))
+        target = Path(os.path.normpath(Path.cwd() / path.expanduser()))
+        return any(part.resolve().is_relative_to(workspace) for part in (target, *target.parents))
     except (OSError, ValueError, RuntimeError):
         return True
 
 
 def _scratch(environment: Mapping[str, str]) -> Path:
-    named = environment.get("RUNNER_TEMP")
-    if not named:
+    folder = environment.get("RUNNER_TEMP")
+    if not folder:
         raise UsageError("RUNNER_TEMP is not set; this command is for GitHub Actions runners")
-    return Path(named).absolute() / "fairgate"
+    return Path(folder).absolute() / "fairgate"
 
 
 def _root(workspace: Path, name: str, problems: list[str]) -> Path:
@@ -263,12 +263,12 @@ def written_folder(folder: Path, inputs: Inputs) -> Path:
 
 def _leads_elsewhere(folder: Path, within: Path, option: str) -> Iterator[str]:
     """Yield which link a change, or another job, has put on the way to a folder or into it."""
-    on_the_way = (one for one in (folder, *folder.parents) if within in one.parents)
+    on_the_way = (parent for parent in (folder, *folder.parents) if within in parent.parents)
     inside = folder.iterdir() if folder.is_dir() else ()
-    link = next((one for one in (*on_the_way, *inside) if one.is_symlink()), None)
+    link = next((candidate for candidate in (*on_the_way, *inside) if candidate.is_symlink()), None)
     if link is not None:
-        named = quoted(link.relative_to(within).as_posix())
-        yield f"{option} leads to {named}, which is a link; files are written through none"
+        link_name = quoted(link.relative_to(within).as_posix())
+        yield f"{option} leads to {link_name}, which is a link; files are written through none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,10 +283,10 @@ class Annotation:
 
     def __str__(self) -> str:
         """Return the workflow command."""
-        place = {"file": self.file, "line": str(self.line)} if self.file else {}
-        named = {**place, "title": self.title}.items()
+        position = {"file": self.file, "line": str(self.line)} if self.file else {}
+        parameters = {**position, "title": self.title}.items()
         written = (
-            (name, _data(text).replace(":", "%3A").replace(",", "%2C")) for name, text in named
+            (name, _data(text).replace(":", "%3A").replace(",", "%2C")) for name, text in parameters
         )
         properties = ",".join(f"{name}={text}" for name, text in written)
         return f"::{self.level} {properties}::{_data(self.message)}"

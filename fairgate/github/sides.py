@@ -77,11 +77,11 @@ def worst_first(
     lacked = base is not None and bool(base.evidence.problems or base.incompatible)
     lacked &= proposed is None or not (proposed.evidence.problems or proposed.incompatible)
 
-    def key(one: Loosening) -> tuple[int, float]:
-        explains = any(one.may_explain(rule) for rule in passed)
-        if (one.slices and explains) or (one.of_evidence and lacked):
-            return 0, -one.size
-        return 1 if explains or (lacked and not one.slices) else 2, -one.size
+    def key(loosening: Loosening) -> tuple[int, float]:
+        explains = any(loosening.may_explain(rule) for rule in passed)
+        if (loosening.slices and explains) or (loosening.of_evidence and lacked):
+            return 0, -loosening.size
+        return 1 if explains or (lacked and not loosening.slices) else 2, -loosening.size
 
     return sorted(loosened, key=key)
 
@@ -141,7 +141,7 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
         *_parts("judge", before.judge, after.judge),
     )
     evidence = _evidence(before, after)
-    found = [
+    loosenings = [
         *_rules(before, then, after, now),
         *(Loosening(size=size, sentence=sentence) for size, sentence in of_policy),
         *(Loosening(size=size, sentence=text, of_evidence=True) for size, text in evidence),
@@ -149,7 +149,7 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
         *_quarantine(before, after),
         *_waivers(before, then, after, now),
     ]
-    return sorted(found, key=lambda one: -one.size)
+    return sorted(loosenings, key=lambda loosening: -loosening.size)
 
 
 def _rules(
@@ -159,26 +159,28 @@ def _rules(
     held: dict[Hashable, list[Rule]] = defaultdict(list)
     for rule in now:
         held[_slice(rule)].append(rule)
-    kept = {suite.id for suite in after.suites}
+    suites = {suite.id for suite in after.suites}
     slices: dict[int, list[Rule]] = defaultdict(list)
     weaker: dict[tuple[int, _OfRule], list[Rule]] = defaultdict(list)
-    for rule in (rule for rule in then if rule.suite in kept):
+    for rule in (rule for rule in then if rule.suite in suites):
         slices[rule.position].append(rule)
-        found = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
+        changes = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
         gone: list[_OfRule] = [(_GONE, "rule removed", _ANY)]
-        for one in min(found, default=gone, key=lambda many: sum(size for size, *_ in many)):
-            weaker[rule.position, one].append(rule)
+        for change_of_rule in min(
+            changes, default=gone, key=lambda many: sum(size for size, *_ in many)
+        ):
+            weaker[rule.position, change_of_rule].append(rule)
     for (position, (size, change, checks)), rules in weaker.items():
         line = rules[0]
         if len(rules) == len(slices[position]):
             where = {"for each": line.gate.for_each} if line.gate.for_each else {}
-            place = _place(line, line.gate.suite, line.gate.where, where)
-            about, sentence = frozenset(map(_slice, rules)), f"{place}: {change}"
+            label = _place(line, line.gate.suite, line.gate.where, where)
+            about, sentence = frozenset(map(_slice, rules)), f"{label}: {change}"
             yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
         else:
             for rule in rules:
-                place = _place(rule, rule.suite, rule.where)
-                about, sentence = frozenset({_slice(rule)}), f"{place}: {change}"
+                label = _place(rule, rule.suite, rule.where)
+                about, sentence = frozenset({_slice(rule)}), f"{label}: {change}"
                 yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
 
 
@@ -308,12 +310,12 @@ def _parts_of_level(rules: Sequence[Rule]) -> dict[Hashable, float]:
                 lines[reference, line].append((reference, what))
                 column = (reference, rule.suite, rule.metric.column)
                 lines[column] = [column]
-    found: dict[Hashable, float] = {}
+    shares: dict[Hashable, float] = {}
     for tests in lines.values():
         for test in tests:
-            again = next(n for n in count() if (test, n) not in found)
-            found[test, again] = 1 / len(tests)
-    return found
+            again = next(n for n in count() if (test, n) not in shares)
+            shares[test, again] = 1 / len(tests)
+    return shares
 
 
 def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
@@ -329,7 +331,7 @@ def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
 
 def _parts(name: str, before: Strict | None, after: Strict | None) -> Iterator[_Found]:
     """Name every change of a part: another system may pass, another judge may call fewer biased."""
-    then, now = ({} if one is None else one.model_dump(mode="json") for one in (before, after))
+    then, now = ({} if part is None else part.model_dump(mode="json") for part in (before, after))
     for key in dict.fromkeys((*then, *now)):
         if now.get(key) != then.get(key):
             change = f"from {_shown(then.get(key))} to {_shown(now.get(key))}"
@@ -355,8 +357,8 @@ def _waivers(
         {_slice(r): (e, r) for r in rules for e in of if waives(e, _slice(r))}
         for of, rules in ((before.waivers, then), (after.waivers, now))
     )
-    for one, (entry, rule) in new.items():
-        earlier = old[one][0] if one in old else None
+    for where_waived, (entry, rule) in new.items():
+        earlier = old[where_waived][0] if where_waived in old else None
         wider = []
         if earlier is None:
             wider.append(f"waived until {entry.expires}")
@@ -369,7 +371,7 @@ def _waivers(
                 wider.append("the waiver covers regressions too")
         for what in wider:
             sentence = f"{_place(rule, rule.suite, rule.where)}: {what}"
-            yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({one}))
+            yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({where_waived}))
 
 
 def _shown(value: object) -> str:
@@ -383,20 +385,20 @@ def weakened(before: Side, after: Side | None) -> list[Loosening]:
         sentence = "the policy is removed, with all of its rules"
         return [Loosening(size=_GONE, sentence=sentence)]
     plans = before.loaded.plan, after.loaded.plan
-    found = []
+    sentences = []
     then, now = before.references, after.references
     if then.baseline is not None and now.baseline is None:
-        found.append("the baseline is removed: nothing is compared any more")
+        sentences.append("the baseline is removed: nothing is compared any more")
     if then.anchor is not None and now.anchor_path and _differ(then.anchor, now.anchor):
         if now.anchor is None:
-            found.append("the anchor is removed: no budget is compared any more")
+            sentences.append("the anchor is removed: no budget is compared any more")
         else:
-            found.append(
+            sentences.append(
                 f"another anchor is pinned, of {harmless(now.anchor.date)} instead of "
                 f"{harmless(then.anchor.date)}: every budget starts anew "
                 f"({harmless(now.anchor.reason)})"
             )
-    references = (Loosening(size=_GONE, sentence=sentence) for sentence in found)
+    references = (Loosening(size=_GONE, sentence=sentence) for sentence in sentences)
     return [*references, *loosened(before.loaded.policy, after.loaded.policy, plans)]
 
 
@@ -407,8 +409,8 @@ def differences(before: Side, after: Side | None) -> list[str]:
     then, now = before.references, after.references
     pairs = ((then.baseline, now.baseline, ""), (then.anchor, now.anchor, "anchor: "))
     return [
-        f"{called}{line}"
-        for old, new, called in pairs
+        f"{prefix}{line}"
+        for old, new, prefix in pairs
         if old is not None and new is not None and _differ(old, new)
         for line in baseline_differences(old, new)
     ]
@@ -425,9 +427,9 @@ class Checkout:
         """Return a file's bytes. Raises DataError where the path leads out of the root."""
         if not (self._root / path).exists():
             return None
-        found = existing(path, self._root, confined=True)
+        file = existing(path, self._root, confined=True)
         try:
-            return found.read_bytes() if found.is_file() else None
+            return file.read_bytes() if file.is_file() else None
         except OSError as error:
             raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from error
 

@@ -178,8 +178,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def check_parts(folder: Path, names: Iterable[str]) -> None:
     """Raise DataError unless all files that are named, among them `names`, are of one writing."""
     again = "run again, and leave the folder as the run wrote it"
-    found = read_json_object(folder / PARTS)
-    parts = found.get("parts")
+    record = read_json_object(folder / PARTS)
+    parts = record.get("parts")
     if not isinstance(parts, dict) or not all(isinstance(sha, str) for sha in parts.values()):
         raise DataError(f"{folder / PARTS}: names no files; {again}")
     wanted = dict.fromkeys((*parts, *names))

@@ -75,19 +75,19 @@ class Repository:
     def blobs(self, names: Sequence[str]) -> list[bytes] | None:
         """Return the contents of objects, asked all at once; None where one cannot be had."""
         lines = "".join(f"{name}\n" for name in names).encode()
-        found = self._run(("cat-file", "--batch"), _NO_PROTOCOL, lines)
+        output = self._run(("cat-file", "--batch"), _NO_PROTOCOL, lines)
         contents = []
-        place = 0
-        if found is None:
+        offset = 0
+        if output is None:
             return None
         for name in names:
-            end = found.find(b"\n", place)
-            head = found[place:end].split()
+            end = output.find(b"\n", offset)
+            head = output[offset:end].split()
             if end < 0 or head[:2] != [name.encode(), b"blob"]:
                 return None
             size = int(head[2])
-            contents.append(found[end + 1 : end + 1 + size])
-            place = end + size + 2
+            contents.append(output[end + 1 : end + 1 + size])
+            offset = end + size + 2
         return contents
 
     def fetch(self, commit: str) -> None:
@@ -108,16 +108,16 @@ class Repository:
                 return commit
         return ""
 
-    def _run(self, arguments: tuple[str, ...], protocols: str, given: bytes = b"") -> bytes | None:
+    def _run(self, arguments: tuple[str, ...], protocols: str, stdin: bytes = b"") -> bytes | None:
         settings = (part for item in _SETTINGS.items() for part in ("-c", "=".join(item)))
         path = self._path()
         program = shutil.which("git", path=path) if path else None
         if program is None:
             return None
         command = [program, "--no-pager", *settings, *arguments]
-        kept = {name: value for name, value in os.environ.items() if name not in _MOVING}
+        inherited = {name: value for name, value in os.environ.items() if name not in _MOVING}
         environment = {
-            **kept,
+            **inherited,
             **_ENVIRONMENT,
             "GIT_ALLOW_PROTOCOL": protocols,
             # Named explicitly, it is neither looked for nor held against its owner.
@@ -128,7 +128,7 @@ class Repository:
         try:
             done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
                 command,
-                input=given,
+                input=stdin,
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,
@@ -147,8 +147,8 @@ class Repository:
         An empty or relative entry is such a one, since git starts in the checkout.
         """
         entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
-        kept = (entry for entry in entries if Path(entry).is_absolute())
-        outside = (e for e in kept if not Path(e).resolve().is_relative_to(self.top))
+        absolute = (entry for entry in entries if Path(entry).is_absolute())
+        outside = (e for e in absolute if not Path(e).resolve().is_relative_to(self.top))
         return os.pathsep.join(outside)
 
 
@@ -160,11 +160,13 @@ def repository_of(folder: Path) -> Repository | None:
     """
     try:
         here = folder.resolve()
-        found = next((top for top in (here, *here.parents) if os.path.lexists(top / ".git")), None)
-        if found is None:
+        checkout = next(
+            (top for top in (here, *here.parents) if os.path.lexists(top / ".git")), None
+        )
+        if checkout is None:
             return None
         owners = {os.geteuid(), here.stat().st_uid}
-        return Repository(found) if os.lstat(found / ".git").st_uid in owners else None
+        return Repository(checkout) if os.lstat(checkout / ".git").st_uid in owners else None
     except OSError:
         return None
 
@@ -172,8 +174,8 @@ def repository_of(folder: Path) -> Repository | None:
 def current_commit(folder: Path) -> str:
     """Return the commit that is checked out at a folder; empty where there is none."""
     repository = repository_of(folder)
-    found = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
-    return (found or b"").decode("ascii", "replace").strip()
+    printed = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
+    return (printed or b"").decode("ascii", "replace").strip()
 
 
 def tracked_below(path: Path) -> list[str]:
@@ -188,13 +190,13 @@ def tracked_below(path: Path) -> list[str]:
     if repository is None:
         return []
     inside = Path(os.path.relpath(nearest.resolve() / name.relative_to(nearest), repository.top))
-    found = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside.as_posix()}")
-    if found is None:
+    listed = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside.as_posix()}")
+    if listed is None:
         raise UsageError(
             f"git cannot determine whether {quoted(str(path))} is part of the checkout in "
             f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
         )
-    return [os.fsdecode(file) for file in found.split(b"\0") if file]
+    return [os.fsdecode(file) for file in listed.split(b"\0") if file]
 
 
 def is_tracked(file: Path, here: Path) -> bool:

@@ -218,10 +218,10 @@ class HttpClient:
 
     def ask(self, request: Request) -> HttpAnswer:
         """Return the answer, whatever its status. Raises HttpError."""
-        ((_, found),) = self.ask_all([request])
-        if isinstance(found, HttpError):
-            raise found
-        return found
+        ((_, answer),) = self.ask_all([request])
+        if isinstance(answer, HttpError):
+            raise answer
+        return answer
 
     def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, HttpAnswer | HttpError]]:
         """Yield position and answer as they come; so many at once as the limits say.
@@ -235,10 +235,10 @@ class HttpClient:
         try:
             while self._fill(pending, source, done):
                 answered = done.get()
-                position, found = pending.pop(answered), answered.result()
+                position, answer = pending.pop(answered), answered.result()
                 # Before the caller's work on this answer, so that no room is empty meanwhile.
                 self._fill(pending, source, done)
-                yield position, found
+                yield position, answer
         finally:
             if pending:
                 # While it closes connections httpx2 is safe from scopes, not from `Task.cancel`.
@@ -251,10 +251,10 @@ class HttpClient:
         What a talk raises ends all of them.
         """
         turns = _Turns(talks)
-        for number, found in self.ask_all(turns):
+        for number, answer in self.ask_all(turns):
             position, talk = turns.asked.pop(number)
             try:
-                turns.ready.append((position, talk, talk.send(found)))
+                turns.ready.append((position, talk, talk.send(answer)))
             except StopIteration as ended:
                 yield position, ended.value
 
@@ -288,16 +288,16 @@ class HttpClient:
             await self._wait(self._pace.turn(time.monotonic(), request.after))
             await self._wait(self._pace.held(time.monotonic()))
             for attempt in range(1, self._limits.attempts + 1):
-                found = await self._attempt(request, attempt)
-                if isinstance(found, HttpError) and not found.is_lost:
-                    return found
-                answer = found if isinstance(found, HttpAnswer) else None
+                outcome = await self._attempt(request, attempt)
+                if isinstance(outcome, HttpError) and not outcome.is_lost:
+                    return outcome
+                answer = outcome if isinstance(outcome, HttpAnswer) else None
                 pause = self._pause(request, answer, attempt)
                 longest = self._limits.longest_pause if attempt < self._limits.attempts else -1
                 if pause is None or pause > longest:
                     if pause is None and answer is not None:
                         self._pace.answered()
-                    return found
+                    return outcome
                 await self._wait(self._until_next(answer, pause))
         raise asyncio.CancelledError
 
@@ -382,10 +382,10 @@ class HttpClient:
 
 def _proxy_passwords() -> list[str]:
     """Return the passwords in the addresses of proxies, which errors may repeat."""
-    found = []
+    passwords = []
     for address in getproxies().values():
         try:
-            found += [urlsplit(address).password or ""]
+            passwords += [urlsplit(address).password or ""]
         except ValueError:
-            found += [address]
-    return found
+            passwords += [address]
+    return passwords

@@ -115,8 +115,8 @@ def busy_pause(
         return None
     if answer.is_rate_limited:
         return WINDOW if attempt + 1 >= attempts else min(4.0**attempt, WINDOW)
-    asked = retry_after(answer)
-    return 2.0 ** (attempt - 1) if asked is None else asked
+    requested = retry_after(answer)
+    return 2.0 ** (attempt - 1) if requested is None else requested
 
 
 def retry_after(answer: HttpAnswer) -> float | None:
@@ -257,27 +257,27 @@ class HttpService:
 
     def ask(self, request: Request, about: str = "") -> HttpAnswer:
         """Return the answer to one request, see `usable`."""
-        ((_, found),) = self.client.ask_all([request])
-        return self.usable(found, about)
+        ((_, answer),) = self.client.ask_all([request])
+        return self.usable(answer, about)
 
-    def usable(self, found: HttpAnswer | HttpError, about: str = "") -> HttpAnswer:
+    def usable(self, answer: HttpAnswer | HttpError, about: str = "") -> HttpAnswer:
         """Return the answer. Raises the service's error unless its status is a success."""
-        asked = f"{self.name}, asked {about}" if about else self.name
-        if isinstance(found, HttpError):
-            raise self.error(f"{asked}: {found.sentence}; check that it runs, and its address")
-        if found.inner is not None:
-            words = harmless(self.concealed(found.inner.words))
+        subject = f"{self.name}, asked {about}" if about else self.name
+        if isinstance(answer, HttpError):
+            raise self.error(f"{subject}: {answer.sentence}; check that it runs, and its address")
+        if answer.inner is not None:
+            words = harmless(self.concealed(answer.inner.words))
             raise self.error(
-                f"{asked}: answered with a status of success and an error in it, by its words "
-                f"HTTP {found.status}: {words!r}; {self._hint(found)}"
+                f"{subject}: answered with a status of success and an error in it, by its words "
+                f"HTTP {answer.status}: {words!r}; {self._hint(answer)}"
             )
-        if found.status // 100 != 2:
-            message = self.concealed(found.body[:2000].decode("utf-8", "replace")).strip()
+        if answer.status // 100 != 2:
+            message = self.concealed(answer.body[:2000].decode("utf-8", "replace")).strip()
             words = f" and the message {harmless(message[:120])!r}" if message else ""
             raise self.error(
-                f"{asked}: answered with HTTP {found.status}{words}; {self._hint(found)}"
+                f"{subject}: answered with HTTP {answer.status}{words}; {self._hint(answer)}"
             )
-        return found
+        return answer
 
     def concealed(self, text: str) -> str:
         """Return a text without what the variables hold."""
@@ -287,8 +287,12 @@ class HttpService:
         if answer.status in self.hints:
             return self.hints[answer.status]
         if answer.status in (401, 403):
-            named = ", ".join(sorted(self.variables.values()))
-            return f"check what {named} holds" if named else f"give the key in `{self.key}`"
+            variables_named = ", ".join(sorted(self.variables.values()))
+            return (
+                f"check what {variables_named} holds"
+                if variables_named
+                else f"give the key in `{self.key}`"
+            )
         if 300 <= answer.status < 400:
             target = harmless(self.concealed(answer.headers.get("location", ""))[:100])
             return f"redirects are not followed: name the address it leads to ({target!r})"

@@ -54,19 +54,19 @@ def close_to_others() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def program_environment(named: Sequence[str]) -> dict[str, str]:
+def program_environment(names: Sequence[str]) -> dict[str, str]:
     """Return the variables of every program and those that `env` names; all others are kept back.
 
     From here on programs of the same user cannot read them from this process either. Raises
     UsageError where a named one is not set.
     """
-    missing = [name for name in named if name not in os.environ]
+    missing = [name for name in names if name not in os.environ]
     if missing:
         raise UsageError(
             f"the environment variable {quoted(missing[0])}, which `env` names, is not set"
         )
     close_to_others()
-    return {name: os.environ[name] for name in (*_EVERY_PROGRAM, *named) if name in os.environ}
+    return {name: os.environ[name] for name in (*_EVERY_PROGRAM, *names) if name in os.environ}
 
 
 def last_words(messages: IO[bytes], secrets: Sequence[str]) -> str:
@@ -79,13 +79,13 @@ def last_words(messages: IO[bytes], secrets: Sequence[str]) -> str:
 
 def describe_environment(device: str) -> dict[str, str]:
     """Return processor features, device and library versions; imports none of the libraries."""
-    found = {
+    facts = {
         "cpu": " ".join([platform.machine(), *_cpu_flags()]),
         "device": device,
         "python": platform.python_version(),
         "system": platform.system(),
     }
-    return found | _versions(_LIBRARIES)
+    return facts | _versions(_LIBRARIES)
 
 
 def libraries_of_answers() -> dict[str, str]:
@@ -93,19 +93,19 @@ def libraries_of_answers() -> dict[str, str]:
 
     ONNX Runtime has one name here, whichever of its packages is installed.
     """
-    found = _versions(_OF_ANSWERS)
+    versions = _versions(_OF_ANSWERS)
     if runtimes := _versions(_RUNTIMES):
-        found["onnxruntime"] = ", ".join(sorted(set(runtimes.values())))
-    return found
+        versions["onnxruntime"] = ", ".join(sorted(set(runtimes.values())))
+    return versions
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:
     """Return the versions of those packages that are installed."""
-    found = {}
+    versions = {}
     for name in names:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def _cpu_flags() -> list[str]:

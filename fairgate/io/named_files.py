@@ -64,10 +64,12 @@ def find(kind: str, name: str, root: Path, *, confined: bool = False) -> Path:
     embedded = embedded_path(kind, name)
     if embedded is not None:
         return embedded
-    return existing(name, root, confined=confined, known=tuple(_FILES[kind]))
+    return existing(name, root, confined=confined, embedded=tuple(_FILES[kind]))
 
 
-def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str, ...] = ()) -> Path:
+def existing(
+    name: str, root: Path, *, confined: bool = False, embedded: tuple[str, ...] = ()
+) -> Path:
     """Return the path of something of the user's that exists. Raises DataError."""
     try:
         path = (root / name).resolve()
@@ -80,7 +82,7 @@ def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str,
         )
     if not is_there:
         beside = nearest(name, _beside(root, name))
-        hint = f" or an embedded name ({suggestion(name, known)})" if known else ""
+        hint = f" or an embedded name ({suggestion(name, embedded)})" if embedded else ""
         hint = f"; did you mean {listed(beside)}?" if beside else f"; expected a path{hint}"
         # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
         where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"
@@ -94,8 +96,8 @@ def _beside(root: Path, name: str) -> list[str]:
     """List the folder of a path that leads nowhere, in the form of that path."""
     folder = PurePosixPath(name).parent
     try:
-        found = islice((root / folder).iterdir(), _MOST_BESIDE)
-        return sorted(str(folder / one.name) for one in found)
+        entries = islice((root / folder).iterdir(), _MOST_BESIDE)
+        return sorted(str(folder / entry.name) for entry in entries)
     except (OSError, ValueError):
         return []
 
@@ -177,12 +179,12 @@ def fetch_table(name: str, file: str = "") -> Path:
     Raises DataError that lists the tables where the choice is not clear.
     """
     folder = fetch_dataset(name, file)
-    found = sorted(path for pattern in _PATTERNS for path in folder.rglob(pattern))
-    chosen = [path for path in found if not file or path == folder / file]
+    tables = sorted(path for pattern in _PATTERNS for path in folder.rglob(pattern))
+    chosen = [path for path in tables if not file or path == folder / file]
     if len(chosen) == 1:
         return chosen[0]
-    names = ", ".join(str(path.relative_to(folder)) for path in found[:8]) or "none"
+    names = ", ".join(str(path.relative_to(folder)) for path in tables[:8]) or "none"
     raise DataError(
-        f"the data set {quoted(name)} has {len(found)} tables ({names}); name one of them as "
+        f"the data set {quoted(name)} has {len(tables)} tables ({names}); name one of them as "
         f"{name}/FILE"
     )

@@ -59,10 +59,10 @@ class JsonPath:
 
     def find(self, value: Any) -> list[Any]:
         """Return the parts of a JSON value that the path names, in their order."""
-        found = [value]
+        parts = [value]
         for step in self.steps:
-            found = [inner for outer in found for inner in _inside(outer, step)]
-        return found
+            parts = [inner for outer in parts for inner in _inside(outer, step)]
+        return parts
 
 
 def json_path(text: str) -> JsonPath:
@@ -82,9 +82,14 @@ def json_path(text: str) -> JsonPath:
                 f"found {quoted(text[at:])} behind {quoted(text[:at])}, expected `.name`, "
                 "`['name']`, `[0]` or `[*]`"
             )
-        named = match["name"], match["quoted"], match["double"]
+        alternatives = match["name"], match["quoted"], match["double"]
         position = None if match["all"] else int(match["position"] or 0)
-        steps.append(next((each for each in named if each is not None), position))
+        steps.append(
+            next(
+                (text_of_step for text_of_step in alternatives if text_of_step is not None),
+                position,
+            )
+        )
         at = match.end()
     return JsonPath(text, tuple(steps))
 
@@ -154,8 +159,13 @@ def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
     documents = reply.documents
     if documents is not None:
         documents = tuple(
-            replace(each, id=clean(each.id), text=clean(each.text), label=clean(each.label))
-            for each in documents
+            replace(
+                document,
+                id=clean(document.id),
+                text=clean(document.text),
+                label=clean(document.label),
+            )
+            for document in documents
         )
     return Reply(answer=concealed_in_answer(reply.answer, secrets), documents=documents)
 
@@ -186,21 +196,21 @@ def text_of_parts(content: Any) -> Any:
 def _answer(value: Any, paths: ReplyPaths) -> str:
     if paths.answer is None:
         return ""
-    found = paths.answer.find(value)
-    if found in ([], [None]) and (inner := inner_error(value)) is not None:
+    parts = paths.answer.find(value)
+    if parts in ([], [None]) and (inner := inner_error(value)) is not None:
         raise ApplicationError(
             f"instead of an answer at `{paths.answer.text}`, found {_outline(value)}, which tells "
             f"an error: {inner.words!r}"
         )
-    if not found:
+    if not parts:
         raise ApplicationError(
             f"the answer has nothing at `{paths.answer.text}`, found {_outline(value)}; name the "
             "place of the answer's text"
         )
-    if len(found) > 1:
-        raise ApplicationError(f"`{paths.answer.text}` names {len(found)} parts; expected one text")
+    if len(parts) > 1:
+        raise ApplicationError(f"`{paths.answer.text}` names {len(parts)} parts; expected one text")
     # No text at all is what a system gives that refuses: an answer that nothing can be read in.
-    answer = "" if found[0] is None else found[0]
+    answer = "" if parts[0] is None else parts[0]
     if not isinstance(paths, JsonPaths):
         answer = text_of_parts(answer)
     elif not isinstance(answer, str):
@@ -213,22 +223,22 @@ def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:
     if paths.documents is None:
         return None
     path = paths.documents
-    found: Any = path.find(value)
-    if paths.may_lack_documents and found in ([], [None]):
+    parts: Any = path.find(value)
+    if paths.may_lack_documents and parts in ([], [None]):
         return None
     if path.is_single:
-        found = found[0] if found else None
-    elif not found:  # a wildcard finds nothing in a list that is empty, too
+        parts = parts[0] if parts else None
+    elif not parts:  # a wildcard finds nothing in a list that is empty, too
         around = JsonPath(path.text, path.steps[: path.steps.index(None)]).find(value)
-        found = [] if around and isinstance(around[0], list) else None
-    if not isinstance(found, list):
+        parts = [] if around and isinstance(around[0], list) else None
+    if not isinstance(parts, list):
         raise ApplicationError(
             f"the answer has no list at `{path.text}`, found {_outline(value)}; name the place of "
             "the documents, or leave out `documents` where the system returns none"
         )
-    if len(found) > MOST_DOCUMENTS:
-        raise ApplicationError(f"{len(found):,} documents; expected at most {MOST_DOCUMENTS:,}")
-    return tuple(_document(item, paths) for item in found)
+    if len(parts) > MOST_DOCUMENTS:
+        raise ApplicationError(f"{len(parts):,} documents; expected at most {MOST_DOCUMENTS:,}")
+    return tuple(_document(item, paths) for item in parts)
 
 
 def _document(item: Any, paths: ReplyPaths) -> Document:
@@ -251,30 +261,30 @@ def _document(item: Any, paths: ReplyPaths) -> Document:
     )
 
 
-def _name(value: Any, place: str) -> str:
+def _name(value: Any, path: str) -> str:
     is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _GREATEST
-    return str(value) if is_number else _text(value, place)
+    return str(value) if is_number else _text(value, path)
 
 
-def _text(value: Any, place: str) -> str:
+def _text(value: Any, path: str) -> str:
     if not isinstance(value, str):
-        raise ApplicationError(f"`{place}` is {shown(value)}; expected text")
+        raise ApplicationError(f"`{path}` is {shown(value)}; expected text")
     if len(value) > _MOST_CHARACTERS:
         raise ApplicationError(
-            f"`{place}` has {len(value):,} characters, at most {_MOST_CHARACTERS:,}"
+            f"`{path}` has {len(value):,} characters, at most {_MOST_CHARACTERS:,}"
         )
     # JSON can write half of a character (a lone surrogate), which no file can hold.
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
-def _number(value: Any, place: str) -> float:
+def _number(value: Any, path: str) -> float:
     try:
         # Also the numbers of other libraries: numpy's are no `float`.
         number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
     except OverflowError:
         number = None
     if number is None or not math.isfinite(number):
-        raise ApplicationError(f"`{place}` is {shown(value)}; expected a finite number")
+        raise ApplicationError(f"`{path}` is {shown(value)}; expected a finite number")
     return number
 
 

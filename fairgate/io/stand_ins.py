@@ -48,5 +48,5 @@ def stand_in(beginning: bytes) -> str:
     Parquet, JSON, CSV, YAML, ONNX and texts begin with none of these.
     """
     text = beginning.removeprefix(b"\xef\xbb\xbf")
-    found = (words for begins, words in _KINDS if re.match(begins, text, re.IGNORECASE))
-    return next(found, "")
+    sentences = (words for begins, words in _KINDS if re.match(begins, text, re.IGNORECASE))
+    return next(sentences, "")

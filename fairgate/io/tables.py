@@ -104,15 +104,15 @@ def choose_column(
     raise DataError(f"{path}: no column {capped(wanted)}; {columns_offered(columns, wanted)}")
 
 
-def identifier(value: object, place: str, column: str) -> str:
+def identifier(value: object, location: str, column: str) -> str:
     """Return an id as text: one line, 1 to 256 characters; whole numbers are written out."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and 0 < len(value) <= 256 and value.isprintable():
-        return checked_text(value, place, column)
+        return checked_text(value, location, column)
     raise DataError(
-        f"{place}: column {column!r} holds {capped(value)} as an id; expected 1 to 256 printable "
-        "characters or a whole number"
+        f"{location}: column {column!r} holds {capped(value)} as an id; expected 1 to 256 "
+        "printable characters or a whole number"
     )
 
 
@@ -220,9 +220,9 @@ def _objects_of(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         value = read_json(text, strict=False)
     except JsonError as error:
-        place = f"{path}:{error.line}:{error.column}" if error.column else f"{path}:1"
+        location = f"{path}:{error.line}:{error.column}" if error.column else f"{path}:1"
         raise DataError(
-            f"{place}: {error}; expected one array of objects, whole, or an object a line"
+            f"{location}: {error}; expected one array of objects, whole, or an object a line"
         ) from error
     lines: Iterator[int] = count(1)  # within an object only the number of a row is known
     if isinstance(value, dict):
@@ -266,10 +266,10 @@ def json_object(text: str, path: str, line: int) -> dict[str, Any] | None:
     try:
         record = read_json(text, strict=False)
     except JsonError as error:
-        place = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
+        location = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
         begin = max(0, error.column - 16)
         near = f", near {capped(text[begin : begin + 30])}" if error.column else ""
-        raise DataError(f"{place}: {error}{near}; expected one JSON object a line") from error
+        raise DataError(f"{location}: {error}{near}; expected one JSON object a line") from error
     if not isinstance(record, dict):
         raise DataError(f"{path}:{line}: {capped(record)}; {_EXPECTED}")
     return record
@@ -343,15 +343,15 @@ def require_file_itself(beginning: bytes, path: str) -> None:
         raise DataError(f"{path}: {what}")
 
 
-def _decoded(raw: bytes, place: str) -> str:
+def _decoded(raw: bytes, location: str) -> str:
     if len(raw) > MAX_LINE_BYTES:
         raise DataError(
-            f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; expected one record a "
+            f"{location}: the line is longer than {MAX_LINE_BYTES:,} bytes; expected one record a "
             "line: check the line ends, or remove the record"
         )
     if (nul := raw.find(0)) >= 0:
         raise DataError(
-            f"{place}: NUL byte at byte {nul} of the line; expected text: the file is binary, "
+            f"{location}: NUL byte at byte {nul} of the line; expected text: the file is binary, "
             "UTF-16 without a mark, or damaged"
         )
     try:
@@ -359,8 +359,8 @@ def _decoded(raw: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         near = raw[max(0, error.start - 12) : error.start + 4]
         raise DataError(
-            f"{place}: byte {error.start} of the line (0x{raw[error.start]:02x}, in {near!r}) is "
-            "not UTF-8; expected UTF-8 throughout: convert the file, with iconv for instance"
+            f"{location}: byte {error.start} of the line (0x{raw[error.start]:02x}, in {near!r}) "
+            "is not UTF-8; expected UTF-8 throughout: convert the file, with iconv for instance"
         ) from error
 
 
@@ -374,26 +374,26 @@ def unreadable(path: str, error: OSError) -> DataError:
     return DataError(f"{path}: cannot be read ({reason}); check the path and its permissions")
 
 
-def checked_text(value: object, place: str, column: str) -> str:
+def checked_text(value: object, location: str, column: str) -> str:
     """Return `value` where it is a text that can be stored: no NUL, no half surrogate, ≤ 1 MiB."""
     if not isinstance(value, str):
         raise DataError(
-            f"{place}: {column!r} holds {capped(value)} ({type(value).__name__}); expected text"
+            f"{location}: {column!r} holds {capped(value)} ({type(value).__name__}); expected text"
         )
     if len(value) > MAX_TEXT_CHARACTERS:
         raise DataError(
-            f"{place}: {column!r} holds {len(value):,} characters; at most "
+            f"{location}: {column!r} holds {len(value):,} characters; at most "
             f"{MAX_TEXT_CHARACTERS:,} are taken: split the text, or clean the table with "
             "`fairgate corpus prepare`, which drops such rows and counts them"
         )
     if "\x00" in value:
-        raise DataError(f"{place}: {column!r} holds a NUL character; remove it")
+        raise DataError(f"{location}: {column!r} holds a NUL character; remove it")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError as error:
             raise DataError(
-                f"{place}: {column!r} holds half a surrogate pair at character "
+                f"{location}: {column!r} holds half a surrogate pair at character "
                 f"{error.start}, which is not text; remove or complete it"
             ) from error
     return value
@@ -444,8 +444,8 @@ def read_json_object(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, Any]
     try:
         value = read_json(read_whole(path, most_bytes))
     except JsonError as error:
-        place = f"{path}:{error.line}:{error.column}" if error.line else str(path)
-        raise DataError(f"{place}: {error}; expected the file as it was written") from error
+        location = f"{path}:{error.line}:{error.column}" if error.line else str(path)
+        raise DataError(f"{location}: {error}; expected the file as it was written") from error
     if not isinstance(value, dict):
         raise DataError(f"{path}: holds a {type(value).__name__}; expected a JSON object")
     return value

@@ -86,11 +86,11 @@ _RETRIEVAL = Metric(
 
 def _of_genfair(table: Table) -> Mask:
     rows = demographic_rows(table)
-    named = table.levels("relation", rows) if "relation" in table.dimensions else []
-    own = [name for name in named if name.startswith("genfair/")]
+    relations = table.levels("relation", rows) if "relation" in table.dimensions else []
+    own = [name for name in relations if name.startswith("genfair/")]
     of_them = [table.slice_mask({"relation": name}) for name in own]
-    found: Mask = rows & np.logical_or.reduce([np.zeros_like(rows), *of_them])
-    return found
+    selected: Mask = rows & np.logical_or.reduce([np.zeros_like(rows), *of_them])
+    return selected
 
 
 METRICS = (

@@ -224,7 +224,7 @@ class AssessedSuite(Sequence[Assessed]):
     def __getitem__(self, row: Any) -> Any:
         """Return a row, or the list of several."""
         if isinstance(row, slice):
-            return [AssessedRow(self, place) for place in range(*row.indices(len(self)))]
+            return [AssessedRow(self, number) for number in range(*row.indices(len(self)))]
         return AssessedRow(self, range(len(self))[row])
 
     def __iter__(self) -> Iterator[Assessed]:
@@ -298,7 +298,9 @@ _FIELDS = ("unit", "readings", "claims", "decisive")
 
 def _reading_column(readings: Sequence[Reading | None]) -> ReadingColumn:
     places: dict[Reading, int] = {}
-    codes = [-1 if one is None else places.setdefault(one, len(places)) for one in readings]
+    codes = [
+        -1 if reading is None else places.setdefault(reading, len(places)) for reading in readings
+    ]
     return ReadingColumn(np.asarray(codes, dtype=np.int32), list(places))
 
 
@@ -326,12 +328,12 @@ class AssessedUnits(Sequence[Assessed]):
     def __getitem__(self, row: Any) -> Any:
         """Return a row, or the list of several."""
         if isinstance(row, slice):
-            return [self[place] for place in range(*row.indices(len(self)))]
-        place = range(len(self))[row]
+            return [self[number] for number in range(*row.indices(len(self)))]
+        number = range(len(self))[row]
         for suite in self.suites.values():
-            if place < len(suite):
-                return suite[place]
-            place -= len(suite)
+            if number < len(suite):
+                return suite[number]
+            number -= len(suite)
         raise IndexError(row)
 
     def __iter__(self) -> Iterator[Assessed]:

@@ -78,22 +78,24 @@ def expected_rank(degrees: Degrees, scale: Sequence[str]) -> float | None:
     top = max(nats for _, nats in ranked)
     weights = [math.exp(nats - top) for _, nats in ranked]
     pairs = zip(ranked, weights, strict=True)
-    return math.fsum(place * weight for (place, _), weight in pairs) / math.fsum(weights)
+    return math.fsum(rank * weight for (rank, _), weight in pairs) / math.fsum(weights)
 
 
 def degree_columns(scale: tuple[str, ...], least_mass: float) -> PoolColumns:
     """Columns of a task's degrees; `scale` has its labels from the worst to the best."""
 
     def of_answer(answer: PoolAnswer) -> tuple[float | Reason, float | Reason, float | Reason]:
-        known = [one.degrees for one in answer.executions if one.degrees is not None]
-        if not known or len(known) < len(answer.executions):
+        all_degrees = [
+            degrees.degrees for degrees in answer.executions if degrees.degrees is not None
+        ]
+        if not all_degrees or len(all_degrees) < len(answer.executions):
             return Reason.NO_DEGREES, Reason.NO_DEGREES, Reason.NO_DEGREES
         # Repeats have the same degrees here, and an endpoint's may differ: their mean.
-        mass = math.fsum(one.mass for one in known) / len(known)
+        mass = math.fsum(degrees.mass for degrees in all_degrees) / len(all_degrees)
         if mass < least_mass:
             return Reason.LOW_MASS, _place_of(answer, scale), mass
         odds, ranks = (
-            [value for one in known if (value := read(one, scale)) is not None]
+            [value for degrees in all_degrees if (value := read(degrees, scale)) is not None]
             for read in (log_odds, expected_rank)
         )
         return _mean(odds), _mean(ranks), mass
@@ -107,7 +109,7 @@ def degree_columns(scale: tuple[str, ...], least_mass: float) -> PoolColumns:
 
 
 def _places(scale: Sequence[str]) -> Mapping[str, float]:
-    return {label: place / (len(scale) - 1) for place, label in enumerate(scale)}
+    return {label: rank / (len(scale) - 1) for rank, label in enumerate(scale)}
 
 
 def _place_of(answer: PoolAnswer, scale: Sequence[str]) -> float | Reason:
@@ -151,13 +153,13 @@ def _points(table: Table, where: Mapping[str, str]) -> Floats:
     phrases = table.dimension("relation")
     for name in ("category", "term"):
         phrases = joined(phrases, table.dimension(name), "\0")
-    known = np.flatnonzero(~np.isnan(beyond))
+    defined = np.flatnonzero(~np.isnan(beyond))
     flat = _sigmoid(levels) * (1 - _sigmoid(levels))
     # Of neutral phrases, whose differences are 0 in the mean, by the slope where the sources are.
-    neutral = [_mean_of(flat[known][table.control[known]])] * len(beyond)
+    neutral = [_mean_of(flat[defined][table.control[defined]])] * len(beyond)
     slopes = np.full(len(phrases.names), np.nan)
-    for phrase in np.unique(phrases.codes[known]).tolist():
-        rows = known[phrases.codes[known] == phrase]
+    for phrase in np.unique(phrases.codes[defined]).tolist():
+        rows = defined[phrases.codes[defined] == phrase]
         difference, at = float(beyond[rows].mean()), levels[rows]
         if abs(difference) < _SMALL:
             slopes[phrase] = _mean_of(flat[rows])

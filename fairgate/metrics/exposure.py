@@ -48,13 +48,13 @@ def exposure(rank: float, discount: str) -> float:
 def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
     """Return values whose mean is the ratio; NaN throughout where no placebo is seen."""
     rows, _ = observed_rows(_RATIO, table, where)
-    found = np.full(len(table.keys), np.nan)
+    values = np.full(len(table.keys), np.nan)
     own, placebo = (table.values[name][rows] for name in COLUMNS[:2])
-    known = ~np.isnan(own) & ~np.isnan(placebo)
-    if placebo[known].any():
-        ratio = own[known].sum() / placebo[known].sum()
-        found[rows] = ratio + (own - ratio * placebo) / placebo[known].mean()
-    return found
+    defined = ~np.isnan(own) & ~np.isnan(placebo)
+    if placebo[defined].any():
+        ratio = own[defined].sum() / placebo[defined].sum()
+        values[rows] = ratio + (own - ratio * placebo) / placebo[defined].mean()
+    return values
 
 
 _metric = partial(Metric, arms=DEMOGRAPHIC, violations=False, relation="documents/*", trend=())

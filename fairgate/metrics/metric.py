@@ -110,10 +110,10 @@ class Table:
     def slice_mask(self, where: Mapping[str, str]) -> Mask:
         """Return which rows have all the dimension values of `where`."""
         mask = np.ones(len(self.keys), dtype=bool)
-        for named in where.items():
-            if named not in self._masks:
-                self._masks[named] = self.dimension(named[0]).equal(named[1])
-            mask &= self._masks[named]
+        for level in where.items():
+            if level not in self._masks:
+                self._masks[level] = self.dimension(level[0]).equal(level[1])
+            mask &= self._masks[level]
         return mask
 
     def levels(self, dimension: str, mask: Mask) -> list[str]:
@@ -123,8 +123,8 @@ class Table:
 
 def is_verdict(column: Floats) -> bool:
     """Return whether a column holds verdicts alone: 1, 0, -1 or NaN (not decided)."""
-    known = column[~np.isnan(column)]
-    return bool(np.isin(known, (-1.0, 0.0, 1.0)).all())
+    defined = column[~np.isnan(column)]
+    return bool(np.isin(defined, (-1.0, 0.0, 1.0)).all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,8 +232,8 @@ class _Keys(Sequence[str]):
         self._keys = keys
         self._rows = rows
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._keys[int(self._rows[place])]
+    def __getitem__(self, position: Any) -> Any:
+        return self._keys[int(self._rows[position])]
 
     def __iter__(self) -> Iterator[str]:
         return (self._keys[row] for row in self._rows.tolist())
@@ -249,12 +249,12 @@ def observed_rows(
     rows_of = {k: v for k, v in where.items() if k in metric.row_dimensions}
     arms = np.full(len(table.keys), -1, dtype=np.int8)
     for index, arm in enumerate(metric.arms):
-        kept = {
+        levels = {
             name: value
             for name, value in rows_of.items()
             if (name not in arm.ignores if arm.sliced else name in arm.always)
         }
-        mask = arm.select(table) & table.counted_rows(where) & table.slice_mask(kept)
+        mask = arm.select(table) & table.counted_rows(where) & table.slice_mask(levels)
         arms[mask] = index
     rows = np.flatnonzero(arms >= 0)
     return rows, arms[rows]

@@ -53,9 +53,11 @@ def _select(**wanted: str) -> Callable[[Table], Mask]:
     return lambda table: table.slice_mask(wanted)
 
 
-def _documents(select: Callable[[Table], Mask], *, shown: bool) -> Callable[[Table], Mask]:
+def _documents(select: Callable[[Table], Mask], *, with_documents: bool) -> Callable[[Table], Mask]:
     """Return the rows of a selection that were asked with documents, or without."""
-    return lambda table: select(table) & (table.slice_mask({"setting": NO_RETRIEVAL}) != shown)
+    return lambda table: (
+        select(table) & (table.slice_mask({"setting": NO_RETRIEVAL}) != with_documents)
+    )
 
 
 def _everything(table: Table) -> Mask:
@@ -72,12 +74,16 @@ _WITH_AND_AGAINST = (
 
 def _amplified(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
     """Return the arms in a setting, less the same arms without documents."""
-    shown = [replace(arm, select=_documents(arm.select, shown=True)) for arm in arms]
+    retrieving = [replace(arm, select=_documents(arm.select, with_documents=True)) for arm in arms]
     bare = [
-        Arm(weight=-arm.weight, select=_documents(arm.select, shown=False), ignores=_OF_RETRIEVAL)
+        Arm(
+            weight=-arm.weight,
+            select=_documents(arm.select, with_documents=False),
+            ignores=_OF_RETRIEVAL,
+        )
         for arm in arms
     ]
-    return (*shown, *bare)
+    return (*retrieving, *bare)
 
 
 def _metric(name: str, title: str, column: str, arms: tuple[Arm, ...], **more: Any) -> Metric:
@@ -126,7 +132,7 @@ _BASIC = (
 )  # fmt: skip
 _STEREOTYPE_SHARE = _metric(
     "stereotype-share", "stereotypical documents among those retrieved", "stereotypes",
-    (Arm(weight=1.0, select=_documents(_everything, shown=True)),), better=Better.LOWER,
+    (Arm(weight=1.0, select=_documents(_everything, with_documents=True)),), better=Better.LOWER,
     reference="Zhang et al., table 5",
 )  # fmt: skip
 

@@ -63,10 +63,10 @@ def named_document(
     refuses whatever leaves it, links included. Raises DataError, with the nearest names, where
     there is nothing, PolicyError where it is unreadable.
     """
-    known = embedded_names(kind)
-    if name in known:
+    embedded = embedded_names(kind)
+    if name in embedded:
         return _embedded_document(kind, name)
-    file = existing(name, folder or Path(), confined=confined, known=known)
+    file = existing(name, folder or Path(), confined=confined, embedded=embedded)
     return load_yaml(read_yaml_file(file, name), name)
 
 
@@ -80,9 +80,9 @@ def _folder(kind: str) -> Traversable:
     return resources.files("fairgate").joinpath("data", kind)
 
 
-def _unopened(named: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
+def _unopened(policy: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
     del allowed
-    raise DataError(f"the classifier {quoted(named.model)} is not opened here")
+    raise DataError(f"the classifier {quoted(policy.model)} is not opened here")
 
 
 def load_task(
@@ -107,11 +107,11 @@ def _sound(
     document: YamlDocument, model: type[Model], faults: Callable[[Model | None], Iterable[Fault]]
 ) -> Model:
     """Return a document as a model. Raises PolicyError with what is wrong, across fields too."""
-    found, problems = validated(document, model)
-    problems += [document.problem(*fault) for fault in faults(found)]
-    if found is None or problems:
+    content, problems = validated(document, model)
+    problems += [document.problem(*fault) for fault in faults(content)]
+    if content is None or problems:
         raise PolicyError(problems)
-    return found
+    return content
 
 
 def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
@@ -119,8 +119,8 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
 
     Raises DataError where a classifier does not fit.
     """
-    named = policy.classifiers
-    tone, sentiment = map(opens, named, (TONES, SENTIMENTS)) if named else (None, None)
+    classifiers = policy.classifiers
+    tone, sentiment = map(opens, classifiers, (TONES, SENTIMENTS)) if classifiers else (None, None)
 
     def lower(labels: Iterable[str]) -> tuple[str, ...]:
         return tuple(label.strip().lower() for label in labels)
@@ -143,7 +143,7 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
 @cache
 def unknown_wordings() -> tuple[str, ...]:
     """Return every known wording of "unknown", the languages in alphabetical order."""
-    files: list[Any] = [named_document(_WORDINGS, each).data for each in embedded_names(_WORDINGS)]
+    files: list[Any] = [named_document(_WORDINGS, name).data for name in embedded_names(_WORDINGS)]
     return tuple(dict.fromkeys(wording for file in files for wording in file["wordings"]))
 
 
@@ -245,26 +245,26 @@ def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[Fault]:
             yield (*where, "pronoun"), f"pronoun: found {quoted(entry.pronoun)}, {wanted}"
         for position, excluded in enumerate(entry.excludes):
             if "/" not in excluded:
-                found = f"excludes: found {quoted(excluded)}, expected `attribute/value`"
-                yield (*where, "excludes", position), found
+                sentence = f"excludes: found {quoted(excluded)}, expected `attribute/value`"
+                yield (*where, "excludes", position), sentence
         if not (entry.adjective or entry.noun or entry.clause):
             yield where, f"{quoted(entry.value)} has no `adjective`, `noun` or `clause`; write one"
 
 
 def _negation(entry: ValueEntry, plain: Wording) -> Wording:
-    given = entry.negated or WordingEntry()
-    if given.clause:
-        clause, several = given.clause, given.clause_plural or plural_clause(given.clause)
+    written = entry.negated or WordingEntry()
+    if written.clause:
+        clause, several = written.clause, written.clause_plural or plural_clause(written.clause)
     elif plain.noun:
         clause, several = f"is not {with_article(plain.noun)}", f"are not {plain.noun_plural}"
     else:
         clause = negated_clause(plain.clause)
         several = plural_clause(clause)
     return Wording(
-        adjective=given.adjective or "",
+        adjective=written.adjective or "",
         clause=clause,
         clause_plural=several,
-        gerund=given.gerund or f"not {plain.gerund}",
+        gerund=written.gerund or f"not {plain.gerund}",
     )
 
 
@@ -274,9 +274,9 @@ def load_dimension(name: str, *, folder: Path | None = None, confined: bool = Fa
     PolicyError has all problems of a file.
     """
     document = named_document(ATTRIBUTES, name, folder=folder, confined=confined)
-    found = _sound(document, AttributeFile, lambda f: attribute_faults(f.values) if f else ())
-    values = tuple(entry.attribute_value() for entry in found.values)
-    return Dimension(id=found.id, values=values, ordered=found.ordered, source=found.source)
+    content = _sound(document, AttributeFile, lambda f: attribute_faults(f.values) if f else ())
+    values = tuple(entry.attribute_value() for entry in content.values)
+    return Dimension(id=content.id, values=values, ordered=content.ordered, source=content.source)
 
 
 @cache
@@ -289,13 +289,13 @@ def load_dimensions(
     names: Sequence[str], *, folder: Path | None = None, confined: bool = False
 ) -> Mapping[str, Dimension]:
     """Return attributes by id, in the order named. Raises DataError where two have one id."""
-    found: dict[str, Dimension] = {}
+    dimensions: dict[str, Dimension] = {}
     for name in names:
         dimension = load_dimension(name, folder=folder, confined=confined)
-        if dimension.id in found:
+        if dimension.id in dimensions:
             raise DataError(f"two attributes have the id {quoted(dimension.id)}; rename one")
-        found[dimension.id] = dimension
-    return found
+        dimensions[dimension.id] = dimension
+    return dimensions
 
 
 def known_dimensions(
@@ -347,17 +347,17 @@ class SetFile(Strict):
     )
 
 
-def _set_faults(found: SetFile | None) -> Iterator[Fault]:
+def _set_faults(content: SetFile | None) -> Iterator[Fault]:
     places: dict[str, int] = {}
-    for n, entry in enumerate(found.terms if found is not None else []):
+    for n, entry in enumerate(content.terms if content is not None else []):
         term = entry.term
         if (first := places.setdefault(term, n)) < n:
             sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
             yield ("terms", n, "term"), sentence
-    if found is not None and found.draw is not None and not found.control:
+    if content is not None and content.draw is not None and not content.control:
         yield ("draw",), "draw: only neutral wording is drawn; say `control: true`, or remove it"
-    if found is not None and found.draw is not None and found.draw > len(found.terms):
-        sentence = f"draw: {found.draw} of {len(found.terms)} terms; draw fewer, or add terms"
+    if content is not None and content.draw is not None and content.draw > len(content.terms):
+        sentence = f"draw: {content.draw} of {len(content.terms)} terms; draw fewer, or add terms"
         yield ("draw",), sentence
 
 
@@ -407,14 +407,14 @@ def _pool_faults(pool: PoolFile | None) -> Iterator[Fault]:
         yield ("groups",), f"groups: {', '.join(twice)} listed twice; take other names"
     for group in dict.fromkeys(name.group for name in terms):
         kinds = Counter(name.kind for name in terms if name.group == group)
-        found = f"groups.{group}: found"
+        subject = f"groups.{group}: found"
         if kinds.total() < FEWEST_NAMES:
             wanted = f"expected {FEWEST_NAMES}: of fewer, one odd name would stand for its group"
-            yield ("groups", group), f"{found} {kinds.total()} names, {wanted}; add some"
+            yield ("groups", group), f"{subject} {kinds.total()} names, {wanted}; add some"
         for kind in sorted({name.kind for name in terms}):
             if kinds[kind] < 2:
                 wanted = "expected two of every kind in the pool, so that each has its like; add"
-                yield ("groups", group), f"{found} {kinds[kind]} {'/'.join(kind)}, {wanted} some"
+                yield ("groups", group), f"{subject} {kinds[kind]} {'/'.join(kind)}, {wanted} some"
 
 
 def load_perturbation_set(
@@ -428,10 +428,10 @@ def load_perturbation_set(
     if isinstance(document.data, dict) and "groups" in document.data:
         pool = _sound(document, PoolFile, _pool_faults)
         return PerturbationSet(id=pool.id, terms=pool.terms())
-    found = _sound(document, SetFile, _set_faults)
-    terms = tuple(Term(**entry.model_dump()) for entry in found.terms)
+    content = _sound(document, SetFile, _set_faults)
+    terms = tuple(Term(**entry.model_dump()) for entry in content.terms)
     return PerturbationSet(
-        id=found.id, terms=terms, control=found.control, draw=found.draw, head=found.head
+        id=content.id, terms=terms, control=content.control, draw=content.draw, head=content.head
     )
 
 
@@ -456,20 +456,20 @@ def collect_perturbation_sets(
     places: list[Fault] = [(("perturbations", n), name) for n, name in enumerate(names)]
     if control != NO_CONTROL:
         places.append((("control",), control))
-    for place, name in places:
+    for path, name in places:
         try:
             group = load_perturbation_set(name, folder=folder, confined=confined)
         except DataError as error:
-            misfits.append((place, str(error)))
+            misfits.append((path, str(error)))
         except PolicyError as error:
             problems.extend(error.problems)
         else:
-            if group.control and place != ("control",):
+            if group.control and path != ("control",):
                 misfit = (
                     f"the set {quoted(name)} is a control set (`control: true`): name it under "
                     "`control`, not under `perturbations`"
                 )
-            elif place == ("control",) and not group.control:
+            elif path == ("control",) and not group.control:
                 misfit = (
                     f"the set {quoted(name)} is no control set: name it under `perturbations`, or "
                     "say `control: true` in its file if its terms carry no demographic"
@@ -483,7 +483,7 @@ def collect_perturbation_sets(
             else:
                 sets.append(drawn(group, sets, phrases) if group.control else group)
                 continue
-            misfits.append((place, misfit))
+            misfits.append((path, misfit))
     return sets, misfits, problems
 
 
@@ -495,7 +495,7 @@ def pair_catalogue() -> Mapping[str, list[tuple[str, ...]]]:
     """
     data: Any = named_document("catalogues", "meta-fair").data
     return {
-        dimension: [(entry["attribute"], *entry.get("forms", ())) for entry in found]
-        for dimension, found in data.items()
+        dimension: [(entry["attribute"], *entry.get("forms", ())) for entry in entries]
+        for dimension, entries in data.items()
         if dimension != "licence"
     }

@@ -120,11 +120,11 @@ class GatePolicy(Strict):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
-        asked = [name for name in _QUESTIONS if getattr(self, name) is not None]
-        if self.report and (asked or self.advisory):
-            more = " and ".join(f"`{name}`" for name in asked or ["advisory"])
+        limits = [name for name in _QUESTIONS if getattr(self, name) is not None]
+        if self.report and (limits or self.advisory):
+            more = " and ".join(f"`{name}`" for name in limits or ["advisory"])
             raise ValueError(f"`report: true` sets no limit for the value; remove it, or {more}")
-        if not self.report and not asked:
+        if not self.report and not limits:
             raise ValueError(
                 "has no limit: give `max`, `min`, `max_abs` or `regression`, or set `report: true` "
                 "to print the value without judging it"

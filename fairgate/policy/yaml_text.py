@@ -176,7 +176,7 @@ class Builder:
             child = self._node(next(events), events, depth)
             node.size += child.size
             if key is not None and key in node.value:
-                first = next(place for name, place, _ in node.entries if name == key)
+                first = next(position for name, position, _ in node.entries if name == key)
                 self._report(at, f"the key {quoted(key)} is already given in line {first[0]}")
             elif key is not None:
                 node.entries.append((key, at, child))
@@ -314,10 +314,10 @@ def _unreadable(text: str, path: str) -> Problem | None:
     long = next((n for n, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)
     if long is not None:
         return Problem(path, long, 1, f"the line is longer than {MAX_LINE:,} characters, the limit")
-    found = _FORBIDDEN.search(text, 1 if text.startswith("\ufeff") else 0)
-    if found is None:
+    match = _FORBIDDEN.search(text, 1 if text.startswith("\ufeff") else 0)
+    if match is None:
         return None
-    line = text.count("\n", 0, found.start()) + 1
-    column = found.start() - text.rfind("\n", 0, found.start())
-    message = f"the character U+{ord(found.group()):04X} is not allowed in a text file; remove it"
+    line = text.count("\n", 0, match.start()) + 1
+    column = match.start() - text.rfind("\n", 0, match.start())
+    message = f"the character U+{ord(match.group()):04X} is not allowed in a text file; remove it"
     return Problem(path, line, column, message)

@@ -34,16 +34,16 @@ def tokens(text: str) -> list[str]:
     Korean, Japanese and Chinese are cut into overlapping pairs of characters (a lone character
     stays one), the usual analysis without a dictionary. No stop words, no stemming.
     """
-    found: list[str] = []
+    terms: list[str] = []
     for word in _WORDS.findall(unicodedata.normalize("NFKC", text).casefold()):
         end = 0
         for run in _UNSPACED.finditer(word):
-            found += [word[end : run.start()]] if run.start() > end else []
+            terms += [word[end : run.start()]] if run.start() > end else []
             piece = run.group()
-            found += [piece[i : i + 2] for i in range(max(1, len(piece) - 1))]
+            terms += [piece[i : i + 2] for i in range(max(1, len(piece) - 1))]
             end = run.end()
-        found += [word[end:]] if end < len(word) else []
-    return found
+        terms += [word[end:]] if end < len(word) else []
+    return terms
 
 
 NO_BM25 = "the retriever `bm25` needs bm25s, which is not installed: pip install 'fairgate[bm25]'"
@@ -90,4 +90,4 @@ class Bm25Index(IndexInMemory):
         terms = [tokens(document.text) or [""] for document in self._documents]
         index = bm25s.BM25(method=_METHOD, k1=_K1, b=_B)
         index.index(terms, show_progress=False)
-        return index, frozenset(term for each in terms for term in each)
+        return index, frozenset(term for terms_of_document in terms for term in terms_of_document)

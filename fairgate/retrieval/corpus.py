@@ -57,20 +57,20 @@ class CorpusFile:
         path = self.spec.path
         columns = CorpusColumns(self.spec)
         empty: list[int] = []
-        found = 0
+        count = 0
         for row in columns.rows():
             text = checked_text(columns.raw_text(row), f"{path}:{row.line}", columns.text)
             document = columns.document(row, text)
             if text.isspace() or not text:
                 empty.append(row.line)
                 continue
-            found += 1
+            count += 1
             yield document
-        if not found:
+        if not count:
             raise DataError(f"{path}: holds no document with text; expected at least one row")
         if empty:
             notice = (
-                f"{path}: {len(empty):,} of {len(empty) + found:,} rows have no text and were left "
+                f"{path}: {len(empty):,} of {len(empty) + count:,} rows have no text and were left "
                 f"out (the first is line {empty[0]})"
             )
             self.notices += [] if notice in self.notices else [notice]
@@ -92,9 +92,9 @@ class LabelReader:
         self._flags: bool | None = None
         """Whether the values are flags; unknown before the first value."""
 
-    def read(self, value: object, place: str) -> str | None:
+    def read(self, value: object, location: str) -> str | None:
         """Return the label; raises DataError for scores, nested values and too many labels."""
-        text = self._text_of(value, place)
+        text = self._text_of(value, location)
         if not text:
             return None
         flag = _FLAGS.get(text.lower()) if self._named_after_label else None
@@ -102,7 +102,7 @@ class LabelReader:
             self._flags = flag is not None
         if self._flags != (flag is not None):
             raise DataError(
-                f"{place}: column {self._column!r} mixes {capped(text)} with other kinds of "
+                f"{location}: column {self._column!r} mixes {capped(text)} with other kinds of "
                 "values; expected either only true/false (or 1/0), or only names of labels"
             )
         if flag is not None:
@@ -110,29 +110,29 @@ class LabelReader:
         self._seen.add(text)
         if len(self._seen) > _MOST_LABELS:
             raise DataError(
-                f"{place}: column {self._column!r} holds more than {_MOST_LABELS} different "
+                f"{location}: column {self._column!r} holds more than {_MOST_LABELS} different "
                 f"values, the last {capped(text)}; expected labels: name another column as `label`"
             )
         return text
 
-    def _text_of(self, value: object, place: str) -> str:
+    def _text_of(self, value: object, location: str) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
         if isinstance(value, str):
             if self._named_after_label and _is_score(value):
-                raise self._refused(value, place)
-            return checked_text(value, place, self._column).strip()
+                raise self._refused(value, location)
+            return checked_text(value, location, self._column).strip()
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
             return str(int(value))
-        raise self._refused(value, place)
+        raise self._refused(value, location)
 
-    def _refused(self, value: object, place: str) -> DataError:
+    def _refused(self, value: object, location: str) -> DataError:
         return DataError(
-            f"{place}: column {self._column!r} holds {capped(value)}, which is no label; expected "
-            "a name, true/false or a whole number: turn scores into labels with a threshold, or "
-            "name another column as `label`"
+            f"{location}: column {self._column!r} holds {capped(value)}, which is no label; "
+            "expected a name, true/false or a whole number: turn scores into labels with a "
+            "threshold, or name another column as `label`"
         )
 
 
@@ -179,20 +179,20 @@ class CorpusColumns:
 
     def document(self, row: Row, text: str) -> CorpusDocument:
         """Return the row as a document with `text`; raises DataError for a repeated id."""
-        place = f"{self._path}:{row.line}"
+        location = f"{self._path}:{row.line}"
         if self.id is None:
             id_ = str(row.number)
         else:
-            id_ = identifier(row.values.get(self.id), place, self.id)
+            id_ = identifier(row.values.get(self.id), location, self.id)
             first = self._lines_of_ids.setdefault(id_, row.line)
             if first != row.line:
                 raise DataError(
-                    f"{place}: id {capped(id_)} was used on line {first} already; expected unique "
-                    "ids: rename one, or name another column as `id`"
+                    f"{location}: id {capped(id_)} was used on line {first} already; expected "
+                    "unique ids: rename one, or name another column as `id`"
                 )
         label = None
         if self._labels is not None and self.label is not None:
-            label = self._labels.read(row.values.get(self.label), place)
+            label = self._labels.read(row.values.get(self.label), location)
         return CorpusDocument(id=id_, text=text, label=label)
 
 
@@ -209,14 +209,14 @@ def read_document_labels(
     places: dict[str, str] = {}
     is_object = Path(path).suffix.lower() == ".json" and _is_object(path)
     rows = _of_object(path) if is_object else _of_table(path, id_column, label_column)
-    for id_, label, place in rows:
+    for id_, label, location in rows:
         if labels.setdefault(id_, label) != label:
             raise DataError(
-                f"{place}: the document {capped(id_)} is labelled {capped(label)}, and "
+                f"{location}: the document {capped(id_)} is labelled {capped(label)}, and "
                 f"{capped(labels[id_])} at {places[id_]}; expected one label a document: remove "
                 "one of the two"
             )
-        places.setdefault(id_, place)
+        places.setdefault(id_, location)
     if not labels:
         raise DataError(
             f'{path}: holds no label; expected rows such as {{"id": "d1", "label": "toxic"}}'
@@ -235,9 +235,9 @@ def _is_object(path: str) -> bool:
 def _of_object(path: str) -> Iterator[tuple[str, str, str]]:
     reader = LabelReader("label")
     for name, value in read_json_object(Path(path)).items():
-        place = f"{path}: {capped(name)}"
-        if (label := reader.read(value, place)) is not None:
-            yield identifier(name, place, "id"), label, place
+        location = f"{path}: {capped(name)}"
+        if (label := reader.read(value, location)) is not None:
+            yield identifier(name, location, "id"), label, location
 
 
 def _of_table(
@@ -247,13 +247,13 @@ def _of_table(
     ids = choose_column(path, names, id_column, ID_COLUMNS)
     label = choose_column(path, names, label_column, LABEL_COLUMNS)
     if ids is None or label is None:
-        lacking, known = ("id", ID_COLUMNS) if ids is None else ("label", LABEL_COLUMNS)
+        lacking, usual = ("id", ID_COLUMNS) if ids is None else ("label", LABEL_COLUMNS)
         raise DataError(
             f"{path}: no column for the {lacking} of a document; expected one of "
-            f"{', '.join(known)}: name the column with `{lacking}`. {columns_offered(names)}"
+            f"{', '.join(usual)}: name the column with `{lacking}`. {columns_offered(names)}"
         )
     reader = LabelReader(label)
     for row in read_rows(path, list(dict.fromkeys((ids, label)))):
-        place = f"{path}:{row.line}"
-        if (found := reader.read(row.values.get(label), place)) is not None:
-            yield identifier(row.values.get(ids), place, ids), found, place
+        location = f"{path}:{row.line}"
+        if (label_read := reader.read(row.values.get(label), location)) is not None:
+            yield identifier(row.values.get(ids), location, ids), label_read, location

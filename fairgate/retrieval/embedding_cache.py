@@ -52,10 +52,10 @@ class CachedEmbedder:
         """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
         fingerprint = self.fingerprint
         keys = [embedding_key(fingerprint, text) for text in texts]
-        known = self._store.get_vectors(list(dict.fromkeys(keys)))
-        if len({len(vector) for vector in known.values()}) > 1:
-            known = {}  # which of them are right is not known
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        stored = self._store.get_vectors(list(dict.fromkeys(keys)))
+        if len({len(vector) for vector in stored.values()}) > 1:
+            stored = {}  # which of them are right is not known
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
         pending = sorted(new, key=lambda key: (len(new[key]), key))
         for start in range(0, len(pending), BATCH):
             batch = pending[start : start + BATCH]
@@ -66,7 +66,7 @@ class CachedEmbedder:
                     f"for {len(batch)} texts, or values that are not finite; expected one finite "
                     "vector a text: check the model"
                 )
-            if any(len(vector) != vectors.shape[1] for vector in known.values()):
+            if any(len(vector) != vectors.shape[1] for vector in stored.values()):
                 raise ModelError(
                     f"the embedder {fingerprint[:60]!r} returned vectors of {vectors.shape[1]} "
                     "numbers where the store has others under its name; expected one length: "
@@ -74,10 +74,10 @@ class CachedEmbedder:
                 )
             rows = dict(zip(batch, vectors, strict=True))
             self._store.put_vectors(rows.items())
-            known.update(rows)
+            stored.update(rows)
         if not keys:
             return np.zeros((0, 0), dtype=np.float32)
-        return np.stack([known[key] for key in keys]).astype(np.float32, copy=False)
+        return np.stack([stored[key] for key in keys]).astype(np.float32, copy=False)
 
     def forget(self, keys: Sequence[str]) -> None:
         """Remove vectors from the store, by `embedding_key`: they are kept elsewhere, or nowhere.

@@ -75,8 +75,8 @@ class EndpointEmbedder:
     def fingerprint(self) -> str:
         """Identify endpoint, model and prompt: what the endpoint does behind is not known."""
         prompt = f"\x00{self._prompt}" if self._prompt else ""
-        named = hashlib.sha256(f"{self._url}\x00{self._model}{prompt}".encode()).hexdigest()
-        return f"endpoint/1:{named}"
+        digest = hashlib.sha256(f"{self._url}\x00{self._model}{prompt}".encode()).hexdigest()
+        return f"endpoint/1:{digest}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return float32 `[len(texts), dimensions]`, L2-normalised, in order."""
@@ -119,7 +119,7 @@ def _embeddings(raw: bytes, expected: int) -> Any:
     ordered = sorted(json.loads(raw)["data"], key=lambda row: int(row["index"]))
     if [int(row["index"]) for row in ordered] != list(range(expected)):
         raise ValueError(f"{len(ordered)} vectors for {expected} texts")
-    found = np.asarray([row["embedding"] for row in ordered], dtype=np.float64)
-    if found.ndim != 2 or not found.shape[1]:
+    vectors = np.asarray([row["embedding"] for row in ordered], dtype=np.float64)
+    if vectors.ndim != 2 or not vectors.shape[1]:
         raise ValueError("vectors of different lengths")
-    return found
+    return vectors

@@ -83,13 +83,15 @@ class IndexInMemory:
     @cached_property
     def _documents(self) -> list[CorpusDocument]:
         """Raises RetrievalError where there are none."""
-        found = list(self._corpus.documents())
-        require_documents(len(found))
-        return found
+        documents = list(self._corpus.documents())
+        require_documents(len(documents))
+        return documents
 
     def _found(self, rows: Rows, scores: Scores, top_k: int) -> list[Document]:
         """Return the best of these rows, which ascend."""
-        best = zip(*(each[:top_k].tolist() for each in ranked(rows, scores, DECIMALS)), strict=True)
+        best = zip(
+            *(column[:top_k].tolist() for column in ranked(rows, scores, DECIMALS)), strict=True
+        )
         return [as_found(self._documents[row], score) for row, score in best]
 
 
@@ -131,12 +133,15 @@ class InnerProductIndex(IndexInMemory):
         require_depth(top_k, len(self._documents))
         wanted = self._queries.embed(list(queries))
         rows = max(1, _SEARCH_BYTES // (4 * len(self._documents)))
-        found: list[list[Document]] = []
+        rankings: list[list[Document]] = []
         for start in range(0, len(wanted), rows):
             part = wanted[start : start + rows]
             rough = part @ self._vectors.T
-            found += [self._search(*each, top_k) for each in zip(part, rough, strict=True)]
-        return found
+            rankings += [
+                self._search(*query_and_scores, top_k)
+                for query_and_scores in zip(part, rough, strict=True)
+            ]
+        return rankings
 
     def _search(self, query: Vectors, rough: Vectors, top_k: int) -> list[Document]:
         wide = query.astype(np.float64)

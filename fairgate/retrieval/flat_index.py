@@ -122,20 +122,25 @@ class FlatIndex:
         depth = min(folder.size, top_k + bool(changed))
         texts = {text: n for n, text in enumerate(dict.fromkeys(d.text for d in changed if d))}
         vectors = _embedded(self._embedder, [*texts])
-        found: list[list[Document]] = []
+        rankings: list[list[Document]] = []
         for start in range(0, len(queries), self.at_once):
             batch = self._queries.embed(queries[start : start + self.at_once])
-            for at, each in enumerate(self._search(folder, batch, depth)):
-                best = dict(zip(*each, strict=True))
-                if (one := changed[start + at] if changed else None) is not None:
-                    own, only = vectors[texts[one.text]][None], np.zeros(1, dtype=np.int64)
-                    best[_position(folder, one.id)] = float(_rescored(own, only, batch[at])[1][0])
+            for at, rows_and_scores in enumerate(self._search(folder, batch, depth)):
+                best = dict(zip(*rows_and_scores, strict=True))
+                if (document := changed[start + at] if changed else None) is not None:
+                    own, only = vectors[texts[document.text]][None], np.zeros(1, dtype=np.int64)
+                    best[_position(folder, document.id)] = float(
+                        _rescored(own, only, batch[at])[1][0]
+                    )
                 ranked_rows = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:top_k]
                 documents = [as_found(folder.document(row), score) for row, score in ranked_rows]
-                found.append(
-                    [replace(d, text=one.text) if one and d.id == one.id else d for d in documents]
+                rankings.append(
+                    [
+                        replace(d, text=document.text) if document and d.id == document.id else d
+                        for d in documents
+                    ]
                 )
-        return found
+        return rankings
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors:
         """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
@@ -248,18 +253,18 @@ def built(corpus: Corpus, embedder: Embedder, path: Path, progress: Progress) ->
     """
     with sole_builder(path, progress):
         try:
-            found = IndexFolder(path, path.name)
-            found.verify()
+            index = IndexFolder(path, path.name)
+            index.verify()
         except (FileNotFoundError, DamagedIndexError, OutdatedIndexError):
             embedded = _write(corpus, embedder, path, progress)
-            found = IndexFolder(path, path.name)
+            index = IndexFolder(path, path.name)
             gone = [make_room(path)]
-            if found.size > MOST_IN_STORE:
-                gone.append(found.rows["key"][embedded])
+            if index.size > MOST_IN_STORE:
+                gone.append(index.rows["key"][embedded])
             if isinstance(embedder, CachedEmbedder):
                 keys = np.ascontiguousarray(np.concatenate(gone)).astype("<u8", copy=False)
                 embedder.forget([row.tobytes().hex() for row in keys])
-    return found
+    return index
 
 
 def _write(

@@ -59,7 +59,7 @@ def make_room(newest: Path) -> _Keys:
     if newest not in sizes:
         return gone[0]
     new, total = _keys(newest), sizes.pop(newest)
-    most, versions, kept = max(MOST_BYTES, 3 * total), 1, [new[:, 0]]
+    most, versions, keys_left = max(MOST_BYTES, 3 * total), 1, [new[:, 0]]
     for folder, size in sizes.items():
         keys = _keys(folder)
         is_version = _is_version(new, keys)
@@ -67,11 +67,11 @@ def make_room(newest: Path) -> _Keys:
         if is_over and _removed(folder):
             gone.append(keys)
             continue
-        kept.append(keys[:, 0])
+        keys_left.append(keys[:, 0])
         versions += is_version
         total += size
     removed = np.concatenate(gone)
-    return removed[~np.isin(removed[:, 0], np.concatenate(kept))]
+    return removed[~np.isin(removed[:, 0], np.concatenate(keys_left))]
 
 
 @contextlib.contextmanager
@@ -226,17 +226,17 @@ class EarlierVectors:
         self, missing: npt.NDArray[np.int64], keys: npt.NDArray[Any], rows: Rows, vectors: Vectors
     ) -> None:
         """Take from one index what is wanted and sound."""
-        known = rows["key"]
-        order = np.argsort(known[:, 0], kind="stable")
-        first = np.ascontiguousarray(known[order, 0])
+        stored = rows["key"]
+        order = np.argsort(stored[:, 0], kind="stable")
+        first = np.ascontiguousarray(stored[order, 0])
         # Keys whose first 64 bits are equal and the others not are embedded again: it costs one.
-        found = order[np.maximum(np.searchsorted(first, keys[:, 0], side="right") - 1, 0)]
-        equal = np.flatnonzero((known[found] == keys).all(axis=1))
-        sound = equal[_are_sound(vectors, rows["crc"], found[equal])]
+        positions = order[np.maximum(np.searchsorted(first, keys[:, 0], side="right") - 1, 0)]
+        equal = np.flatnonzero((stored[positions] == keys).all(axis=1))
+        sound = equal[_are_sound(vectors, rows["crc"], positions[equal])]
         if len(sound):
             self.dimensions = vectors.shape[1]
             self._source[missing[sound]] = len(self._sources)
-            self._row[missing[sound]] = found[sound]
+            self._row[missing[sound]] = positions[sound]
             self._sources.append(vectors)
 
 
@@ -254,12 +254,12 @@ def _of_embedder(root: Path, embedder: str) -> Iterator[tuple[Rows, Vectors]]:
 
 def by_use(root: Path) -> list[Path]:
     """Return the folders of indexes, the last used first; what vanishes meanwhile is left out."""
-    found: list[tuple[int, str, Path]] = []
+    folders: list[tuple[int, str, Path]] = []
     for folder in root.iterdir() if root.is_dir() else ():
         if not folder.name.startswith("."):
             with contextlib.suppress(OSError):
-                found.append(((folder / MANIFEST).stat().st_mtime_ns, folder.name, folder))
-    return [folder for _, _, folder in sorted(found, reverse=True)]
+                folders.append(((folder / MANIFEST).stat().st_mtime_ns, folder.name, folder))
+    return [folder for _, _, folder in sorted(folders, reverse=True)]
 
 
 def _are_sound(
@@ -270,7 +270,7 @@ def _are_sound(
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = rows[start : start + _ROWS_AT_ONCE]
         block = vectors[part]
-        found = np.array([zlib.crc32(vector) for vector in block], dtype="<u4")
+        actual = np.array([zlib.crc32(vector) for vector in block], dtype="<u4")
         near = np.abs(np.linalg.norm(block, axis=1) - 1.0) <= LENGTH_TOLERANCE
-        sound[start : start + len(part)] = (found == checksums[part]) & near
+        sound[start : start + len(part)] = (actual == checksums[part]) & near
     return sound

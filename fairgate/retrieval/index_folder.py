@@ -58,10 +58,10 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     Raises DamagedIndexError, OutdatedIndexError, OSError, and ValueError for what is no JSON.
     """
     manifest: Any = read_json((folder / MANIFEST).read_bytes())
-    found = manifest.get("schema_version") if isinstance(manifest, dict) else None
-    if type(found) is not int:
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if type(version) is not int:
         raise DamagedIndexError("the manifest names no version")
-    if found != SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise OutdatedIndexError
     files = manifest.get("files")
     parts = [files.get(name) for name in FILES] if isinstance(files, dict) else [None]
@@ -71,7 +71,9 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         fields = part if isinstance(part, dict) else {}
         numbers.append(fields.get("bytes"))
         hashes.append(fields.get("sha256"))
-    are_sound = all(type(one) is int for one in numbers) and all(type(h) is str for h in hashes)
+    are_sound = all(type(number) is int for number in numbers) and all(
+        type(h) is str for h in hashes
+    )
     if not are_sound or numbers[0] < 1:
         raise DamagedIndexError("the manifest lacks a part, or holds a value of another type")
     return dict(manifest)
@@ -114,10 +116,10 @@ class IndexFolder:
         for name in FILES:
             try:
                 with (self._folder / name).open("rb") as file:
-                    found = hashlib.file_digest(file, "sha256").hexdigest()
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
             except OSError as error:
                 raise DamagedIndexError(f"{name} cannot be read") from error
-            if found != self.manifest["files"][name]["sha256"]:
+            if digest != self.manifest["files"][name]["sha256"]:
                 raise DamagedIndexError(f"{name} has a wrong checksum")
         try:
             self._check_form()
@@ -181,12 +183,12 @@ class IndexFolder:
     def position(self, id_: str) -> int | None:
         """Return the position in document order of an id; None where there is none."""
         hashed = id_hash(id_)
-        place = int(np.searchsorted(self._id_hashes, np.uint64(hashed)))
-        while place < self.size and int(self._id_hashes[place]) == hashed:
-            position = int(self._ids["position"][place])
+        row = int(np.searchsorted(self._id_hashes, np.uint64(hashed)))
+        while row < self.size and int(self._id_hashes[row]) == hashed:
+            position = int(self._ids["position"][row])
             if self.document(position).id == id_:
                 return position
-            place += 1
+            row += 1
         return None
 
     def document(self, position: int) -> CorpusDocument:
@@ -261,13 +263,13 @@ class IndexWriter:
 
     def texts(self, positions: Sequence[int]) -> list[str]:
         """Return the texts of documents that `write_documents` wrote, by ascending position."""
-        found: list[str] = []
+        texts_read: list[str] = []
         with (self._folder / "documents.jsonl").open("rb") as file:
             for position in positions:
                 begin, end = self._offsets[position], self._offsets[position + 1]
                 file.seek(begin)
-                found.append(json.loads(file.read(end - begin))["text"])
-        return found
+                texts_read.append(json.loads(file.read(end - begin))["text"])
+        return texts_read
 
     def write_vectors(self, batches: Iterable[Vectors]) -> None:
         """Write the vectors of all documents as they come, in document order."""

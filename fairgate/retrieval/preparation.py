@@ -216,10 +216,10 @@ class _Preparation:
         texts = (self._text(row) for row in self._columns.rows())
         for batch in _batches(texts):
             usable = [text for text in batch if _drop_code(text) is None]
-            found = iter(self._tokens(usable) if usable else ())
+            lengths = iter(self._tokens(usable) if usable else ())
             for text in batch:
                 code = _drop_code(text)
-                counts.append(next(found) if code is None else code)
+                counts.append(next(lengths) if code is None else code)
         return counts
 
     def _text(self, row: Row) -> str:

@@ -68,8 +68,8 @@ def alike_within_groups(
     if len(groups) < 2 or not possible:
         return None
     agreeing = sum(_agreeing(group, same) for group in groups.values())
-    kept = sorted(overall)[:: -(-len(overall) // MOST_COMPARED)]
-    drawn = Counter({value: overall[value] for value in kept})
+    values_compared = sorted(overall)[:: -(-len(overall) // MOST_COMPARED)]
+    drawn = Counter({value: overall[value] for value in values_compared})
     total = _pairs(drawn.total())
     chance = _agreeing(drawn, same) / total if total else 1.0
     return None if chance == 1 else (agreeing / possible - chance) / (1 - chance)
@@ -95,8 +95,8 @@ def stability(repeats_of_cases: Iterable[Sequence[Hashable]]) -> float:
 
     A case without any repeat is left out.
     """
-    known = [len(set(repeats)) == 1 for repeats in repeats_of_cases if repeats]
-    return sum(known) / len(known) if known else math.nan
+    agreements = [len(set(repeats)) == 1 for repeats in repeats_of_cases if repeats]
+    return sum(agreements) / len(agreements) if agreements else math.nan
 
 
 def auc(scores: Floats, positive: Mask) -> float:

@@ -76,13 +76,13 @@ def bootstrap_many(
         rng = np.random.default_rng([seed, n_clusters])
         replicates = _replicates(batch, sums, counts, settings, rng)
         for position, item, values in zip(members, batch, replicates, strict=True):
-            found = results[position] = _bca(item, values, settings)
+            interval = results[position] = _bca(item, values, settings)
             if slices[position].informative < settings.cautious_below:
                 student = t_interval(slices[position], confidence=settings.confidence)
-                if isinstance(found, Interval) and isinstance(student, Interval):
+                if isinstance(interval, Interval) and isinstance(student, Interval):
                     results[position] = Interval(
-                        low=min(found.low, max(student.low, float(np.nanmin(values)))),
-                        high=max(found.high, min(student.high, float(np.nanmax(values)))),
+                        low=min(interval.low, max(student.low, float(np.nanmin(values)))),
+                        high=max(interval.high, min(student.high, float(np.nanmax(values)))),
                     )
     return results
 
@@ -169,9 +169,9 @@ def _bca(item: ClusterTotals, replicates: Floats, settings: BootstrapSettings) -
     n = len(ordered)
     # Discrete replicates tie with the estimate often: half of the ties count as below.
     below = (ordered.searchsorted(estimate) + ordered.searchsorted(estimate, side="right")) / 2
-    known = _contrast(item, sums - item.sums, counts - item.counts)
-    known = known[~np.isnan(known)]
-    gaps = known.mean() - known
+    without_each = _contrast(item, sums - item.sums, counts - item.counts)
+    without_each = without_each[~np.isnan(without_each)]
+    gaps = without_each.mean() - without_each
     spread = float(np.square(gaps).sum())
     level = 0.5 + settings.confidence / 2
     z = _NORMAL.inv_cdf(level)

@@ -293,8 +293,8 @@ class LikelyRange:
 
         def tells(sources: int) -> bool:
             same = (replace(arm, sources=sources) for arm in self.as_answers)
-            found = _score(same, self.confidence)
-            return found.low > bound if self.value > bound else found.high < bound
+            ends = _score(same, self.confidence)
+            return ends.low > bound if self.value > bound else ends.high < bound
 
         if not tells(_MOST_SOURCES):
             return None
@@ -316,14 +316,17 @@ class PreparedRange:
 
     def at(self, confidence: float) -> LikelyRange | NoInterval:
         """Return the range, two-sided at `confidence`."""
-        found = self._of_sources(confidence)
-        if self.reach is None or isinstance(found, NoInterval):
-            return found
+        of_sources = self._of_sources(confidence)
+        if self.reach is None or isinstance(of_sources, NoInterval):
+            return of_sources
         below, above = self.reach(confidence)
-        low, high = min(found.low, self.value - below), max(found.high, self.value + above)
+        low, high = (
+            min(of_sources.low, self.value - below),
+            max(of_sources.high, self.value + above),
+        )
         # More sources of the same phrases would not tell.
-        is_wider = (low, high) != (found.low, found.high)
-        return replace(found, low=low, high=high, is_of_phrases=is_wider)
+        is_wider = (low, high) != (of_sources.low, of_sources.high)
+        return replace(of_sources, low=low, high=high, is_of_phrases=is_wider)
 
     def _of_sources(self, confidence: float) -> LikelyRange | NoInterval:
         value, totals = self.value, self.totals
@@ -394,8 +397,8 @@ class PreparedRange:
         """
 
         def holds(level: float) -> bool:
-            found = self.at(1 - level)
-            return isinstance(found, LikelyRange) and excludes(found)
+            likely = self.at(1 - level)
+            return isinstance(likely, LikelyRange) and excludes(likely)
 
         above, below = 1.0, 0.0
         if not holds(math.nextafter(1.0, 0.0)):
@@ -415,8 +418,8 @@ def likely_range(
 
     As `prepare_range` makes it.
     """
-    found = prepare_range(observed, is_share=is_share)
-    return found if isinstance(found, NoInterval) else found.at(confidence)
+    prepared = prepare_range(observed, is_share=is_share)
+    return prepared if isinstance(prepared, NoInterval) else prepared.at(confidence)
 
 
 def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | NoInterval:
@@ -458,11 +461,11 @@ def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | 
     )
     prepared = PreparedRange(value=value, totals=totals, arms=arms, is_share=is_share, values=None)
     if totals.informative >= _FEW and not prepared.is_one_each:
-        known = totals.counts.any(axis=1)
+        has_counts = totals.counts.any(axis=1)
         values = TypicalValues.of(
-            cluster_contributions(observed)[known],
-            cluster_shares(observed)[known],
-            rng=np.random.default_rng(int(known.sum())),
+            cluster_contributions(observed)[has_counts],
+            cluster_shares(observed)[has_counts],
+            rng=np.random.default_rng(int(has_counts.sum())),
         )
         return replace(prepared, values=values)
     return prepared
@@ -504,11 +507,11 @@ def _score(arms: Iterable[RateArm], confidence: float) -> Interval:
 
 def _wilson(rate: float, answers: float, confidence: float) -> tuple[float, float]:
     """Return Wilson's ends; the one beside few events, or beside few others, is exact instead."""
-    found = wilson(rate * answers, answers, confidence=confidence)
-    if not isinstance(found, Interval):
+    interval = wilson(rate * answers, answers, confidence=confidence)
+    if not isinstance(interval, Interval):
         return 0.0, 1.0
     events, others, tail = rate * answers, (1 - rate) * answers, (1 - confidence) / 2
-    low, high = found.low, found.high
+    low, high = interval.low, interval.high
     if 0 < events <= _FEW_EVENTS:
         low = min(low, _exact_low(events, answers, tail))
     if 0 < others <= _FEW_EVENTS:

@@ -197,13 +197,13 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
             f"run and baseline weigh their arms differently: {now.weights} and {base.weights}; "
             "accept a new baseline with this version"
         )
-    keys, kept = list(now.keys), list(base.keys)
+    keys, base_keys = list(now.keys), list(base.keys)
     places = _positions(keys, "run")
     here: Integers = np.arange(len(keys), dtype=np.int64)
     there = here
-    if keys != kept:
-        known = _positions(kept, "baseline")
-        matches = [(places[key], known[key]) for key in keys if key in known]
+    if keys != base_keys:
+        base_positions = _positions(base_keys, "baseline")
+        matches = [(places[key], base_positions[key]) for key in keys if key in base_positions]
         rows = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
         here, there = rows[:, 0], rows[:, 1]
     moved = now.arms[here] != base.arms[there]
@@ -321,9 +321,9 @@ class Levels(Sequence[str]):
     def in_order(self) -> Levels:
         """Return equal levels whose names are sorted, without unused ones."""
         names = sorted(self.first_rows())
-        places = {name: place for place, name in enumerate(names)}
-        found = [places.get(name, 0) for name in self.names]
-        return Levels(np.asarray(found, dtype=np.int64)[self.codes], names)
+        places = {name: position for position, name in enumerate(names)}
+        codes = [places.get(name, 0) for name in self.names]
+        return Levels(np.asarray(codes, dtype=np.int64)[self.codes], names)
 
 
 def joined(left: Levels, right: Levels, sign: str) -> Levels:

@@ -122,12 +122,12 @@ class TypicalValues:
         else:
             drawn = _random_subset_sums(exact, n_draws, rng)
         empty = drawn[:, 1] <= 0
-        known = drawn[~empty]
+        nonempty = drawn[~empty]
         tolerance = _TIE * scale
-        sums = np.where(np.abs(known[:, 0]) <= tolerance, 0.0, known[:, 0])
+        sums = np.where(np.abs(nonempty[:, 0]) <= tolerance, 0.0, nonempty[:, 0])
         return cls(
             sums=sums,
-            means=np.sort(sums / known[:, 1]),
+            means=np.sort(sums / nonempty[:, 1]),
             total=math.fsum(changes.tolist()),
             n_arrangements=len(drawn) + 1,
             always=int(np.count_nonzero(empty)) + 1,
@@ -317,9 +317,9 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
         drawn[0] += moved - rest
     without: list[tuple[str, float] | None] = [None] * n_terms
     if names is not None:
-        pools, persons = (Levels.of(each).taken(order).in_order() for each in names)
+        pools, persons = (Levels.of(column).taken(order).in_order() for column in names)
         _, first = np.unique(persons.codes, return_index=True)
-        counted = [np.bincount(persons.codes, weights=each) for each in (values, None)]
+        counted = [np.bincount(persons.codes, weights=column) for column in (values, None)]
         totals, of_name, of_pool = np.stack(counted), codes[first], pools.codes[first]
         exchanged = np.tile(of_name.astype(np.int32), (n_draws, 1))
         for pool in np.unique(of_pool):
@@ -332,18 +332,24 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
         rest = totals.sum(axis=1)[:, None, None] - totals[:, None] - left
         gaps = left[0] / np.maximum(left[1], 1) - rest[0] / np.maximum(rest[1], 1)
         gaps[np.minimum(left[1], rest[1]) == 0] = np.inf  # nothing is left to compare
-        for term, place in enumerate(np.abs(gaps).argmin(axis=1).tolist()):
-            if np.isfinite(gaps[term, place]):
-                without[term] = persons.names[place], float(gaps[term, place])
-    reached = [np.abs(each) >= np.abs(observed) - _TIE_OF_RATES for each in drawn]
-    p_values = np.max([(1 + each.sum(axis=0)) / (1 + n_draws) for each in reached], axis=0)
+        for term, nearest in enumerate(np.abs(gaps).argmin(axis=1).tolist()):
+            if np.isfinite(gaps[term, nearest]):
+                without[term] = persons.names[nearest], float(gaps[term, nearest])
+    reached = [np.abs(differences) >= np.abs(observed) - _TIE_OF_RATES for differences in drawn]
+    p_values = np.max(
+        [(1 + is_reached.sum(axis=0)) / (1 + n_draws) for is_reached in reached], axis=0
+    )
     largest = float(np.abs(observed).max()) - _TIE_OF_RATES
-    of_draws = [np.abs(each).max(axis=1) for each in drawn]
-    overall = max(int(np.count_nonzero(each >= largest)) for each in of_draws)
-    extremes = [max(float(each.max()) - _TIE_OF_RATES, largest) for each in of_draws]
+    of_draws = [np.abs(differences).max(axis=1) for differences in drawn]
+    overall = max(
+        int(np.count_nonzero(largest_of_draws >= largest)) for largest_of_draws in of_draws
+    )
+    extremes = [
+        max(float(largest_of_draws.max()) - _TIE_OF_RATES, largest) for largest_of_draws in of_draws
+    ]
     rarest = [int(np.count_nonzero(e >= most)) for e, most in zip(of_draws, extremes, strict=True)]
     corrected = holm(p_values.tolist(), alpha=alpha)
-    found = [
+    terms_found = [
         TermDifference(
             term=name,
             difference=float(observed[index]),
@@ -354,12 +360,12 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
         )
         for index, name in enumerate(levels.names)
     ]
-    found.sort(key=lambda term: (-abs(term.difference), term.term))
+    terms_found.sort(key=lambda term: (-abs(term.difference), term.term))
     return IdentityTest(
-        terms=tuple(found),
+        terms=tuple(terms_found),
         p_value=(1 + overall) / (1 + n_draws),
         n_informative=len(blocks),
-        by_chance=max(float(each.mean()) for each in of_draws),
+        by_chance=max(float(largest_of_draws.mean()) for largest_of_draws in of_draws),
         least_p=(1 + max(rarest)) / (1 + n_draws),
     )
 
@@ -417,12 +423,12 @@ def _rotations(values: bytes, terms: bytes, n_terms: int) -> Floats:
 
     Sources are many, and those with the same values and terms have the same.
     """
-    found = np.frombuffer(values)
-    places = np.arange(len(found))
-    rotated = np.zeros((len(found), n_terms))
+    moved = np.frombuffer(values)
+    places = np.arange(len(moved))
+    rotated = np.zeros((len(moved), n_terms))
     of_terms = np.frombuffer(terms, dtype=np.int64)
     # A source may use a term twice (repeats), so values are added, not assigned.
-    np.add.at(rotated, (places[:, None], of_terms), found[places - places[:, None]])
+    np.add.at(rotated, (places[:, None], of_terms), moved[places - places[:, None]])
     return rotated
 
 
@@ -473,7 +479,7 @@ def holm(
     the least p values that each test can have: where that is above `alpha`, the others share the
     whole level, and the test is shown with the part that it would have among all.
     """
-    if least is not None and any(each > alpha for each in least):
+    if least is not None and any(p > alpha for p in least):
         return _holm_of_able(p_values, alpha, weights or [1.0] * len(p_values), least)
     shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
     if shares.shape != (len(p_values),) or not (shares > 0).all():
@@ -494,12 +500,12 @@ def holm(
     adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))
     return [
         Corrected(
-            p_value=float(ordered[place]),
-            adjusted_p=float(adjusted[place]),
-            level=float(levels[place]),
-            rejected=bool(rejected[place]),
+            p_value=float(ordered[position]),
+            adjusted_p=float(adjusted[position]),
+            level=float(levels[position]),
+            rejected=bool(rejected[position]),
         )
-        for place in np.argsort(order).tolist()
+        for position in np.argsort(order).tolist()
     ]
 
 
@@ -507,7 +513,7 @@ def _holm_of_able(
     p_values: Sequence[float], alpha: float, weights: Sequence[float], least: Sequence[float]
 ) -> list[Corrected]:
     """Return the tests corrected over those that can reject; the others never do."""
-    able = [number for number, each in enumerate(least) if each <= alpha]
+    able = [number for number, p in enumerate(least) if p <= alpha]
     corrected = [
         Corrected(
             p_value=p,
@@ -518,6 +524,6 @@ def _holm_of_able(
         for p, weight in zip(_checked(p_values).tolist(), weights, strict=True)
     ]
     among = holm([p_values[n] for n in able], alpha=alpha, weights=[weights[n] for n in able])
-    for number, each in zip(able, among, strict=True):
-        corrected[number] = each
+    for number, test in zip(able, among, strict=True):
+        corrected[number] = test
     return corrected

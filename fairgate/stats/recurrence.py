@@ -94,8 +94,8 @@ class Recurrence:
         yield from np.where(is_own, self._own_rows, self._starts[:-1] + drawn)
 
     def _of_phrase(self, places: Sequence[int]) -> float:
-        known = np.asarray([places[n] for n in self._kept], dtype=np.int64)
-        return self._sum((self._starts[:-1] + known)[known >= 0])
+        positions = np.asarray([places[n] for n in self._kept], dtype=np.int64)
+        return self._sum((self._starts[:-1] + positions)[positions >= 0])
 
     def _sum(self, rows: Integers) -> float:
         pairs = self._alike[np.ix_(rows, rows)]
@@ -105,7 +105,7 @@ class Recurrence:
 def _spaced(sources: int) -> list[int]:
     if sources <= MOST_SOURCES:
         return list(range(sources))
-    return [int(place) for place in np.linspace(0, sources - 1, MOST_SOURCES)]
+    return [int(position) for position in np.linspace(0, sources - 1, MOST_SOURCES)]
 
 
 def core(vectors: Vectors) -> tuple[int, list[int]]:

@@ -237,26 +237,26 @@ class PreparedRegression:
 
     def at_level(self, level: float) -> RegressionEvidence:
         """Return the evidence with bounds and detectable effect at the corrected `level`."""
-        found = self.evidence
-        if not found.evaluated:
-            return replace(found, level=level)
+        evidence = self.evidence
+        if not evidence.evaluated:
+            return replace(evidence, level=level)
         lower, upper = self._bounds(level)
         null = self.settings.margin if self.settings.strict else 0.0
         # The exact p and a drawn or cautious bound may disagree at the null itself: p is right.
-        if found.p_value <= level:
+        if evidence.p_value <= level:
             lower = max(lower, math.nextafter(null, math.inf))
         else:
             lower = min(lower, null)
         design = RuleDesign(level=level, margin=self.settings.margin, power=self.settings.power)
         return replace(
-            found,
+            evidence,
             level=level,
-            lower=min(lower, found.worsening),
-            upper=max(upper, found.worsening),
+            lower=min(lower, evidence.worsening),
+            upper=max(upper, evidence.worsening),
             changed_sources_needed=0
-            if found.method is Method.STUDENT
+            if evidence.method is Method.STUDENT
             else changed_sources_needed(level),
-            detectable=minimum_detectable_effect(found.sd_used, found.n_sources, design),
+            detectable=minimum_detectable_effect(evidence.sd_used, evidence.n_sources, design),
         )
 
     def _bounds(self, level: float) -> tuple[float, float]:
@@ -301,7 +301,7 @@ def prepare_regression(
     sign = -1.0 if turns else 1.0
     difference = sign * (now - base)
     worsening = abs(now) - abs(base) if is_absolute else difference
-    found = RegressionEvidence(
+    evidence = RegressionEvidence(
         now=now,
         base=base,
         worsening=worsening,
@@ -310,8 +310,8 @@ def prepare_regression(
         n_sources=pairs.now.n_clusters,
         sign_changed=now * base < 0,
     )
-    if not found.evaluated:
-        return PreparedRegression(settings=settings, pairs=pairs, evidence=found)
+    if not evidence.evaluated:
+        return PreparedRegression(settings=settings, pairs=pairs, evidence=evidence)
     changes = sign * cluster_contributions(pairs.difference)
     dust = 1e-12 * float(np.abs(changes).sum())
     changes = np.where(np.abs(changes) <= dust, 0.0, changes)
@@ -320,13 +320,13 @@ def prepare_regression(
     midpoint_error = standard_error(cluster_totals(middle))
     values, p_value, method = None, 1.0, Method.EXACT
     null = settings.margin if settings.strict else 0.0
-    if found.n_discordant and 2 <= found.n_sources < settings.few_sources and error > 0:
+    if evidence.n_discordant and 2 <= evidence.n_sources < settings.few_sources and error > 0:
         # Across the sign the change of size is twice the midpoint, with that one's error.
-        crosses = is_absolute and found.sign_changed
+        crosses = is_absolute and evidence.sign_changed
         widest = max(error, 2 * midpoint_error) if crosses else error
-        p_value = t_upper_tail((worsening - null) / widest, found.n_sources - 1)
+        p_value = t_upper_tail((worsening - null) / widest, evidence.n_sources - 1)
         method = Method.STUDENT
-    elif found.n_discordant:
+    elif evidence.n_discordant:
         shares = cluster_shares(pairs.difference)
         values = TypicalValues.of(changes, shares, rng=rng, n_draws=settings.n_draws)
         # Only ABSOLUTE can fall short of the difference: where the sign turned.
@@ -337,12 +337,12 @@ def prepare_regression(
             unit = lattice_unit(pairs.difference)
             p_value, is_exact = sign_flip_test(changes, values, unit=unit, reach=reach)
         method = Method.EXACT if is_exact else Method.MONTE_CARLO
-    sd = error * math.sqrt(found.n_sources)
+    sd = error * math.sqrt(evidence.n_sources)
     return PreparedRegression(
         settings=settings,
         pairs=pairs,
         evidence=replace(
-            found,
+            evidence,
             n_changed_sources=int(np.count_nonzero(changes)),
             sd=sd,
             sd_used=max(settings.sd_floor, 0.0 if math.isnan(sd) else sd),

@@ -83,17 +83,17 @@ class Readings:
         if not self.oracles:
             return Reading(value=None, reason=Reason.NOT_ASKED)
         name = self._oracle_of(key, reader)
-        known = self._single.setdefault(name, {})
-        found = known.get(key)
-        if found is None:
+        readings = self._single.setdefault(name, {})
+        reading = readings.get(key)
+        if reading is None:
             raw = self._raw(key, name)
             if raw.margin is None:
-                found = self._held.get(raw)
-            found = found or self._together_of([key], name)
+                reading = self._held.get(raw)
+            reading = reading or self._together_of([key], name)
             if raw.margin is None:
-                self._held[raw] = found
-            known[key] = found
-        return found
+                self._held[raw] = reading
+            readings[key] = reading
+        return reading
 
     def all_of(self, key: str, reader: str = "") -> Reading:
         """Return the combined reading of all answers to a case and its repeats."""
@@ -103,10 +103,10 @@ class Readings:
         if len(keys) == 1:
             return self.one(keys[0], reader)
         name = self._oracle_of(key, reader)
-        known = self._together.setdefault(name, {})
-        if key not in known:
-            known[key] = self._together_of(keys, name)
-        return known[key]
+        readings = self._together.setdefault(name, {})
+        if key not in readings:
+            readings[key] = self._together_of(keys, name)
+        return readings[key]
 
     def columns(self, units: Sequence[Unit]) -> dict[str, ReadingColumn]:
         """Read the answers to units, and return by role how they were read.
@@ -132,7 +132,7 @@ class Readings:
         keys = self._repeats.get(key, ())
         if len(keys) < 2:
             return ()
-        return [self._raw(each, self._oracle_of(each, reader)) for each in keys]
+        return [self._raw(repeat, self._oracle_of(repeat, reader)) for repeat in keys]
 
     @property
     def has_repeats(self) -> bool:
@@ -150,7 +150,7 @@ class Readings:
         """Return the name of the first oracle that is equal to the named one."""
         if name not in self._first:
             own = self.oracles.get(name)
-            same = (other for other, each in self.oracles.items() if each == own)
+            same = (other for other, oracle in self.oracles.items() if oracle == own)
             self._first[name] = next(same, name)
         return self._first[name]
 
@@ -200,17 +200,19 @@ class Readings:
         if what in self._prepared:
             return
         self._prepared.add(what)
-        found = (
-            self.executions.get((self.suite, each.key))
-            for each in self._cases.values()
+        executions = (
+            self.executions.get((self.suite, other.key))
+            for other in self._cases.values()
             if (
-                self._first_of(each.oracle) == name
+                self._first_of(other.oracle) == name
                 if is_own
-                else each.oracle == case.oracle and _place(each) == what[1]
+                else other.oracle == case.oracle and _place(other) == what[1]
             )
         )
-        asked = [self._with_known_tags(each) for each in found if each is not None]
-        prepare([each.response for each in asked if each.response])
+        answered = [
+            self._with_known_tags(execution) for execution in executions if execution is not None
+        ]
+        prepare([execution.response for execution in answered if execution.response])
 
 
 def _place(case: Case) -> str:

@@ -126,13 +126,13 @@ def require_terminal(instead: str) -> None:
 
 def refuse_machine_options(unless: str) -> None:
     """Raise UsageError for options about models where the command as given runs none."""
-    given = given_options()
+    options_given = given_options()
     for name in MACHINE:
-        if name in given:
+        if name in options_given:
             command = click.get_current_context().info_name
             raise UsageError(
-                f"{given[name]} says how models run, and `{command}` runs one only with {unless}; "
-                f"leave out {given[name]}"
+                f"{options_given[name]} says how models run, and `{command}` runs one only with "
+                f"{unless}; leave out {options_given[name]}"
             )
 
 
@@ -148,12 +148,12 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
     """Return the Runtime that the shared options describe, taking them out of `options`."""
     root: Path | None = options.pop("root", None)
     cache: Path | None = options.pop("cache", None)
-    named = os.environ.get("FAIRGATE_CACHE")
+    from_environment = os.environ.get("FAIRGATE_CACHE")
     today: dt.datetime | None = options.pop("today", None)
     now = today or dt.datetime.now(tz=dt.UTC)
     return Runtime(
         root=root or Path(),
-        cache=cache or (Path(named) if named else Path(".fairgate")),
+        cache=cache or (Path(from_environment) if from_environment else Path(".fairgate")),
         batch_size=options.pop("batch_size", None),
         threads=options.pop("threads", 0),
         device=options.pop("device", "cpu"),
@@ -166,10 +166,10 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
 
 def format_option(command: Command) -> Command:
     """Add `--format LIST`, which names the formats of the core and of features."""
-    named = ["md", "html", *(name for feature in FEATURES for name in feature.formats)]
+    names = ["md", "html", *(name for feature in FEATURES for name in feature.formats)]
     option = click.option(
         "--format", "formats", default="", metavar="LIST",
-        help=f"Reports to write, comma-separated: {', '.join(named)} (default: md,html).",
+        help=f"Reports to write, comma-separated: {', '.join(names)} (default: md,html).",
     )  # fmt: skip
     return option(command)
 
@@ -181,13 +181,13 @@ def extended(
 
     They stand `before` one of its own, or last. `says` ends the command's help.
     """
-    own, found = click.command()(callback), copy.copy(command)
-    names = [one.name for one in command.params]
-    place = names.index(before) if before in names else len(names)
-    found.params = [*command.params[:place], *own.params, *command.params[place:]]
-    found.callback = own.callback
-    found.help = inspect.cleandoc(command.help or "") + says
-    return found
+    own, copied = click.command()(callback), copy.copy(command)
+    names = [parameter.name for parameter in command.params]
+    index = names.index(before) if before in names else len(names)
+    copied.params = [*command.params[:index], *own.params, *command.params[index:]]
+    copied.callback = own.callback
+    copied.help = inspect.cleandoc(command.help or "") + says
+    return copied
 
 
 json_option = click.option(

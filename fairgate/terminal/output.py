@@ -38,7 +38,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     """Return characters that an encoding lacks as JSON escapes: JSON lines stay JSON lines."""
     assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - streams that are written
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
-    codes = (units[place : place + 2].hex() for place in range(0, len(units), 2))
+    codes = (units[offset : offset + 2].hex() for offset in range(0, len(units), 2))
     return "".join(f"\\u{code}" for code in codes), error.end
 
 
@@ -124,15 +124,15 @@ def report_run(
     from fairgate.reports.present import local_view, texts_of
 
     run, loaded, report_only = done.run, done.loaded, options["report_only"]
-    asked = {"report_only": report_only, "limit": options.get("limit")}
+    view_options = {"report_only": report_only, "limit": options.get("limit")}
     with timed("build reports"):
-        view = local_view(run, loaded, folder, formats, **asked)
+        view = local_view(run, loaded, folder, formats, **view_options)
     with timed("write files"):
         write_run(folder, loaded, run, texts_of(view, formats), known_files())
     for notice in done.notices:
         say(f"fairgate: note: {harmless(notice)}")
-    shown = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
-    click.echo(shown, nl=False)
+    text = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
+    click.echo(text, nl=False)
     if options["open_page"]:
         open_report(folder / "report.html")
     code = run.result.exit_code
@@ -332,7 +332,7 @@ class Profile(Progress):
     def _begin(self, name: str) -> _Part:
         depth = len(self._open)
         self._open.append((name, time.perf_counter()))
-        path = tuple(each for each, _ in self._open)
+        path = tuple(part_name for part_name, _ in self._open)
         return self._parts.setdefault(path, _Part(depth))
 
     def _end(self) -> None:

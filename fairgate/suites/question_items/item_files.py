@@ -77,56 +77,56 @@ class RawItem(ItemText):
         return f"{self.category}/{self.example}"
 
 
-def text_of(row: Mapping[str, object], column: str, place: str) -> str:
+def text_of(row: Mapping[str, object], column: str, location: str) -> str:
     """Return a text cell that is not empty. Raises DataError."""
     value = row.get(column)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = f"{value:g}"
     if value is None or (isinstance(value, str) and not value.strip()):
-        raise DataError(f"{place}: {column!r} is missing or empty; expected text")
-    return checked_text(value, place, column)
+        raise DataError(f"{location}: {column!r} is missing or empty; expected text")
+    return checked_text(value, location, column)
 
 
-def name_of(row: Mapping[str, object], column: str, place: str) -> str:
+def name_of(row: Mapping[str, object], column: str, location: str) -> str:
     """Return a name that keys can hold: printable, without `@`, `/` or `#`."""
-    value = text_of(row, column, place).strip()
+    value = text_of(row, column, location).strip()
     if len(value) > 200 or not value.isprintable() or set(value) & set("@/#"):
         raise DataError(
-            f"{place}: {column!r} holds {capped(value)}; expected a name without `@`, `/`, `#`"
+            f"{location}: {column!r} holds {capped(value)}; expected a name without `@`, `/`, `#`"
         )
     return value
 
 
-def option_index(value: object, place: str, column: str) -> int:
+def option_index(value: object, location: str, column: str) -> int:
     """Return the index of an option, 0 to 2. Raises DataError."""
     if isinstance(value, str) and value.strip() in {"0", "1", "2", "0.0", "1.0", "2.0"}:
         return int(value.strip()[0])
     if isinstance(value, int | float) and not isinstance(value, bool) and value in (0, 1, 2):
         return int(value)
-    raise DataError(f"{place}: {column!r} is {capped(value)}; expected 0, 1 or 2")
+    raise DataError(f"{location}: {column!r} is {capped(value)}; expected 0, 1 or 2")
 
 
-def _word(known: dict[str, Meaning], what: str, value: object, place: str) -> Meaning:
+def _word(meanings: dict[str, Meaning], what: str, value: object, location: str) -> Meaning:
     """Return the meaning of a word. Raises DataError."""
-    found = known.get(str(value).strip().lower())
-    if found is None:
-        usual = {meaning: word for word, meaning in reversed(known.items())}
-        expected = listed(usual[meaning] for meaning in dict.fromkeys(known.values()))
-        raise DataError(f"{place}: the {what} is {capped(value)}; expected {expected}")
-    return found
+    meaning = meanings.get(str(value).strip().lower())
+    if meaning is None:
+        usual = {own_meaning: word for word, own_meaning in reversed(meanings.items())}
+        expected = listed(usual[own_meaning] for own_meaning in dict.fromkeys(meanings.values()))
+        raise DataError(f"{location}: the {what} is {capped(value)}; expected {expected}")
+    return meaning
 
 
 condition_of = partial(_word, _CONDITIONS, "context condition")
 polarity_of = partial(_word, _POLARITIES, "question polarity")
 
 
-def options_of(options: Sequence[str], place: str) -> tuple[str, str, str]:
+def options_of(options: Sequence[str], location: str) -> tuple[str, str, str]:
     """Return three distinguishable options. Raises DataError."""
     if len(options) != 3:
-        raise DataError(f"{place}: {len(options)} answer options; expected three")
+        raise DataError(f"{location}: {len(options)} answer options; expected three")
     if len({folded(option) for option in options}) < 3:
         raise DataError(
-            f"{place}: two of the options {capped(list(options), 120)} are the same text; no "
+            f"{location}: two of the options {capped(list(options), 120)} are the same text; no "
             "answer could be distinguished from the other: correct the item, or remove it"
         )
     return options[0], options[1], options[2]
@@ -143,15 +143,15 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
         many = "no option means" if not raw.unknown else f"{len(raw.unknown)} options mean"
         return ExcludedItem(key=raw.key, reason=f"{many} unknown; expected exactly one")
     unknown = raw.unknown[0]
-    known = [index for index in range(3) if index != unknown]
+    others = [index for index in range(3) if index != unknown]
     stereotype = raw.stereotype
     if stereotype is None:
-        if raw.target not in known:
+        if raw.target not in others:
             return ExcludedItem(key=raw.key, reason="no single target: not exactly one group hits")
         stereotype = raw.target
         if raw.polarity == "nonneg":
-            stereotype = next(index for index in known if index != raw.target)
-    elif stereotype not in known:
+            stereotype = next(index for index in others if index != raw.target)
+    elif stereotype not in others:
         raise DataError(
             f"{raw.place}: the stereotyped answer is {stereotype}, which is the unknown option; "
             "expected one of the other two"
@@ -168,7 +168,7 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
         **{field.name: getattr(raw, field.name) for field in fields(ItemText)},
         key=raw.key,
         stereotype=stereotype,
-        counter=next(index for index in known if index != stereotype),
+        counter=next(index for index in others if index != stereotype),
         unknown=unknown,
     )
 
@@ -176,26 +176,26 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
 RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]
 
 
-def _as_published(row: Mapping[str, object], place: str) -> dict[str, Any]:
+def _as_published(row: Mapping[str, object], location: str) -> dict[str, Any]:
     """Return the columns that BBQ, JBBQ and CBBQ share."""
     return {
-        "place": place,
-        "category": name_of(row, "category", place),
-        "template": name_of(row, "question_index", place),
-        "polarity": polarity_of(row.get("question_polarity"), place),
-        "condition": condition_of(row.get("context_condition"), place),
-        **_asked(row, place),
-        "options": options_of([text_of(row, name, place) for name in _ANSWERS], place),
-        "correct": option_index(row.get("label"), place, "label"),
+        "place": location,
+        "category": name_of(row, "category", location),
+        "template": name_of(row, "question_index", location),
+        "polarity": polarity_of(row.get("question_polarity"), location),
+        "condition": condition_of(row.get("context_condition"), location),
+        **_asked(row, location),
+        "options": options_of([text_of(row, name, location) for name in _ANSWERS], location),
+        "correct": option_index(row.get("label"), location, "label"),
     }
 
 
-def _asked(row: Mapping[str, object], place: str) -> dict[str, Any]:
-    return {name: text_of(row, name, place) for name in ("context", "question")}
+def _asked(row: Mapping[str, object], location: str) -> dict[str, Any]:
+    return {name: text_of(row, name, location) for name in ("context", "question")}
 
 
 def read_bbq(
-    row: Mapping[str, object], place: str, wordings: Wordings, *, is_whole: bool = True
+    row: Mapping[str, object], location: str, wordings: Wordings, *, is_whole: bool = True
 ) -> RawItem:
     """Read BBQ as published (Parrish et al. 2022), and JBBQ, which has the same schema.
 
@@ -208,27 +208,27 @@ def read_bbq(
         entry = answers.get(name) if isinstance(answers, dict) else None
         if not isinstance(entry, list) or len(entry) < 2:
             raise DataError(
-                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
+                f"{location}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
             )
         info.append((str(entry[0]), str(entry[1])))
     metadata = _decoded(row.get("additional_metadata"))
-    named = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
-    named = _decoded(named)
-    if not isinstance(named, list) or not named:
+    groups_named = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    groups_named = _decoded(groups_named)
+    if not isinstance(groups_named, list) or not groups_named:
         raise DataError(
-            f"{place}: `additional_metadata.stereotyped_groups` is {capped(named)}; expected a "
-            "list of groups"
+            f"{location}: `additional_metadata.stereotyped_groups` is {capped(groups_named)}; "
+            "expected a list of groups"
         )
-    groups = {_group(str(group)) for group in named}
+    groups = {_group(str(group)) for group in groups_named}
     unknown = [index for index, (_, group) in enumerate(info) if group.lower() == "unknown"]
     hits = [
         index
         for index, (text, group) in enumerate(info)
         if index not in unknown and ({_group(group), _group(text)} & groups)
     ]
-    example = option_number(row.get("example_id"), place)
+    example = option_number(row.get("example_id"), location)
     return RawItem(
-        **_as_published(row, place),
+        **_as_published(row, location),
         example=str(example),
         group=str(example // 4 if is_whole else example),
         unknown=unknown,
@@ -237,53 +237,55 @@ def read_bbq(
     )
 
 
-def read_kobbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+def read_kobbq(row: Mapping[str, object], location: str, wordings: Wordings) -> RawItem:
     """Read KoBBQ's TSV (Jin et al. 2024); `biased_answer` already follows the polarity.
 
     sample_id = category-TTTx-NNN-(amb|dis)-(bsd|cnt): template TTT, a biased context where x is b
     or d, and the polarity of the question.
     """
-    sample = text_of(row, "sample_id", place)
+    sample = text_of(row, "sample_id", location)
     parts = sample.split("-")
     if len(parts) != 5 or parts[4] not in ("bsd", "cnt") or len(parts[1]) < 2:
         raise DataError(
-            f"{place}: sample_id is {capped(sample)}; expected category-001a-002-amb-bsd"
+            f"{location}: sample_id is {capped(sample)}; expected category-001a-002-amb-bsd"
         )
     category, template, number, condition, bias = parts
-    options = options_of(_listed(row.get("choices"), place), place)
+    options = options_of(_listed(row.get("choices"), location), location)
     return RawItem(
-        place=place,
+        place=location,
         category=category,
         example="-".join(parts[1:]),
         template=template[:-1],
         group=f"{template}-{number}",
         polarity="neg" if bias == "bsd" else "nonneg",
-        condition=condition_of(condition, place),
-        **_asked(row, place),
+        condition=condition_of(condition, location),
+        **_asked(row, location),
         options=options,
-        correct=_among(text_of(row, "answer", place), options, "answer", place),
+        correct=_among(text_of(row, "answer", location), options, "answer", location),
         unknown=find_unknown(options, wordings),
-        stereotype=_among(text_of(row, "biased_answer", place), options, "biased_answer", place),
+        stereotype=_among(
+            text_of(row, "biased_answer", location), options, "biased_answer", location
+        ),
         whole=True,
     )
 
 
-def read_cbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+def read_cbbq(row: Mapping[str, object], location: str, wordings: Wordings) -> RawItem:
     """Read CBBQ's CSV (Huang and Xiong 2024).
 
     Its rows name the stereotyped group in their own words (`bias_targeted_groups`); where that is
     no answer's text, the target must come from a metadata file. Ids repeat between the ambiguous
     and the disambiguated file, so the key contains which.
     """
-    found = _as_published(row, place)
-    options = found["options"]
+    fields = _as_published(row, location)
+    options = fields["options"]
     unknown = find_unknown(options, wordings)
     groups = {folded(part) for part in str(row.get("bias_targeted_groups") or "").split("、")}
     hits = [i for i, option in enumerate(options) if i not in unknown and folded(option) in groups]
-    number = option_number(row.get("example_id"), place)
-    example = f"{found['condition']}-{found['polarity']}-{number}"
+    number = option_number(row.get("example_id"), location)
+    example = f"{fields['condition']}-{fields['polarity']}-{number}"
     return RawItem(
-        **found,
+        **fields,
         example=example,
         group=example,
         unknown=unknown,
@@ -291,28 +293,30 @@ def read_cbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawI
     )
 
 
-def read_neutral(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+def read_neutral(row: Mapping[str, object], location: str, wordings: Wordings) -> RawItem:
     """Read FairGate's own format, see docs/how-to/social-bias.md."""
     del wordings
     answers = row.get("options")
-    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
-        raise DataError(f"{place}: `options` is {capped(answers)}; expected a list of three texts")
-    example = name_of(row, "id", place)
-    unknown = option_index(row.get("unknown"), place, "unknown")
-    stereotype = option_index(row.get("stereotype"), place, "stereotype")
-    condition = condition_of(row.get("condition"), place)
+    if not isinstance(answers, list) or not all(isinstance(option, str) for option in answers):
+        raise DataError(
+            f"{location}: `options` is {capped(answers)}; expected a list of three texts"
+        )
+    example = name_of(row, "id", location)
+    unknown = option_index(row.get("unknown"), location, "unknown")
+    stereotype = option_index(row.get("stereotype"), location, "stereotype")
+    condition = condition_of(row.get("condition"), location)
     correct = row.get("correct", unknown if condition is Condition.AMBIGUOUS else None)
     return RawItem(
-        place=place,
-        category=name_of(row, "category", place),
+        place=location,
+        category=name_of(row, "category", location),
         example=example,
-        template=name_of(row, "template", place),
-        group=example if row.get("group") is None else name_of(row, "group", place),
-        polarity=polarity_of(row.get("polarity", "neg"), place),
+        template=name_of(row, "template", location),
+        group=example if row.get("group") is None else name_of(row, "group", location),
+        polarity=polarity_of(row.get("polarity", "neg"), location),
         condition=condition,
-        **_asked(row, place),
-        options=options_of(answers, place),
-        correct=option_index(correct, place, "correct"),
+        **_asked(row, location),
+        options=options_of(answers, location),
+        correct=option_index(correct, location, "correct"),
         unknown=[unknown],
         stereotype=stereotype,
     )
@@ -340,13 +344,13 @@ def format_of(columns: Sequence[str], path: str) -> str:
     )
 
 
-def option_number(value: object, place: str) -> int:
+def option_number(value: object, location: str) -> int:
     """Return an example's number. Raises DataError."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
         return int(value.strip()[:18])
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise DataError(f"{place}: `example_id` is {capped(value)}; expected a whole number")
+    raise DataError(f"{location}: `example_id` is {capped(value)}; expected a whole number")
 
 
 def _group(name: str) -> str:
@@ -363,21 +367,21 @@ def _decoded(value: object) -> object:
         return value
 
 
-def _listed(value: object, place: str) -> list[str]:
+def _listed(value: object, location: str) -> list[str]:
     if isinstance(value, str) and len(value) < 10_000:
         try:
             value = ast.literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             value = None
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise DataError(f"{place}: `choices` is no list of texts; expected ['…', '…', '…']")
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise DataError(f"{location}: `choices` is no list of texts; expected ['…', '…', '…']")
     return value
 
 
-def _among(text: str, options: Sequence[str], column: str, place: str) -> int:
+def _among(text: str, options: Sequence[str], column: str, location: str) -> int:
     if text not in options:
         raise DataError(
-            f"{place}: {column!r} is {capped(text)}, which is none of the options "
+            f"{location}: {column!r} is {capped(text)}, which is none of the options "
             f"{capped(list(options), 120)}"
         )
     return list(options).index(text)
@@ -387,7 +391,7 @@ def read_items(
     path: str,
     unknown_wordings: Sequence[str],
     *,
-    named: str | None = None,
+    format_name: str | None = None,
     metadata: str | None = None,
     categories: Sequence[str] | None = None,
 ) -> Items:
@@ -399,8 +403,8 @@ def read_items(
     """
     targets = _targets(metadata) if metadata else {}
     raw: list[RawItem] = []
-    for file in _paths(path, named):
-        read, _ = FORMATS[named or format_of(table_columns(file), file)]
+    for file in _paths(path, format_name):
+        read, _ = FORMATS[format_name or format_of(table_columns(file), file)]
         items_of_file = (
             read(row.values, f"{file}:{row.line}", unknown_wordings) for row in read_rows(file)
         )
@@ -412,11 +416,11 @@ def read_items(
                 f"{row.place}: item {capped(row.key)} is at {first[row.key]} already; expected "
                 "unique ids in a category"
             )
-    known = list(dict.fromkeys(row.category for row in raw))
+    all_categories = list(dict.fromkeys(row.category for row in raw))
     for name in categories or ():
-        if name not in known:
+        if name not in all_categories:
             raise DataError(
-                f"{path}: no item is of category {capped(name)}; {suggestion(name, known)}"
+                f"{path}: no item is of category {capped(name)}; {suggestion(name, all_categories)}"
             )
     raw = [row for row in raw if categories is None or row.category in categories]
     broken = _broken_groups(raw)
@@ -426,8 +430,8 @@ def read_items(
         else judged_item(row)
         for row in raw
     ]
-    items = [one for one in judged if isinstance(one, Item)]
-    excluded = [one for one in judged if isinstance(one, ExcludedItem)]
+    items = [item for item in judged if isinstance(item, Item)]
+    excluded = [item for item in judged if isinstance(item, ExcludedItem)]
     if not items:
         why = Counter(item.reason for item in excluded).most_common(1)
         raise DataError(
@@ -437,24 +441,26 @@ def read_items(
     return Items(items=items, excluded=excluded, unknown_wordings=unknown_wordings)
 
 
-def _paths(path: str, named: str | None) -> list[str]:
+def _paths(path: str, format_name: str | None) -> list[str]:
     """Return the item files of a folder (of its folders, where it has none itself)."""
     folder = Path(path)
     if not folder.is_dir():
         return [path]
     for level in ("*", "**/*"):
         tables = [p for p in sorted(folder.glob(level)) if p.suffix.lower() in _ENDINGS]
-        found = [str(file) for file in tables if file.is_file() and _has_items(str(file), named)]
-        if found:
-            return found
+        files = [
+            str(file) for file in tables if file.is_file() and _has_items(str(file), format_name)
+        ]
+        if files:
+            return files
     raise DataError(f"{path}: the folder holds no {', '.join(_ENDINGS)} file with question items")
 
 
-def _has_items(path: str, named: str | None) -> bool:
+def _has_items(path: str, format_name: str | None) -> bool:
     """Return whether a folder's file is meant: of the named format, or of any that is known."""
     columns = table_columns(path)
     try:
-        return named in (None, format_of(columns, path))
+        return format_name in (None, format_of(columns, path))
     except DataError:
         return False  # templates and vocabularies lie beside the items
 
@@ -468,14 +474,14 @@ def _targets(path: str) -> Targets:
             f"{path}: has the columns {capped(list(columns), 200)}; expected `category`, "
             "`example_id` and `stereotype_ans` or `target_loc`"
         )
-    found = {}
+    targets = {}
     for row in read_rows(path):
         value = row.values.get(column)
         if value != 0 and str(value or "").strip().lower() in _NO_TARGET:
             continue
         at = str(row.values.get("category")), str(row.values.get("example_id")).strip()
-        found[at] = option_index(value, f"{path}:{row.line}", column)
-    return found
+        targets[at] = option_index(value, f"{path}:{row.line}", column)
+    return targets
 
 
 def _with_target(raw: RawItem, targets: Targets, path: str) -> RawItem:
@@ -530,24 +536,24 @@ class StanceCollection:
 
     def documents(self) -> Iterator[CorpusDocument]:
         """Yield the documents. Raises DataError with `path:line`, also when there are none."""
-        found = 0
+        count = 0
         for document in stance_documents(self._paths):
             if self._setting in ("full", document.label):
-                found += 1
+                count += 1
                 yield document
-        if not found:
+        if not count:
             raise _without(self._setting, self._paths)
 
 
 def stance_files(paths: Sequence[str]) -> list[str]:
     """Return the files meant by `paths`, those of folders in alphabetical order."""
-    found: list[str] = []
+    files: list[str] = []
     for path in paths:
         within = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in _ENDINGS)
         if Path(path).is_dir() and not within:
             raise DataError(f"{path}: the folder holds no {', '.join(_ENDINGS)} file")
-        found += within or [path]
-    return found
+        files += within or [path]
+    return files
 
 
 def _without(setting: str, paths: Sequence[str]) -> DataError:
@@ -591,21 +597,21 @@ def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
             )
         id_column = choose_column(path, names, None, ID_COLUMNS)
         for row in read_rows(path):
-            place = f"{path}:{row.line}"
+            location = f"{path}:{row.line}"
             stance = row.values.get(STANCE_COLUMN)
             if stance not in STANCES:
                 raise DataError(
-                    f"{place}: the stance is {capped(stance)}; expected {listed(STANCES)}"
+                    f"{location}: the stance is {capped(stance)}; expected {listed(STANCES)}"
                 )
-            text = checked_text(row.values.get(text_column), place, text_column)
+            text = checked_text(row.values.get(text_column), location, text_column)
             if not text.strip():
-                raise DataError(f"{place}: the document has no text; write one or remove it")
+                raise DataError(f"{location}: the document has no text; write one or remove it")
             own = str(row.number)
             if id_column is not None:
-                own = identifier(row.values.get(id_column), place, id_column)
+                own = identifier(row.values.get(id_column), location, id_column)
             name = f"{Path(path).stem}/{own}"
-            if ids.setdefault(name, place) != place:
+            if ids.setdefault(name, location) != location:
                 raise DataError(
-                    f"{place}: id {capped(name)} is at {ids[name]} already; expected unique ids"
+                    f"{location}: id {capped(name)} is at {ids[name]} already; expected unique ids"
                 )
             yield CorpusDocument(id=name, text=text, label=str(stance))

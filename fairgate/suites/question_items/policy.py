@@ -173,15 +173,18 @@ class BbqSuitePolicy(SuiteModel):
     def accesses(self) -> tuple[Access, ...]:
         """Return the endpoints that embed queries and documents."""
         return tuple(
-            Access("asks", asked.endpoint, asked.api_key_env, way_of(asked))
-            for asked in self.retrievers
-            if isinstance(asked, EndpointPolicy)
+            Access("asks", retriever.endpoint, retriever.api_key_env, way_of(retriever))
+            for retriever in self.retrievers
+            if isinstance(retriever, EndpointPolicy)
         )
 
     @property
     def retriever_names(self) -> list[str]:
         """Return the retrievers' names in keys and slices."""
-        return [named if isinstance(named, str) else named.id for named in self.retrievers]
+        return [
+            retriever if isinstance(retriever, str) else retriever.id
+            for retriever in self.retrievers
+        ]
 
     @property
     def depths(self) -> list[int]:
@@ -221,21 +224,21 @@ def load(policy: BbqSuitePolicy, setup: Setup, materials: Materials) -> Question
     if not setup.answers:
         materials.report("kind", "asks questions, which need a `generator`; name one")
         return None
-    found = materials.items(policy.items, policy.categories)
+    items = materials.items(policy.items, policy.categories)
     settings = [setting for setting in policy.settings if setting != NO_RETRIEVAL]
     if settings and setup.takes_documents:
         materials.check_collections(policy.collections, settings, max(policy.depths))
-    if found is None:
+    if items is None:
         return None
     if policy.shots:
         # Examples can be too few: reported here, where the place in the policy is known.
-        materials.attempt("shots", lambda: choose_examples(found.items, setup.seed))
+        materials.attempt("shots", lambda: choose_examples(items.items, setup.seed))
     return QuestionItemSuite(
         policy=policy,
         setup=setup,
-        items=found.items,
-        excluded=found.excluded,
-        unknown_wordings=found.unknown_wordings,
+        items=items.items,
+        excluded=items.excluded,
+        unknown_wordings=items.unknown_wordings,
     )
 
 

@@ -163,7 +163,7 @@ def capped_items(items: Sequence[Item], limit: int | None, seed: int) -> list[It
     """
     if limit is None:
         return list(items)
-    kept: set[tuple[str, str]] = set()
+    chosen: set[tuple[str, str]] = set()
     by_category: dict[str, dict[str, dict[str, int]]] = {}
     for item in items:
         groups = by_category.setdefault(item.category, {}).setdefault(item.template, {})
@@ -179,9 +179,9 @@ def capped_items(items: Sequence[Item], limit: int | None, seed: int) -> list[It
         for depth in range(max(map(len, piles))):
             for pile in piles:
                 if depth < len(pile) and pile[depth][1] <= left:
-                    kept.add((category, pile[depth][0]))
+                    chosen.add((category, pile[depth][0]))
                     left -= pile[depth][1]
-    return [item for item in items if (item.category, item.group) in kept]
+    return [item for item in items if (item.category, item.group) in chosen]
 
 
 def choose_examples(items: Sequence[Item], seed: int) -> Mapping[str, list[Item]]:
@@ -318,8 +318,8 @@ class QuestionItemSuite(Suite):
             return _NO_ORDER
         if column != STEREOTYPES:
             return None
-        asked = [reason for reason in reasons if reason is not Reason.NO_RETRIEVAL]
-        why = asked[0] if asked else Reason.NO_RETRIEVAL
+        of_answers = [reason for reason in reasons if reason is not Reason.NO_RETRIEVAL]
+        why = of_answers[0] if of_answers else Reason.NO_RETRIEVAL
         return _NO_SHARE.get(why, str(why))
 
     def verify(self, table: Table) -> None:
@@ -331,7 +331,9 @@ class QuestionItemSuite(Suite):
         policy = self.policy
         return {
             "kind": policy.kind,
-            "instructions": {one.id: one.text for one in policy.instructions},
+            "instructions": {
+                instruction.id: instruction.text for instruction in policy.instructions
+            },
             "read": policy.read,
             "unparsed": policy.unparsed,
             "shots": policy.shots,
