@@ -116,9 +116,9 @@ def read_kill_score(path: Path) -> KeptKillScore | None:
     """
     if not path.is_file():
         return None
-    found = read_json_object(path, _MOST_BYTES)
+    content = read_json_object(path, _MOST_BYTES)
     names = {field.name for field in fields(KeptKillScore)}
-    score = KeptKillScore(**found) if found.keys() | {"not_seen"} == names else None
+    score = KeptKillScore(**content) if content.keys() | {"not_seen"} == names else None
     if score is None or not _is_sound(score):
         again = "make it again with `fairgate mutate POLICY RUN --save`"
         raise DataError(f"{path}: no kill score; {again}")
@@ -136,7 +136,10 @@ def _is_sound(score: KeptKillScore) -> bool:
         and 0 < score.strength <= 1
         and isinstance(score.not_seen, list | tuple)
         and len(score.not_seen) <= MOST_SENTENCES
-        and all(isinstance(one, str) and len(one) <= _MOST_CHARACTERS for one in score.not_seen)
+        and all(
+            isinstance(sentence, str) and len(sentence) <= _MOST_CHARACTERS
+            for sentence in score.not_seen
+        )
     )
 
 
@@ -201,20 +204,20 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
     write_text(path, dump_baseline(baseline), option="--output")
 
 
-def with_history(made: Baseline, given: GateInput, path: Path) -> tuple[Baseline, str]:
+def with_history(baseline: Baseline, gate_input: GateInput, path: Path) -> tuple[Baseline, str]:
     """Return a new baseline with the history of the one that it takes the place of, and a note.
 
     A file at `path` that cannot be read is replaced all the same; the note then says why the
     history starts anew.
     """
     if not path.is_file():
-        return made, ""
+        return baseline, ""
     try:
-        before = read_baseline(path, given.policy.name)
+        before = read_baseline(path, gate_input.policy.name)
     except BaselineError as error:
-        return made, f"the history of accepted runs starts anew: {error}"
-    rules = expand_rules(given.policy, given.plan)
-    return replace(made, history=history_with(before, made, rules)), ""
+        return baseline, f"the history of accepted runs starts anew: {error}"
+    rules = expand_rules(gate_input.policy, gate_input.plan)
+    return replace(baseline, history=history_with(before, baseline, rules)), ""
 
 
 def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] = ()) -> Baseline:
@@ -223,7 +226,7 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
     Raises BaselineError where the run has no verdict for lack of evidence: a narrow or broken run
     must not become what later runs are compared with.
     """
-    given = run.given
+    gate_input = run.given
     own = [rule for rule in run.result.rules if not rule.by_default and not rule.is_reported]
     # That every rule waits for a baseline is one problem, and the one that accepting solves.
     problems = run.result.evidence.problems
@@ -236,13 +239,13 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
     waived = [f"{rule.metric}: {rule.waiver}" for rule in run.result.rules if rule.waiver]
     reason += f" (with a waived failure, {first_few(waived)})" * bool(waived)
     return Baseline(
-        policy=given.policy.name,
+        policy=gate_input.policy.name,
         reason=reason,
         date=date,
         suites={
             name: BaselineSuite(
-                must_match=given.must_match[name],
-                contents=unit_contents(given.plan, name),
+                must_match=gate_input.must_match[name],
+                contents=unit_contents(gate_input.plan, name),
                 table=_kept(table),
                 quartiles=quartiles(table),
             )
@@ -250,7 +253,7 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
         },
         measurements=[m for m in run.result.measurements if m.value is not None],
         metric_versions={metric.id: metric.version for metric in METRICS},
-        provenance=given.provenance,
+        provenance=gate_input.provenance,
         sds=sds,
     )
 

@@ -58,25 +58,25 @@ def keys_of(unit: Unit) -> tuple[str, str]:
     return asks[SOURCE], asks[FOLLOW_UP]
 
 
-def _crossing(asked: Answers) -> dict[str, str]:
+def _crossing(answers: Answers) -> dict[str, str]:
     """Return the suites that cross answers, with what they cross: `sampled` or `all`."""
-    found = {name: suite.crossing for name, suite in asked.suites.items()}
-    return {name: how for name, how in found.items() if how is not None and how != "off"}
+    crossing = {name: suite.crossing for name, suite in answers.suites.items()}
+    return {name: how for name, how in crossing.items() if how is not None and how != "off"}
 
 
-def documents_of_pairs(assessed: Sequence[Assessed], asked: Answers) -> Iterator[Documents]:
+def documents_of_pairs(assessed: Sequence[Assessed], answers: Answers) -> Iterator[Documents]:
     """Yield how the documents of each pair's source and follow-up relate, rank by rank.
 
     Units of suites that do not cross count as undecided.
     """
-    suites, executions = _crossing(asked), asked.executions
+    suites, executions = _crossing(answers), answers.executions
     for item in assessed:
         unit = item.unit
         if unit.suite not in suites or isinstance(item.decision, Reason):
             yield Documents.UNDECIDED
             continue
-        known = (executions.get((unit.suite, unit.asks[role])) for role in (SOURCE, FOLLOW_UP))
-        left, right = (None if one is None else one.documents for one in known)
+        both = (executions.get((unit.suite, unit.asks[role])) for role in (SOURCE, FOLLOW_UP))
+        left, right = (None if execution is None else execution.documents for execution in both)
         if left is None or right is None:
             yield Documents.UNKNOWN
         # Lists are shared: most pairs have one list.
@@ -87,24 +87,26 @@ def documents_of_pairs(assessed: Sequence[Assessed], asked: Answers) -> Iterator
 
 
 def crossed_cases(
-    asked: Answers, assessed: Sequence[Assessed], documents: Sequence[Documents], seed: int
+    answers: Answers, assessed: Sequence[Assessed], documents: Sequence[Documents], seed: int
 ) -> list[Case]:
     """Return the cases that separate the effect of retrieval from that of the generator.
 
     Deterministic: satisfied pairs are drawn by a hash of the policy's seed and their key, so
     most of a sample stays when other pairs change.
     """
-    suites, crossing = asked.suites, _crossing(asked)
+    suites, crossing = answers.suites, _crossing(answers)
     drawn = list(_drawn(zip(assessed, documents, strict=True), crossing, suites, seed))
     if not drawn:
         return []
     wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item.unit)}
-    known = {name: case for case in asked.plan.cases if (name := (case.suite, case.key)) in wanted}
+    planned = {
+        name: case for case in answers.plan.cases if (name := (case.suite, case.key)) in wanted
+    }
     cases: dict[tuple[str, str], Case] = {}
     for item in drawn:
         unit = item.unit
         again = suites[unit.suite].repeats + 1
-        source, follow_up = (known[unit.suite, key] for key in keys_of(unit))
+        source, follow_up = (planned[unit.suite, key] for key in keys_of(unit))
         for case in (
             _again(source, again),
             _again(follow_up, again),
@@ -189,8 +191,8 @@ def _shared(sizes: Mapping[_Kind, int], most: int | None) -> dict[_Kind, int]:
     """
     shares: dict[_Kind, int] = {}
     left = sum(sizes.values()) if most is None else most
-    for place, (stratum, size) in enumerate(sorted(sizes.items(), key=lambda one: one[1])):
-        shares[stratum] = min(size, left // (len(sizes) - place))
+    for number, (stratum, size) in enumerate(sorted(sizes.items(), key=lambda one: one[1])):
+        shares[stratum] = min(size, left // (len(sizes) - number))
         left -= shares[stratum]
     return shares
 
@@ -215,22 +217,22 @@ class _Pair(NamedTuple):
 
 def attribute(
     tables: Mapping[str, Table],
-    asked: Answers,
+    answers: Answers,
     assessed: Sequence[Assessed],
     documents: Sequence[Documents],
     confidence: float,
 ) -> tuple[dict[str, Table], list[Attribution]]:
     """Return the tables with the attribution's columns, and their totals, suite by suite."""
-    readers = {name: _Reader(asked, name) for name in tables}
+    readers = {name: _Reader(answers, name) for name in tables}
     pairs: dict[str, list[_Pair]] = {name: [] for name in tables}
     for item, kind in zip(assessed, documents, strict=True):
         name = item.unit.suite
-        if asked.suites[name].crossing is not None:
+        if answers.suites[name].crossing is not None:
             pairs[name].append(readers[name].pair(item, kind))
     full: dict[str, Table] = {}
     findings = []
     for name, table in tables.items():
-        suite = asked.suites[name]
+        suite = answers.suites[name]
         if suite.crossing is None:
             full[name] = table
             continue
@@ -252,9 +254,9 @@ def attribute(
 class _Reader:
     """Reads the crossed answers of one suite."""
 
-    def __init__(self, asked: Answers, suite: str) -> None:
-        self._readings = asked.readings[suite]
-        own = [case for case in asked.added if case.suite == suite and case.is_crossing]
+    def __init__(self, answers: Answers, suite: str) -> None:
+        self._readings = answers.readings[suite]
+        own = [case for case in answers.added if case.suite == suite and case.is_crossing]
         self._again = max((case.repeat + 1 for case in own), default=0)
         self.asked = {case.key for case in own}
 

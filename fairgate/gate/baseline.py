@@ -86,9 +86,9 @@ class Baseline:
 
     def sd_of(self, metric: str, suite: str, where: Mapping[str, str]) -> float:
         """Return the SD of the per-source change of an unchanged system; 0 where it is unknown."""
-        asked = (metric, suite, dict(where))
-        known = (sd.sd for sd in self.sds if (sd.metric, sd.suite, dict(sd.where)) == asked)
-        return next(known, 0.0)
+        wanted = (metric, suite, dict(where))
+        sds = (sd.sd for sd in self.sds if (sd.metric, sd.suite, dict(sd.where)) == wanted)
+        return next(sds, 0.0)
 
 
 def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:
@@ -96,8 +96,8 @@ def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:
 
     `system` is what the kind of system adds.
     """
-    asked = {**suite.must_match(), **system}
-    return {k: json.dumps(v, sort_keys=True, ensure_ascii=False) for k, v in asked.items()}
+    facts = {**suite.must_match(), **system}
+    return {k: json.dumps(v, sort_keys=True, ensure_ascii=False) for k, v in facts.items()}
 
 
 def unit_contents(plan: TestPlan, suite: str) -> dict[str, str]:
@@ -140,11 +140,11 @@ def overlap(
     baseline: Baseline,
     *,
     min_overlap: float,
-    called: str = "baseline",
+    noun: str = "baseline",
 ) -> Overlap:
     """Return which cases can be compared with the baseline, and what prevents any comparison.
 
-    `called` is what messages call it: `baseline` or `anchor`.
+    `noun` is what messages call it: `baseline` or `anchor`.
     """
     incompatible: list[str] = []
     new: list[str] = []
@@ -159,14 +159,14 @@ def overlap(
         # What one of the two lacks, a direction or degrees of answers, is not compared at all.
         free = {field for field in _OF_ONE if field not in then or field not in now}
         incompatible += [
-            f"suite {name}, {field}: {called} {before}, run {after}"
+            f"suite {name}, {field}: {noun} {before}, run {after}"
             for field in sorted({*then, *now} - free)
             if (before := then.get(field, "nothing")) != (after := now.get(field, "nothing"))
         ]
-        asked = unit_contents(plan, name)
-        same = {key for key, content in asked.items() if suite.contents.get(key) == content}
+        own = unit_contents(plan, name)
+        same = {key for key, content in own.items() if suite.contents.get(key) == content}
         compared += len(same)
-        new += [f"{name}:{key}" for key in asked if key not in same]
+        new += [f"{name}:{key}" for key in own if key not in same]
         removed += [f"{name}:{key}" for key in suite.contents if key not in same]
     for name in fields:
         if name not in baseline.suites:
@@ -174,11 +174,11 @@ def overlap(
     for metric in METRICS:
         version = baseline.metric_versions.get(metric.id, metric.version)
         if version != metric.version:
-            had = f"{called} has version {version}"
+            had = f"{noun} has version {version}"
             incompatible.append(f"metric {metric.id}: {had}, this FairGate {metric.version}")
     if compared < min_overlap * total:
         incompatible.append(
-            f"cases: {compared} of the {called}'s {total} cases are left to compare, "
+            f"cases: {compared} of the {noun}'s {total} cases are left to compare, "
             f"fewer than min_overlap {min_overlap:g} asks for"
         )
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
@@ -218,8 +218,8 @@ class References:
     @property
     def runs(self) -> dict[Reference, Baseline]:
         """Return the runs that there are."""
-        found = {Reference.BASELINE: self.baseline, Reference.ANCHOR: self.anchor}
-        return {reference: run for reference, run in found.items() if run is not None}
+        by_reference = {Reference.BASELINE: self.baseline, Reference.ANCHOR: self.anchor}
+        return {reference: run for reference, run in by_reference.items() if run is not None}
 
 
 NO_REFERENCES = References()
@@ -264,7 +264,7 @@ def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
         name: {value for table in tables for value in table.get(name, "none").split(_BETWEEN)}
         for name in names
     }
-    return {name: _BETWEEN.join(sorted(each)) for name, each in values.items()}
+    return {name: _BETWEEN.join(sorted(entries)) for name, entries in values.items()}
 
 
 def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
@@ -322,32 +322,32 @@ def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
     for name in ("fairgate", "policy_path", "commit"):
         yield from _entries("", {name: getattr(then, name)}, {name: getattr(now, name)})
     before, after = (
-        {f"{number} ({run.date}, {run.commit})": run for number, run in enumerate(one.history)}
-        for one in (old, new)
+        {f"{number} ({run.date}, {run.commit})": run for number, run in enumerate(side.history)}
+        for side in (old, new)
     )
     for run in dict.fromkeys((*before, *after)):
-        kept = [one[run].measurements if run in one else () for one in (before, after)]
-        place = f"accepted run {run}, "
+        measurements = [side[run].measurements if run in side else () for side in (before, after)]
+        about = f"accepted run {run}, "
         if run not in before or run not in after:
-            yield f"{place}only in the {'old' if run in before else 'new'} baseline"
-        yield from _measurements(place, *kept)
+            yield f"{about}only in the {'old' if run in before else 'new'} baseline"
+        yield from _measurements(about, *measurements)
 
 
 def _entries(about: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
     for name in sorted({*old, *new}):
-        before, after = (one.get(name, "nothing") for one in (old, new))
+        before, after = (side.get(name, "nothing") for side in (old, new))
         if before != after:
             yield f"{about}{name}: {before} -> {after}"
 
 
 def _sds(baseline: Baseline) -> dict[str, object]:
     """Return known deviations by their names; what has a name that was there gets a number."""
-    found: dict[str, object] = {}
+    deviations: dict[str, object] = {}
     for sd in baseline.sds:
         name = f"{sd.suite}: {sd.metric}{_at(sd.where)}"
-        again = sum(known == name or known.startswith(f"{name} #") for known in found)
-        found[f"{name} #{again + 1}" if again else name] = sd.sd
-    return found
+        again = sum(earlier == name or earlier.startswith(f"{name} #") for earlier in deviations)
+        deviations[f"{name} #{again + 1}" if again else name] = sd.sd
+    return deviations
 
 
 def _at(where: Mapping[str, str]) -> str:
@@ -362,13 +362,13 @@ def _measurements(
     slices = [
         {(m.metric, m.suite, tuple(sorted(m.where.items()))): m for m in run} for run in (old, new)
     ]
-    found = []
+    lines = []
     for at in dict.fromkeys((*slices[0], *slices[1])):
-        before, after = (one.get(at) for one in slices)
+        before, after = (side.get(at) for side in slices)
         if before == after:
             continue
         metric, suite, where = at
-        values = [None if one is None else one.value for one in (before, after)]
+        values = [None if side is None else side.value for side in (before, after)]
         then, now = ("nothing" if value is None else f"{value:.4f}" for value in values)
         size = 0.0 if None in values else abs((values[1] or 0.0) - (values[0] or 0.0))
         others = [
@@ -376,10 +376,10 @@ def _measurements(
             for field in fields(Measurement)
             if before and after and getattr(before, field.name) != getattr(after, field.name)
         ]
-        shown = f"{'new' if before is None else then} -> {now}" if then != now else others[0]
-        found.append((size, f"{about}{suite}: {metric}{_at(dict(where))}: {shown}"))
-    yield from (line for _, line in sorted(found, key=lambda one: -one[0]))
-    if not found and list(old) != list(new):
+        change = f"{'new' if before is None else then} -> {now}" if then != now else others[0]
+        lines.append((size, f"{about}{suite}: {metric}{_at(dict(where))}: {change}"))
+    yield from (line for _, line in sorted(lines, key=lambda side: -side[0]))
+    if not lines and list(old) != list(new):
         yield f"{about}measurements stand in another order, or twice"
 
 
@@ -406,21 +406,21 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
             yield f"suite {name}, {fact}: only in the {'old' if fact in before else 'new'} baseline"
         elif keys:
             yield f"suite {name}, {fact}: {len(keys)} cases have another one: {first_few(keys)}"
-    for called, was, is_now in (
+    for subject, was, is_now in (
         ("quartiles", old.quartiles, new.quartiles),
         ("bands", then.bands, now.bands),
         ("not evaluated", dict(then.not_evaluated), dict(now.not_evaluated)),
     ):
-        yield from _entries(f"suite {name}, ", {called: was}, {called: is_now})
+        yield from _entries(f"suite {name}, ", {subject: was}, {subject: is_now})
 
 
 def _facts(table: Table, rows: np.ndarray) -> dict[str, list[object]]:
     """Return the other facts of rows: dimensions, cluster, and whether they are neutral."""
     clusters = [table.cluster_names[number] for number in table.clusters[rows].tolist()]
-    found: dict[str, list[object]] = {
+    facts: dict[str, list[object]] = {
         name: list(table.dimension(name).taken(rows)) for name in table.dimensions
     }
-    return {**found, "cluster": clusters, "control": table.control[rows].tolist()}
+    return {**facts, "cluster": clusters, "control": table.control[rows].tolist()}
 
 
 def _column(about: str, column: str, old: Table, new: Table, rows: np.ndarray) -> Iterator[str]:
@@ -437,5 +437,5 @@ def _column(about: str, column: str, old: Table, new: Table, rows: np.ndarray) -
 
 
 def _mean(column: Floats) -> str:
-    known = column[~np.isnan(column)]
-    return f"mean {known.mean():.4f} of {len(known)}" if len(known) else "nothing decided"
+    decided = column[~np.isnan(column)]
+    return f"mean {decided.mean():.4f} of {len(decided)}" if len(decided) else "nothing decided"

@@ -61,7 +61,7 @@ def dump_baseline(baseline: Baseline) -> str:
         "date": baseline.date,
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
-        "sds": [asdict(known) for known in baseline.sds],
+        "sds": [asdict(sd) for sd in baseline.sds],
         "history": [
             {"date": run.date, "commit": run.commit, "values": [*map(_entry_of, run.measurements)]}
             for run in baseline.history
@@ -90,21 +90,23 @@ def baseline_faults(baseline: Baseline) -> Iterator[str]:
     yield from _wrong_types(baseline.provenance, "provenance.")
     for number, measurement in enumerate(baseline.measurements):
         yield from _wrong_types(measurement, f"measurements[{number}].")
-    for place, run in enumerate(baseline.history):
-        yield from _wrong_types(run, f"history[{place}].")
+    for index, run in enumerate(baseline.history):
+        yield from _wrong_types(run, f"history[{index}].")
         for number, measurement in enumerate(run.measurements):
-            at = f"history[{place}].values[{number}]."
+            at = f"history[{index}].values[{number}]."
             yield from _wrong_types(measurement, at)
             if measurement.value is None:
                 yield f"{at}value is missing"
-    for number, known in enumerate(baseline.sds):
-        yield from _wrong_types(known, f"sds[{number}].")
-        if isinstance(known.sd, float | int) and not 0 <= known.sd <= _MOST_SD:
-            yield f"sds[{number}].sd is {shown(known.sd)}; expected 0 to {_MOST_SD}"
-    found = [
-        f for name, one in baseline.suites.items() for f in _suite_faults(one, f"suites.{name}.")
+    for number, sd in enumerate(baseline.sds):
+        yield from _wrong_types(sd, f"sds[{number}].")
+        if isinstance(sd.sd, float | int) and not 0 <= sd.sd <= _MOST_SD:
+            yield f"sds[{number}].sd is {shown(sd.sd)}; expected 0 to {_MOST_SD}"
+    faults = [
+        f
+        for name, suite in baseline.suites.items()
+        for f in _suite_faults(suite, f"suites.{name}.")
     ]
-    yield from found or _stored_copies(baseline)
+    yield from faults or _stored_copies(baseline)
 
 
 def _stored_copies(baseline: Baseline) -> Iterator[str]:
@@ -114,32 +116,36 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
     baselines, and which undecided cases combine nothing, which are not counted here.
     """
     for name, suite in baseline.suites.items():
-        given = quartiles(suite.table)
-        if suite.quartiles != given:
-            yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {given}"
+        expected = quartiles(suite.table)
+        if suite.quartiles != expected:
+            yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {expected}"
     several = {
         name: len(Levels.of(suite.table.dimensions.get("relation", ())).first_rows()) > 1
         for name, suite in baseline.suites.items()
     }
     for number, stored in enumerate(baseline.measurements):
-        metric, known = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
-        if metric is None or known is None or metric.column not in known.table.values:
+        metric, suite_measured = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
+        if (
+            metric is None
+            or suite_measured is None
+            or metric.column not in suite_measured.table.values
+        ):
             continue
         if baseline.metric_versions.get(metric.id, metric.version) != metric.version:
             continue
         if several[stored.suite] and "relation" not in stored.where:
             continue
         # Measured again without what depends on a confidence and a seed.
-        table, where, found = known.table, stored.where, replace(stored, value=None)
+        table, where, measured = suite_measured.table, stored.where, replace(stored, value=None)
         if not metric.compares_terms:
-            found = measured_once(metric, table, where, observe(metric, table, where))
+            measured = measured_once(metric, table, where, observe(metric, table, where))
         elif again := identity_finding(metric, table, where, alpha=0.05, seed=0, n_draws=1):
-            [found] = identity_measurements([again])
+            [measured] = identity_measurements([again])
         counted = () if metric.of_combinations else ("inconclusive",)
         for field in ("value", "decided", "violated", *counted):
-            kept, given = getattr(stored, field), getattr(found, field)
-            if kept != given:
-                yield f"measurements[{number}].{field} is {kept}; its cases give {given}"
+            value, computed = getattr(stored, field), getattr(measured, field)
+            if value != computed:
+                yield f"measurements[{number}].{field} is {value}; its cases give {computed}"
 
 
 NOT_CHECKED = (
@@ -164,73 +170,76 @@ def unverified(baseline: Baseline) -> Iterator[str]:
     used = {stored.metric for stored in baseline.measurements}
     for name in sorted(used - baseline.metric_versions.keys()):
         yield f"metric_versions lacks {quoted(name)}, of which there are measurements"
-    for number, one in enumerate(baseline.measurements):
-        suite, metric = baseline.suites.get(one.suite), BY_ID.get(one.metric)
-        if one.value is None or metric is None:
+    for number, measurement in enumerate(baseline.measurements):
+        suite, metric = baseline.suites.get(measurement.suite), BY_ID.get(measurement.metric)
+        if measurement.value is None or metric is None:
             continue
         if suite is None or metric.column not in suite.table.values:
-            of = f"{one.metric} of {quoted(one.suite)}"
+            of = f"{measurement.metric} of {quoted(measurement.suite)}"
             yield f"measurements[{number}] is {of}, whose cases the file lacks"
     stored = Measurements(baseline.measurements)
     tables = {name: suite.table for name, suite in baseline.suites.items()}
-    for one in measure(tables, confidence=0.95, seed=0, has_intervals=False):
-        relations = set(tables[one.suite].dimensions.get("relation", ()))
-        if one.value is None or (len(relations) > 1 and "relation" not in one.where):
+    for measurement in measure(tables, confidence=0.95, seed=0, has_intervals=False):
+        relations = set(tables[measurement.suite].dimensions.get("relation", ()))
+        if measurement.value is None or (
+            len(relations) > 1 and "relation" not in measurement.where
+        ):
             continue
-        if stored.get(one.metric, one.suite, one.where) is None:
-            where = "".join(f", {key} {level}" for key, level in sorted(one.where.items()))
-            yield f"measurements lack {one.metric} of {quoted(one.suite)}{harmless(where)}"
+        if stored.get(measurement.metric, measurement.suite, measurement.where) is None:
+            where = "".join(f", {key} {level}" for key, level in sorted(measurement.where.items()))
+            of = f"{measurement.metric} of {quoted(measurement.suite)}"
+            yield f"measurements lack {of}{harmless(where)}"
 
 
-def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
-    yield from _wrong_types(suite, place)
+def _suite_faults(suite: BaselineSuite, prefix: str) -> Iterator[str]:
+    yield from _wrong_types(suite, prefix)
     table = suite.table
     if len(set(table.keys)) < len(table.keys):
-        yield f"{place}variants: two of them give a source the same key"
+        yield f"{prefix}variants: two of them give a source the same key"
     if set(suite.contents) != set(table.keys):
-        yield f"{place}sources: their contents are not those of their cases"
+        yield f"{prefix}sources: their contents are not those of their cases"
     lengths = {name: len(levels) for name, levels in table.dimensions.items()}
     lengths |= {name: len(column) for name, column in table.values.items()}
     for name, length in {**lengths, "control": len(table.control)}.items():
         if length != len(table.keys):
-            yield f"{place}{name}: {length} values for {len(table.keys)} cases"
+            yield f"{prefix}{name}: {length} values for {len(table.keys)} cases"
     for name in table.not_evaluated:
         if name in table.values and not np.isnan(table.values[name]).all():
-            yield f"{place}not_evaluated names {name}, which has values"
+            yield f"{prefix}not_evaluated names {name}, which has values"
     absent = [text for pair in table.not_evaluated.items() for text in pair]
     if not all(isinstance(text, str) for text in (*absent, *table.values)):
-        yield f"{place}not_evaluated is {shown(table.not_evaluated)}; expected names and reasons"
+        yield f"{prefix}not_evaluated is {shown(table.not_evaluated)}; expected names and reasons"
     if not all(isinstance(text, str) for text in (*table.cluster_names, *table.keys)):
-        yield f"{place}sources: a name is no text"
+        yield f"{prefix}sources: a name is no text"
     for name, levels in table.dimensions.items():
         wrong = next((level for level in levels if not isinstance(level, str)), None)
         if wrong is not None or None in levels:
-            yield f"{place}{name} is {shown(wrong)}; expected a text"
+            yield f"{prefix}{name} is {shown(wrong)}; expected a text"
     for name, column in table.values.items():
         least, greatest = _limits().get(name, (-np.inf, np.inf))
         outside = column[(column < least) | (column > greatest)]
         if len(outside):
             yield (
-                f"{place}{name} holds {float(outside[0]):g}; expected numbers from {least:g} to "
+                f"{prefix}{name} holds {float(outside[0]):g}; expected numbers from {least:g} to "
                 f"{greatest:g}"
             )
     low, high = table.bands
     if not 0 <= low <= high:
-        yield f"{place}bands are {low:g} and {high:g}; expected two rising numbers"
+        yield f"{prefix}bands are {low:g} and {high:g}; expected two rising numbers"
 
 
 @functools.cache
 def _limits() -> Mapping[str, tuple[float, float]]:
     """Return the least and the greatest value of each column that a metric rests on."""
-    found: dict[str, tuple[float, float]] = {}
+    limits: dict[str, tuple[float, float]] = {}
     for metric in METRICS:
         least, greatest = metric.column_limits or metric.row_limits
-        low, high = found.get(metric.column, (least, greatest))
-        found[metric.column] = (min(low, least), max(high, greatest))
-    return found
+        low, high = limits.get(metric.column, (least, greatest))
+        limits[metric.column] = (min(low, least), max(high, greatest))
+    return limits
 
 
-def _wrong_types(value: object, place: str) -> Iterator[str]:
+def _wrong_types(value: object, prefix: str) -> Iterator[str]:
     """Yield the fields of a dataclass whose values do not match their annotations."""
     from pydantic import ValidationError
 
@@ -241,7 +250,7 @@ def _wrong_types(value: object, place: str) -> Iterator[str]:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             inner = "".join(f".{part}" for part in first["loc"])
-            yield f"{place}{name}{inner} is {shown(first['input'])}; {first['msg'].lower()}"
+            yield f"{prefix}{name}{inner} is {shown(first['input'])}; {first['msg'].lower()}"
 
 
 @functools.cache
@@ -251,9 +260,9 @@ def _adapters(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind)
     strict = ConfigDict(strict=True, allow_inf_nan=False)
     return {
-        one.name: TypeAdapter(hints[one.name], config=strict)
-        for one in fields(kind)
-        if one.name not in _BY_PIECES
+        entry.name: TypeAdapter(hints[entry.name], config=strict)
+        for entry in fields(kind)
+        if entry.name not in _BY_PIECES
     }
 
 
@@ -264,8 +273,8 @@ def load_baseline(text: str, path: str) -> Baseline:
     try:
         body = read_json(text)
     except JsonError as error:
-        place = f"{path}:{error.line}:{error.column}" if error.line else path
-        raise BaselineError(f"{place}: {error}; {_AGAIN}") from error
+        location = f"{path}:{error.line}:{error.column}" if error.line else path
+        raise BaselineError(f"{location}: {error}; {_AGAIN}") from error
     version = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
     if type(version) is not int or version != SCHEMA_VERSION:
         raise BaselineError(
@@ -292,7 +301,7 @@ def load_baseline(text: str, path: str) -> Baseline:
             measurements=[_measurement_from(row) for row in body["measurements"]],
             metric_versions=body["metric_versions"],
             provenance=Provenance(**body["provenance"]),
-            sds=[KnownSd(**known) for known in body.get("sds", [])],
+            sds=[KnownSd(**sd) for sd in body.get("sds", [])],
             history=[
                 AcceptedRun(
                     date=run["date"],
@@ -362,16 +371,18 @@ def history_with(
 
 def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
     """Return an entry of a baseline's history: the values of its rules and those of every trend."""
-    known = Measurements(baseline.measurements)
-    kept: dict[object, Measurement] = {}
-    for found in _shown(known, rules):
-        entry = replace(found, decided=0, inconclusive=0, violated=None, note="")
-        if found.value is not None and len(_compact(_entry_of(entry)).encode()) <= MOST_BYTES:
-            kept.setdefault(slice_of(found.metric, found.suite, found.where), entry)
+    measurements = Measurements(baseline.measurements)
+    entries: dict[object, Measurement] = {}
+    for measurement in _shown(measurements, rules):
+        entry = replace(measurement, decided=0, inconclusive=0, violated=None, note="")
+        if measurement.value is not None and len(_compact(_entry_of(entry)).encode()) <= MOST_BYTES:
+            entries.setdefault(
+                slice_of(measurement.metric, measurement.suite, measurement.where), entry
+            )
     return AcceptedRun(
         date=baseline.date,
         commit=baseline.provenance.commit[:_COMMIT],
-        measurements=list(kept.values()),
+        measurements=list(entries.values()),
     )
 
 
@@ -381,15 +392,17 @@ def _entry_of(item: Measurement) -> list[object]:
     return [item.metric, item.suite, dict(sorted(item.where.items())), item.value, *ends]
 
 
-def _shown(known: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
+def _shown(measurements: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
     for rule in rules:
-        found = known.get(rule.metric.id, rule.suite, rule.where)
-        if rule.gate.regression is not None and found is not None:
-            yield found
+        of_rule = measurements.get(rule.metric.id, rule.suite, rule.where)
+        if rule.gate.regression is not None and of_rule is not None:
+            yield of_rule
     for metric in METRICS:
-        for each in known if metric.trend is not None else ():
-            if each.metric == metric.id and set(each.where) == set(metric.trend or ()):
-                yield each
+        for measurement in measurements if metric.trend is not None else ():
+            if measurement.metric == metric.id and set(measurement.where) == set(
+                metric.trend or ()
+            ):
+                yield measurement
 
 
 def _entry_from(

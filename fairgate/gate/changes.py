@@ -104,10 +104,10 @@ class Comparison:
         if key not in self._rows:
             # What is said of undecided ones no baseline file keeps.
             own, table = self.contents[suite.table.suite], suite.table
-            keep = [own.get(each) == suite.contents.get(each) for each in table.keys]
+            keep = [own.get(case_key) == suite.contents.get(case_key) for case_key in table.keys]
             old = table if all(keep) else table.of_rows(np.flatnonzero(keep))
-            found = replace(old, advisory=now.advisory, bands=now.bands, reasons={})
-            self._rows[key] = found
+            old_rows = replace(old, advisory=now.advisory, bands=now.bands, reasons={})
+            self._rows[key] = old_rows
         return self._rows[key]
 
     def on_base_cases(self, now: Table) -> list[tuple[str, Table]]:
@@ -119,18 +119,18 @@ class Comparison:
         suite = self.suite(now.suite)
         if suite is None:
             return []
-        asked = self.contents[now.suite]
-        is_shared = [suite.contents.get(key, "") == asked[key] for key in now.keys]
-        is_gone = [asked.get(key) != suite.contents[key] for key in suite.table.keys]
+        own = self.contents[now.suite]
+        is_shared = [suite.contents.get(key, "") == own[key] for key in now.keys]
+        is_gone = [own.get(key) != suite.contents[key] for key in suite.table.keys]
         shared = now.of_rows(np.flatnonzero(is_shared))
         left_out = suite.table.of_rows(np.flatnonzero(is_gone))
-        found = []
+        tables = []
         if not all(is_shared):
-            found.append((f"on the {len(shared.keys):,} cases that the baseline has too", shared))
+            tables.append((f"on the {len(shared.keys):,} cases that the baseline has too", shared))
         if any(is_gone):
             words = f"with the {len(left_out.keys):,} cases of the baseline that are left out"
-            found.append((words, shared.followed_by(left_out)))
-        return found
+            tables.append((words, shared.followed_by(left_out)))
+        return tables
 
 
 def prepare_rule(
@@ -157,11 +157,11 @@ def prepare_rule(
     declared = rule.gate.regression.sd if rule.gate.regression else None
     where = rule.metric.id, rule.suite, rule.where
     measured = (run.sd_of(*where) for run in comparison.runs.values())
-    asked = _asked(rule, reference)
+    limits = _asked(rule, reference)
     settings = RegressionSettings(
         worse=_WORSE[rule.metric.better],
-        margin=asked.margin,
-        strict=asked.strict,
+        margin=limits.margin,
+        strict=limits.strict,
         sd_floor=max(declared or 0.0, 0.0, *measured),
     )
     return prepare_regression(pairs, settings, np.random.default_rng(seed))
@@ -172,11 +172,11 @@ def _asked(rule: Rule, reference: Reference) -> RegressionPolicy:
 
 
 def check_change(
-    change: Change, metric: Metric, asked: int, reference: Reference = Reference.BASELINE
+    change: Change, metric: Metric, planned: int, reference: Reference = Reference.BASELINE
 ) -> Check:
     """Fail only if significant and above the margin; pass only if a change would have shown.
 
-    `asked` is how many cases the rule has in this run, in the baseline or not; `reference` says
+    `planned` is how many cases the rule has in this run, in the baseline or not; `reference` says
     since which run the change is, and so what its limit is called.
     """
     moved = _moved(change, metric, reference)
@@ -187,9 +187,9 @@ def check_change(
             f"worse, {moved}: more than the {_LIMIT[reference]} {_size(change.margin, metric)} and "
             f"more than chance explains ({probability(change.p_corrected)})"
         )
-    elif change.pairs < HALF * asked:
+    elif change.pairs < HALF * planned:
         reason = (
-            f"only {change.pairs} of {asked} cases can be compared, the others are not in the "
+            f"only {change.pairs} of {planned} cases can be compared, the others are not in the "
             f"{reference} or were not decided in both runs; {_RENEW[reference]} that has them"
         )
     elif change.upper <= change.margin or change.minimum_detectable <= change.detect:
@@ -224,13 +224,13 @@ def _moved(change: Change, metric: Metric, reference: Reference) -> str:
     ends = (change.base, change.now)
     base, now = map(abs, ends) if is_size else ends
     unit = " points" if metric.is_rate else ""
-    shown = difference(base, now, is_rate=metric.is_rate)
+    moved = difference(base, now, is_rate=metric.is_rate)
     units = {"is_rate": metric.is_rate, "is_difference": metric.is_difference}
-    was, is_now = (value(each, **units) for each in ends)
+    was, is_now = (value(end, **units) for end in ends)
     turned = change.sign_changed and is_size
     side = f" (and it is on the other side of 0 now, {is_now})" if turned else ""
     size = " in size" if is_size else ""
-    return f"by {shown}{unit}{size} against the {reference}'s {was}{side}"
+    return f"by {moved}{unit}{size} against the {reference}'s {was}{side}"
 
 
 def _size(number: float, metric: Metric) -> str:
@@ -281,7 +281,7 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
         return None
     rows = {key: row for row, key in enumerate(now.keys)}
     gone = np.flatnonzero(pairs.now.values > pairs.base.values).tolist()
-    newly = Counter(Reason(reasons[rows[pairs.now.keys[place]]]) for place in gone)
+    newly = Counter(Reason(reasons[rows[pairs.now.keys[position]]]) for position in gone)
     return UndecidedChange(evidence=evidence, newly=newly, has_controls=bool(now.control.any()))
 
 
@@ -330,14 +330,14 @@ class ChangeTests:
     @property
     def p_values(self) -> dict[TestKey, float]:
         """Return the uncorrected p value of every test, for the family that is corrected."""
-        rules = {key: one.evidence.p_value for key, one in self.rules.items()}
-        return rules | {key: one.evidence.p_value for key, one in self.undecided.items()}
+        rules = {key: test.evidence.p_value for key, test in self.rules.items()}
+        return rules | {key: test.evidence.p_value for key, test in self.undecided.items()}
 
     @property
     def least_p_values(self) -> dict[TestKey, float]:
         """Return the least p value that each test could give for the sources that changed."""
-        rules = {key: one.evidence.least_p for key, one in self.rules.items()}
-        return rules | {key: one.evidence.least_p for key, one in self.undecided.items()}
+        rules = {key: test.evidence.least_p for key, test in self.rules.items()}
+        return rules | {key: test.evidence.least_p for key, test in self.undecided.items()}
 
     def change(self, number: int, rule: Rule, levels: Levels) -> Change | None:
         """Return how a rule's value moved, at its corrected level; None where nothing is there."""
@@ -402,9 +402,9 @@ class ChangeTests:
             lacks = f"the {reference} has no comparable {rule.metric.id} for this rule"
             reason = f"{lacks}: {command} a run that has it with `fairgate baseline {command}`"
         else:
-            asked = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
+            planned = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
             key = TestKey(reference, rule.suite, rule.metric.column)
-            checks = [check_change(change, rule.metric, asked, reference)]
+            checks = [check_change(change, rule.metric, planned, reference)]
             if key in self.undecided:
                 checks += check_undecided(self.undecided[key], levels[key], reference)
             return checks, False
@@ -425,17 +425,17 @@ def tests_since(
         if reference.asked(rule.gate) is None:
             continue
         now, suite = tables[rule.suite], comparison.suite(rule.suite, reference)
-        found = prepare_rule(rule, now, comparison, seed, reference)
-        if suite is None or found is None or not found.evidence.evaluated:
+        prepared_rule = prepare_rule(rule, now, comparison, seed, reference)
+        if suite is None or prepared_rule is None or not prepared_rule.evidence.evaluated:
             continue
-        prepared[TestKey(reference, rule.suite, rule.position, number)] = found
+        prepared[TestKey(reference, rule.suite, rule.position, number)] = prepared_rule
         key = TestKey(reference, rule.suite, column := rule.metric.column)
         if key not in undecided:
             rows = comparison.rows(suite, now, reference)
             undecided[key] = undecided_change(now, rows, column, seed)
-    known = {key: change for key, change in undecided.items() if change is not None}
+    changes = {key: change for key, change in undecided.items() if change is not None}
     return ChangeTests(
-        reference=reference, comparison=comparison, tables=tables, rules=prepared, undecided=known
+        reference=reference, comparison=comparison, tables=tables, rules=prepared, undecided=changes
     )
 
 
@@ -446,7 +446,7 @@ def vanished_slices(
 
     `reference` says which of the two it is: baseline or anchor.
     """
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for gate in policy.gates:
         metric = BY_ID.get(gate.metric)
         is_asked = reference.asked(gate) is not None
@@ -455,10 +455,10 @@ def vanished_slices(
         if metric is None or gate.for_each is None or not is_asked:
             continue
         for suite in policy.suites:
-            known = baseline.suites.get(suite.id)
-            if known is None or suite.kind != metric.suite_kind:
+            kept_suite = baseline.suites.get(suite.id)
+            if kept_suite is None or suite.kind != metric.suite_kind:
                 continue
-            table = known.table
+            table = kept_suite.table
             if gate.suite not in (None, suite.id) or gate.for_each not in table.dimensions:
                 continue
             where = {name: level for name, level in gate.where.items() if name in table.dimensions}
@@ -470,5 +470,5 @@ def vanished_slices(
                         f"suite {suite.id}: the {reference} has {gate.for_each} {level}, about "
                         f"which this run does not ask; {_RENEW[reference]} without it"
                     )
-                    found[line] = None
-    return list(found)
+                    lines[line] = None
+    return list(lines)

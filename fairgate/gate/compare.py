@@ -46,16 +46,20 @@ def rule_results(
     (`for_each`) shares that line's part of the level.
     """
     values = Measurements(measurements)
-    findings = {slice_of(each.metric, each.suite, each.where): each for each in identities}
+    findings = {
+        slice_of(finding.metric, finding.suite, finding.where): finding for finding in identities
+    }
     differing = {
-        TestKey(None, rule.suite, rule.position, number): found
+        TestKey(None, rule.suite, rule.position, number): finding
         for number, rule in enumerate(rules)
         if rule.metric.compares_terms and not rule.gate.report
-        if (found := findings.get(slice_of(rule.metric.id, rule.suite, rule.where))) is not None
+        if (finding := findings.get(slice_of(rule.metric.id, rule.suite, rule.where))) is not None
     }
-    changes = [tests_since(each, rules, tables, comparison, policy.seed) for each in Reference]
+    changes = [
+        tests_since(reference, rules, tables, comparison, policy.seed) for reference in Reference
+    ]
     tests = {key: p for since in changes for key, p in since.p_values.items()}
-    tests |= {key: each.p_value for key, each in differing.items()}
+    tests |= {key: finding.p_value for key, finding in differing.items()}
     bounded = {
         TestKey(None, rule.suite, rule.position, number): p
         for number, rule in enumerate(rules)
@@ -63,7 +67,7 @@ def rule_results(
     }
     tests |= bounded
     least = {key: p for since in changes for key, p in since.least_p_values.items()}
-    least |= {key: each.least_p for key, each in differing.items()}
+    least |= {key: finding.least_p for key, finding in differing.items()}
     p_values, many = [*tests.values()], Counter(key[:3] for key in tests)
     corrected = uncorrected(p_values, alpha=1 - policy.confidence)
     if policy.correction == "holm":
@@ -100,8 +104,8 @@ def rule_results(
         beside = ""
         if outcome is Outcome.FAIL and policy.waivers:
             rest = [check for check in checks if check.outcome is not Outcome.FAIL]
-            kept = [] if {"bound", "identity"} & {*failed} else base_cases[rule.suite]
-            more, is_fatal = _diluted(rule, rest, kept, level, policy)
+            cases_to_judge = [] if {"bound", "identity"} & {*failed} else base_cases[rule.suite]
+            more, is_fatal = _diluted(rule, rest, cases_to_judge, level, policy)
             is_fatal |= not _warns(rule, [*rest, *more], policy)
             stops = (e.reason for e in [*more, *rest] if e.outcome is Outcome.INCONCLUSIVE)
             beside = _too_few(rule, measured, table, policy) or (is_fatal and next(stops, "")) or ""
@@ -153,7 +157,7 @@ def _diluted(
 
     Otherwise easy cases that are added, or hard ones that are left out, would make harm green.
     """
-    now, found, is_diluted = _worst(checks), [], False
+    now, checks_open, is_diluted = _worst(checks), [], False
     if rule.gate.report or now in (Outcome.FAIL, Outcome.NOT_EVALUATED):
         return [], False
     for words, table in base_cases:
@@ -161,9 +165,9 @@ def _diluted(
             fails = check.outcome is Outcome.FAIL
             if fails or (check.outcome is Outcome.INCONCLUSIVE and now is Outcome.PASS):
                 reason = f"{words}, {check.reason}"
-                found.append(replace(check, outcome=Outcome.INCONCLUSIVE, reason=reason))
+                checks_open.append(replace(check, outcome=Outcome.INCONCLUSIVE, reason=reason))
                 is_diluted |= fails
-    return found, is_diluted
+    return checks_open, is_diluted
 
 
 def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[Check]:
@@ -173,8 +177,8 @@ def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[C
         return []
     if not metric.compares_terms:
         measured = _measured_apart(rule, table, policy)
-        known = measured.value is not None
-        return judge_bounds(rule, table, measured, 1 - level)[1] if known else []
+        is_measured = measured.value is not None
+        return judge_bounds(rule, table, measured, 1 - level)[1] if is_measured else []
     finding = identity_finding(metric, table, rule.where, alpha=alpha, seed=policy.seed)
     if finding is None:
         return []
@@ -220,28 +224,33 @@ def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) ->
     """
     if measured.value is None or rule.metric.compares_terms:
         return ""
-    asked = measured.decided + measured.inconclusive
+    planned = measured.decided + measured.inconclusive
     needed = HALF if rule.where else policy.min_decided
-    if measured.decided >= needed * asked:
+    if measured.decided >= needed * planned:
         return ""
     # Not counted: cases that are no more often unstable than neutral wording is.
     why = table.reasons.get(rule.metric.column, {})
     rows, arms = observed_rows(rule.metric, table, rule.where)
-    kept = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]
+    positive = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]
     neutral = np.flatnonzero(table.control & table.counted_rows(rule.where))
     own, others = (
-        [why.get(row) == Reason.UNSTABLE for row in each.tolist()] for each in (rows[kept], neutral)
+        [why.get(row) == Reason.UNSTABLE for row in rows_of_arm.tolist()]
+        for rows_of_arm in (rows[positive], neutral)
     )
-    if measured.decided >= needed * max(asked - as_often_as_neutral(own, others), HALF * asked):
+    if measured.decided >= needed * max(planned - as_often_as_neutral(own, others), HALF * planned):
         return ""
     limit = "half" if rule.where else f"min_decided {policy.min_decided:g}"
-    return f"only {measured.decided} of {asked} cases are decided for this rule, fewer than {limit}"
+    return (
+        f"only {measured.decided} of {planned} cases are decided for this rule, fewer than {limit}"
+    )
 
 
 def _warns(rule: Rule, checks: Sequence[Check], policy: Policy) -> bool:
     """Return whether an inconclusive rule only warns; an open `evidence: interval` bound fails."""
-    asked = any(each.name == "bound" and each.outcome is Outcome.INCONCLUSIVE for each in checks)
-    default = "fail" if asked and rule.gate.evidence == "interval" else policy.on_inconclusive
+    is_open = any(
+        check.name == "bound" and check.outcome is Outcome.INCONCLUSIVE for check in checks
+    )
+    default = "fail" if is_open and rule.gate.evidence == "interval" else policy.on_inconclusive
     return (rule.gate.on_inconclusive or default) == "warn"
 
 
@@ -249,4 +258,4 @@ def _worst(checks: Sequence[Check]) -> Outcome:
     """Return fail before inconclusive before pass; not-evaluated only where nothing else is."""
     outcomes = {check.outcome for check in checks}
     ranked = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
-    return next((each for each in ranked if each in outcomes), Outcome.NOT_EVALUATED)
+    return next((outcome for outcome in ranked if outcome in outcomes), Outcome.NOT_EVALUATED)

@@ -28,18 +28,18 @@ def smaller_and_smaller(
     `elements` as a whole have it. The last one is 1-minimal where nothing is raised; nothing is
     yielded where no element can be left out. Deterministic for a property that is.
     """
-    kept = list(elements)
-    size = max(1, len(kept) // 2)
+    smallest = list(elements)
+    size = max(1, len(smallest) // 2)
     while True:
-        found = False
+        is_smaller = False
         start = 0
-        while start < len(kept):
-            candidate = [*kept[:start], *kept[start + size :]]
+        while start < len(smallest):
+            candidate = [*smallest[:start], *smallest[start + size :]]
             if candidate and holds(candidate):
-                kept, found = candidate, True
-                yield kept
+                smallest, is_smaller = candidate, True
+                yield smallest
             else:
                 start += size
-        if size == 1 and not found:
+        if size == 1 and not is_smaller:
             return
         size = max(1, size // 2)

@@ -86,13 +86,13 @@ class GateInput:
     @cached_property
     def overlaps(self) -> Mapping[Reference, Overlap]:
         """Return how the plan's cases relate to those of each run that is compared with."""
-        found = {}
+        overlaps = {}
         for reference, run in self.references.runs.items():
-            least, called = self.policy.min_overlap, reference.value
-            shared = overlap(self.plan, self.must_match, run, min_overlap=least, called=called)
+            least, noun = self.policy.min_overlap, reference.value
+            shared = overlap(self.plan, self.must_match, run, min_overlap=least, noun=noun)
             gone = vanished_slices(self.policy, self.plan, run, reference)
-            found[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
-        return found
+            overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
+        return overlaps
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -100,7 +100,7 @@ class GateInput:
         return Comparison(
             runs=self.references.runs,
             contents={suite.id: unit_contents(self.plan, suite.id) for suite in self.policy.suites},
-            unfit={each for each, shared in self.overlaps.items() if shared.incompatible},
+            unfit={reference for reference, shared in self.overlaps.items() if shared.incompatible},
             other_space=self.other_space,
         )
 
@@ -109,19 +109,21 @@ class GateInput:
         """The runs that are compared with and whose documents another embedder measured."""
         own = self.provenance.embedding_space
         runs = self.references.runs.items()
-        return frozenset(each for each, run in runs if run.provenance.embedding_space != own)
+        return frozenset(
+            reference for reference, run in runs if run.provenance.embedding_space != own
+        )
 
-    def differed(self, found: IdentityFinding) -> IdentityFinding | None:
+    def differed(self, finding: IdentityFinding) -> IdentityFinding | None:
         """Return how identities differed in the baseline by the same test, if it is known."""
-        at = found.metric, found.suite, frozenset(found.where.items())
+        at = finding.metric, finding.suite, frozenset(finding.where.items())
         if at not in self._differed:
             baseline = self.references.baseline
-            suite = baseline.suites.get(found.suite) if baseline else None
+            suite = baseline.suites.get(finding.suite) if baseline else None
             self._differed[at] = None
-            if suite is not None and is_compared(BY_ID[found.metric], suite.table):
+            if suite is not None and is_compared(BY_ID[finding.metric], suite.table):
                 alpha, seed = 1 - self.policy.confidence, self.policy.seed
                 self._differed[at] = identity_finding(
-                    BY_ID[found.metric], suite.table, found.where, alpha=alpha, seed=seed
+                    BY_ID[finding.metric], suite.table, finding.where, alpha=alpha, seed=seed
                 )
         return self._differed[at]
 
@@ -132,8 +134,8 @@ class GateInput:
         """
         columns, gates = set(COLUMNS.values()), self.policy.gates
         out = [g.metric for g in gates if g.metric in BY_ID and BY_ID[g.metric].column in columns]
-        kept = [gate for gate in gates if gate.metric not in out]
-        policy = self.policy.model_copy(update={"gates": kept})
+        gates_left = [gate for gate in gates if gate.metric not in out]
+        policy = self.policy.model_copy(update={"gates": gates_left})
         quiet = {name: suite.without_crossing() for name, suite in self.suites.items()}
         return replace(self, policy=policy, suites=quiet), list(dict.fromkeys(out))
 
@@ -175,14 +177,14 @@ class GateResult:
         pace = [] if self.pace is None else [self.pace.sentence]
         origin = [] if self.origin is None else [self.origin.sentence]
         unseen = [self.unseen] if self.unseen else []
-        known = [*self.given.notices, *self.notices, *unseen]
-        return [*known, *self.given.footnotes, *origin, *pace]
+        notices = [*self.given.notices, *self.notices, *unseen]
+        return [*notices, *self.given.footnotes, *origin, *pace]
 
     @property
     def incompatible(self) -> list[str]:
         """Return the differences that forbid a comparison with the baseline, then the anchor."""
-        found = (self.overlap, self.anchor_overlap)
-        return [line for overlap in found if overlap for line in overlap.incompatible]
+        overlaps = (self.overlap, self.anchor_overlap)
+        return [line for overlap in overlaps if overlap for line in overlap.incompatible]
 
     def suites_of(self, kind: str) -> list[str]:
         """Return the suites of a kind, in the order of the policy."""
@@ -205,14 +207,14 @@ class GateRun:
         """Return the input of the run."""
         return self.result.given
 
-    def started_from(self, given: GateInput, notice: str) -> GateRun:
+    def started_from(self, gate_input: GateInput, notice: str) -> GateRun:
         """Return the same of what was given, with what the report's reader must know first."""
-        given = replace(given, notices=[notice, *given.notices])
-        return replace(self, result=replace(self.result, given=given))
+        gate_input = replace(gate_input, notices=[notice, *gate_input.notices])
+        return replace(self, result=replace(self.result, given=gate_input))
 
 
 def run_gate(
-    given: GateInput,
+    gate_input: GateInput,
     sut: SystemUnderTest,
     progress: Progress,
     *,
@@ -222,65 +224,67 @@ def run_gate(
 
     With `verdict_with`, only the verdict is found, and these metrics beside those of the rules.
     """
-    policy, plan = given.policy, given.plan
-    asked = ask(plan, given.suites, sut, progress)
-    assessed = assess(asked, sut)
-    documents = list(documents_of_pairs(assessed, asked))
-    crossed = crossed_cases(asked, assessed, documents, policy.seed)
-    asked.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
-    has_bands = Reference.BASELINE not in given.other_space
-    tables = tabulate(given.suites, assessed, given.references.baseline if has_bands else None)
-    tables, attribution = attribute(tables, asked, assessed, documents, policy.confidence)
-    result = result_of(given, tables, assessed, verdict_with=verdict_with)
+    policy, plan = gate_input.policy, gate_input.plan
+    answers = ask(plan, gate_input.suites, sut, progress)
+    assessed = assess(answers, sut)
+    documents = list(documents_of_pairs(assessed, answers))
+    crossed = crossed_cases(answers, assessed, documents, policy.seed)
+    answers.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
+    has_bands = Reference.BASELINE not in gate_input.other_space
+    tables = tabulate(
+        gate_input.suites, assessed, gate_input.references.baseline if has_bands else None
+    )
+    tables, attribution = attribute(tables, answers, assessed, documents, policy.confidence)
+    result = result_of(gate_input, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
         unneeded = waiver_notices(result.rules, policy)
         result = replace(result, unseen=unseen_sentence(policy, result, tables))
         result = replace(
             result,
             attribution=attribution,
-            instability=instability(plan.units, asked.readings),
-            notices=[*notices_of(policy, asked.executions, assessed, tables), *unneeded],
+            instability=instability(plan.units, answers.readings),
+            notices=[*notices_of(policy, answers.executions, assessed, tables), *unneeded],
         )
     return GateRun(
         result=result,
-        executions=asked.executions,
+        executions=answers.executions,
         tables=tables,
-        readings=asked.readings,
-        added=asked.added,
+        readings=answers.readings,
+        added=answers.added,
     )
 
 
 def result_of(
-    given: GateInput,
+    gate_input: GateInput,
     tables: Mapping[str, Table],
     assessed: Sequence[Assessed],
     *,
     verdict_with: Collection[str] | None = None,
 ) -> GateResult:
     """Return the verdict that follows from tables and assessed units alone."""
-    policy, rules = given.policy, given.rules
+    policy, rules = gate_input.policy, gate_input.rules
     confidence, seed = policy.confidence, policy.seed
-    asked, metrics, has_intervals = None, [*METRICS], True
+    slices_asked, metrics, has_intervals = None, [*METRICS], True
     if verdict_with is not None:
-        asked = {slice_of(each.metric.id, each.suite, each.where) for each in rules}
+        slices_asked = {slice_of(rule.metric.id, rule.suite, rule.where) for rule in rules}
         wanted = {*verdict_with, *(rule.metric.id for rule in rules)}
         metrics = [metric for metric in METRICS if metric.id in wanted]
         # A verdict needs no interval but for `evidence: interval`.
         has_intervals = any(gate.evidence == "interval" for gate in policy.gates)
-    identities = compare_identities(tables, confidence=confidence, seed=seed, asked=asked)
+    identities = compare_identities(tables, confidence=confidence, seed=seed, asked=slices_asked)
     measurements = measure(
         tables, confidence=confidence, seed=seed, has_intervals=has_intervals, metrics=metrics
     )
-    slices = [slice_of(each.metric.id, each.suite, each.where) for each in rules]
+    slices = [slice_of(rule.metric.id, rule.suite, rule.where) for rule in rules]
     spoken = compare_with_neutral(tables, slices, confidence=confidence, seed=seed)
     compared = [*identities, *spoken]
     measurements += identity_measurements(compared)
-    results = rule_results(rules, tables, measurements, compared, given.comparison, policy)
-    results = [with_waiver(result, policy, given.day) for result in results]
-    evidence = weigh_evidence(given.plan, assessed, results, policy)
-    outcome, exit_code = decide(results, evidence, given.overlaps.values())
+    results = rule_results(rules, tables, measurements, compared, gate_input.comparison, policy)
+    results = [with_waiver(result, policy, gate_input.day) for result in results]
+    evidence = weigh_evidence(gate_input.plan, assessed, results, policy)
+    outcome, exit_code = decide(results, evidence, gate_input.overlaps.values())
     return GateResult(
-        given=given,
+        given=gate_input,
         outcome=outcome,
         exit_code=exit_code,
         rules=results,
@@ -288,8 +292,8 @@ def result_of(
         assessed=assessed,
         evidence=evidence,
         degradation=degradation(tables),
-        overlap=given.overlaps.get(Reference.BASELINE),
-        anchor_overlap=given.overlaps.get(Reference.ANCHOR),
+        overlap=gate_input.overlaps.get(Reference.BASELINE),
+        anchor_overlap=gate_input.overlaps.get(Reference.ANCHOR),
         identities=identities,
         beside_neutral=spoken,
     )

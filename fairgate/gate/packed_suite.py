@@ -46,16 +46,18 @@ class _Order:
             stem, variant = split_variant(key)
             sources.setdefault(stem, {})[variant] = row
         # By the first source that has it: rows in this order give the same order again.
-        found = dict.fromkeys(chain.from_iterable(sources.values()))
-        places = {variant: place for place, variant in enumerate(found)}
-        asked = [sorted((places[v], row) for v, row in rows.items()) for rows in sources.values()]
+        variants = dict.fromkeys(chain.from_iterable(sources.values()))
+        places = {variant: position for position, variant in enumerate(variants)}
+        cases_of_sources = [
+            sorted((places[v], row) for v, row in rows.items()) for rows in sources.values()
+        ]
         self.variants, self.sources = list(places), list(sources)
-        self.asked = [tuple(place for place, _ in cases) for cases in asked]
-        self.places = [place for cases in asked for place, _ in cases]
-        self.rows = [row for cases in asked for _, row in cases]
+        self.asked = [tuple(position for position, _ in cases) for cases in cases_of_sources]
+        self.places = [position for cases in cases_of_sources for position, _ in cases]
+        self.rows = [row for cases in cases_of_sources for _, row in cases]
         first = dict(zip(reversed(self.places), reversed(self.rows), strict=True))
-        self.first = [first[place] for place in range(len(places))]
-        self.counts = np.asarray([len(cases) for cases in asked], dtype=np.int64)
+        self.first = [first[position] for position in range(len(places))]
+        self.counts = np.asarray([len(cases) for cases in cases_of_sources], dtype=np.int64)
 
 
 def text_length(cases: int, bits: int) -> int:
@@ -80,8 +82,8 @@ def pack(columns: Sequence[Codes], widths: Sequence[int], counts: Counts) -> lis
         bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % _GROUP)))
         text = binascii.b2a_base64(np.packbits(bits, axis=1).tobytes(), newline=False).decode()
         size = len(text) // len(sources)
-        for place, source in enumerate(sources.tolist()):
-            texts[source] = text[place * size : (place + 1) * size]
+        for number, source in enumerate(sources.tolist()):
+            texts[source] = text[number * size : (number + 1) * size]
     return texts
 
 
@@ -118,17 +120,21 @@ def _of_equal_length(counts: Counts, bits: int) -> Iterator[tuple[npt.NDArray[np
 def _bits(numbers: Codes, width: int) -> npt.NDArray[np.uint8]:
     """Return the lowest `width` bits of a matrix's numbers, row by row."""
     octets = -(-width // 8)
-    each = numbers.astype(">u8").view(np.uint8).reshape(*numbers.shape, 8)[..., 8 - octets :]
-    return np.unpackbits(each, axis=2)[..., 8 * octets - width :].reshape(len(numbers), -1)
+    octets_of_numbers = (
+        numbers.astype(">u8").view(np.uint8).reshape(*numbers.shape, 8)[..., 8 - octets :]
+    )
+    return np.unpackbits(octets_of_numbers, axis=2)[..., 8 * octets - width :].reshape(
+        len(numbers), -1
+    )
 
 
 def _numbers(bits: npt.NDArray[np.uint8], width: int) -> Codes:
     """Return the matrix of numbers whose bits the rows hold."""
     octets = -(-width // 8)
-    each = bits.reshape(len(bits), -1, width)
-    whole = np.zeros((*each.shape[:2], 8), dtype=np.uint8)
+    rows = bits.reshape(len(bits), -1, width)
+    whole = np.zeros((*rows.shape[:2], 8), dtype=np.uint8)
     whole[..., 8 - octets :] = np.packbits(
-        np.pad(each, ((0, 0), (0, 0), (8 * octets - width, 0))), axis=2
+        np.pad(rows, ((0, 0), (0, 0), (8 * octets - width, 0))), axis=2
     )
     return whole.view(">u8")[..., 0].astype(np.uint64)
 
@@ -194,20 +200,20 @@ def field_of_contents(contents: Sequence[str]) -> tuple[Field, Codes]:
 def field_of_numbers(column: Floats) -> tuple[Field, Codes]:
     """Return a column's numbers: of few values, else of millionths where all are such."""
     decided = ~np.isnan(column)
-    known = column[decided] + 0.0  # no negative zero
-    values = np.asarray(_VERDICTS) if is_verdict(column) else np.unique(known)
+    decided_values = column[decided] + 0.0  # no negative zero
+    values = np.asarray(_VERDICTS) if is_verdict(column) else np.unique(decided_values)
     codes = np.zeros(len(column), dtype=np.uint64)
-    parts = np.rint(known * _MILLION)
+    parts = np.rint(decided_values * _MILLION)
     if (
         len(values) > _MOST_LISTED
         and -_MOST_MILLIONTHS < parts.min() <= parts.max() < _MOST_MILLIONTHS
-        and np.array_equal(parts / _MILLION, known)
+        and np.array_equal(parts / _MILLION, decided_values)
     ):
         least = min(0, int(parts.min()))
         codes[decided] = (parts - least).astype(np.uint64) + np.uint64(1)
         return Field(8 * -(-int(codes.max()).bit_length() // 8), least=least), codes
     rising = np.argsort(values)
-    codes[decided] = rising[np.searchsorted(values, known, sorter=rising)] + 1
+    codes[decided] = rising[np.searchsorted(values, decided_values, sorter=rising)] + 1
     return Field(max(1, len(values).bit_length()), values.tolist()), codes
 
 
@@ -337,7 +343,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
     at = places.tolist()
     names = [variant[0] for variant in variants]
     stems = chain.from_iterable(map(repeat, sources, counts.tolist()))
-    keys = [source + names[place] for source, place in zip(stems, at, strict=True)]
+    keys = [source + names[position] for source, position in zip(stems, at, strict=True)]
     table = Table(
         suite=suite_id,
         keys=keys,
@@ -365,13 +371,13 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
 
 
 def _places(
-    sources: Mapping[str, Any], asked: Sequence[Any], variants: int, bits: int
+    sources: Mapping[str, Any], shapes_asked: Sequence[Any], variants: int, bits: int
 ) -> tuple[Counts, Counts]:
     """Return the variant of every case, and how many cases each source has.
 
     Every length is checked before anything of it is made: it may be any number.
     """
-    counts = [_cases(runs, variants, f"asked[{at}]") for at, runs in enumerate(asked)]
+    counts = [_cases(runs, variants, f"asked[{at}]") for at, runs in enumerate(shapes_asked)]
     for source, (shape, text) in sources.items():
         if type(shape) is not int or not 0 <= shape < len(counts):
             raise ValueError(
@@ -384,7 +390,7 @@ def _places(
                 f"{text_length(counts[shape], bits)} for {counts[shape]} cases of {bits} bits"
             )
     used = sorted({shape for shape, _ in sources.values()})
-    whole = {at: np.concatenate([np.arange(a, a + n) for a, n in asked[at]]) for at in used}
+    whole = {at: np.concatenate([np.arange(a, a + n) for a, n in shapes_asked[at]]) for at in used}
     shapes = [shape for shape, _ in sources.values()]
     return (
         np.concatenate([np.empty(0, dtype=np.int64), *(whole[shape] for shape in shapes)]),
@@ -392,13 +398,13 @@ def _places(
     )
 
 
-def _cases(runs: Sequence[Any], variants: int, place: str) -> int:
+def _cases(runs: Sequence[Any], variants: int, location: str) -> int:
     """Return how many variants some runs name. Raises ValueError unless they rise and exist."""
     end = total = 0
     for first, count in runs:
         if type(first) is not int or type(count) is not int or first < end or count < 1:
-            raise ValueError(f"{place} holds {shown([first, count])}; expected rising variants")
+            raise ValueError(f"{location} holds {shown([first, count])}; expected rising variants")
         end, total = first + count, total + count
     if end > variants or not total:
-        raise ValueError(f"{place} names {shown(total)} variants of {variants}")
+        raise ValueError(f"{location} names {shown(total)} variants of {variants}")
     return total

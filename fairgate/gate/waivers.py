@@ -26,14 +26,14 @@ MOST_DAYS = 366
 """How far ahead the last day of a waiver may lie."""
 
 
-def waives(entry: WaiverPolicy, one: Slice) -> bool:
+def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
     """Return whether an entry names a slice: equal dimensions, so never a part of what a rule is.
 
     It waives every rule of its metric that the policy has for just this slice.
     """
-    metric, suite, where = one
-    named = entry.rule == metric and entry.suite in (None, suite)
-    return named and frozenset(entry.where.items()) == where
+    metric, suite, where = slice_
+    is_same_rule = entry.rule == metric and entry.suite in (None, suite)
+    return is_same_rule and frozenset(entry.where.items()) == where
 
 
 def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[Fault]:
@@ -43,19 +43,23 @@ def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> It
     """
     binding: dict[Slice, bool] = {}
     for rule in expand_rules(policy, plan) if policy.waivers else ():
-        one = slice_of(rule.metric.id, rule.suite, rule.where)
-        binding[one] = binding.get(one, False) or not (rule.advisory or rule.gate.report)
+        slice_ = slice_of(rule.metric.id, rule.suite, rule.where)
+        binding[slice_] = binding.get(slice_, False) or not (rule.advisory or rule.gate.report)
     for position, entry in enumerate(policy.waivers):
-        found = [one for one in binding if waives(entry, one)]
-        again = [n for n in range(position) if any(waives(policy.waivers[n], one) for one in found)]
+        matches = [slice_ for slice_ in binding if waives(entry, slice_)]
+        again = [
+            n
+            for n in range(position)
+            if any(waives(policy.waivers[n], slice_) for slice_ in matches)
+        ]
         name, why = listed([_name(entry.rule, entry.where.items(), entry.suite)[:150]]), ""
-        if not found:
-            known = [_name(by, where, entry.suite and suite) for by, suite, where in binding]
-            why = f"no rule is {name}; {suggestion(name[1:-1], known)}"
-        elif len(found) > 1:
-            several = listed(suite for _, suite, _ in found)
+        if not matches:
+            names = [_name(by, where, entry.suite and suite) for by, suite, where in binding]
+            why = f"no rule is {name}; {suggestion(name[1:-1], names)}"
+        elif len(matches) > 1:
+            several = listed(suite for _, suite, _ in matches)
             why = f"{name} is a rule of several suites; set `suite` to {several}"
-        elif not binding[found[0]]:
+        elif not binding[matches[0]]:
             why = f"{name} is advisory or only reported, it fails no build; remove the entry"
         elif again:
             why = f"{name} is waived by `waivers[{again[0]}]` too; keep one of them"
@@ -76,8 +80,8 @@ def _name(rule: str, where: Iterable[tuple[str, str]], suite: str | None) -> str
 
 
 def _entry(result: RuleResult, policy: Policy) -> WaiverPolicy | None:
-    one = slice_of(result.metric, result.suite, result.where)
-    return next((entry for entry in policy.waivers if waives(entry, one)), None)
+    slice_ = slice_of(result.metric, result.suite, result.where)
+    return next((entry for entry in policy.waivers if waives(entry, slice_)), None)
 
 
 def is_worse(value: float, than: float, metric: Metric, limits: Mapping[str, float]) -> bool:
@@ -126,7 +130,7 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
 def waiver_notices(results: Sequence[RuleResult], policy: Policy) -> Iterator[str]:
     """Yield a sentence for each entry whose rules pass."""
     for entry in policy.waivers:
-        outcomes = {one.outcome for one in results if _entry(one, policy) is entry}
+        outcomes = {result.outcome for result in results if _entry(result, policy) is entry}
         if outcomes == {Outcome.PASS}:
             name = harmless(_name(entry.rule, entry.where.items(), entry.suite)).replace("`", "'")
             owner = harmless(entry.owner)
