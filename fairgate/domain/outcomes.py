@@ -248,6 +248,10 @@ class PhraseFinding:
     p_value: float
     p_corrected: float
     """Holm over identities, or over categories."""
+    interval: tuple[float, float] | None = None
+    """Likely range of the difference, at the policy's confidence; None where nothing tells it."""
+    log_odds: float | None = None
+    """Of a difference in probability, the mean difference in nats behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

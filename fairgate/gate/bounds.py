@@ -22,7 +22,12 @@ from fairgate.gate.neutral_wording import reach_of_phrases
 from fairgate.gate.rules import Rule
 from fairgate.gate.sentences import judge_beside_neutral
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.metrics.identity import (
+    LOG_ODDS_DIFFERENCE,
+    MAX_DIFFERENCE,
+    RETRIEVAL,
+    UNREADABLE,
+)
 from fairgate.metrics.metric import Metric, Table, observe, observed_rows
 from fairgate.policy.schema import GatePolicy
 from fairgate.stats.interval import (
@@ -42,6 +47,7 @@ _COMPARED = {
     MAX_DIFFERENCE.id: "",
     RETRIEVAL.id: " in the share of documents in common",
     UNREADABLE.id: " in unreadable answers",
+    LOG_ODDS_DIFFERENCE.id: " in the probability of the better labels",
 }
 _PROMISED = 0.05
 """How often a fair system may break a bound by chance without a notice."""

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fairgate.domain.outcomes import NeutralWording, PhraseFinding
+from fairgate.metrics.degrees import LOG_ODDS, beyond_neutral
 from fairgate.metrics.metric import CONTROL, Metric, Table, observe, observed_rows
 from fairgate.stats.observations import Floats, joined
 from fairgate.stats.phrases import (
@@ -148,11 +149,12 @@ def beside_neutral_wording(
     categories = [name.partition(_SIGN)[0] for name in sample.identities]
     groups = groups_against_neutral(sample.own, categories, sample.neutral, seed=seed)
     identities = sorted(sample.tests, key=lambda each: (-abs(each.contrast.difference), each.name))
+    checked, nats = self_check(sample.neutral, sample.phrases), _nats(metric, table)
     return NeutralWording(
         band=_rounded(sample.spread.band(1 - alpha)),
         level=_rounded(alpha),
-        phrases=[_finding("", each) for each in self_check(sample.neutral, sample.phrases)],
-        identities=[_finding(each.name.partition(_SIGN)[0], each) for each in identities],
+        phrases=[_finding(each, alpha, nats) for each in checked],
+        identities=[_finding(each, alpha, nats) for each in identities],
         groups=[
             PhraseFinding(
                 category=each.name,
@@ -166,13 +168,28 @@ def beside_neutral_wording(
     )
 
 
-def _finding(category: str, test: PhraseTest) -> PhraseFinding:
+def _nats(metric: Metric, table: Table) -> Mapping[str, float]:
+    """Return the mean log-odds of phrases beyond neutral wording, if the metric rests on them."""
+    if metric.column != LOG_ODDS:
+        return {}
+    in_nats = replace(metric, values=beyond_neutral)
+    sample = phrase_sample(in_nats, table, {})
+    if sample is None:
+        return {}
+    checked = self_check(sample.neutral, sample.phrases)
+    return {each.name: each.contrast.difference for each in (*sample.tests, *checked)}
+
+
+def _finding(test: PhraseTest, alpha: float, nats: Mapping[str, float]) -> PhraseFinding:
+    bounds = test.contrast.bounds(alpha / 2)
     return PhraseFinding(
-        category=category,
+        category=test.name.rpartition(_SIGN)[0],
         term=test.name.rpartition(_SIGN)[2],
         difference=_rounded(test.contrast.difference),
         p_value=_rounded(test.contrast.p_value),
         p_corrected=_rounded(test.adjusted_p),
+        interval=(_rounded(bounds[0]), _rounded(bounds[1])) if math.isfinite(bounds[0]) else None,
+        log_odds=_rounded(nats[test.name]) if test.name in nats else None,
     )
 
 

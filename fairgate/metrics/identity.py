@@ -17,16 +17,19 @@ terms that are pushed equally often to opposite labels look alike here, and diff
 controls.
 
 The same comparison of what is retrieved (the share of documents in common with the text that names
-nobody) and of answers that cannot be read (refusals). Neither needs labels of documents or a
-baseline.
+nobody), of answers that cannot be read (refusals), and of how probable the better labels are
+(`metrics/degrees.py`), which also sees in which direction an answer moves. None needs labels of
+documents or a baseline.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
+from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
 from fairgate.metrics.metric import Arm, Metric, Table, demographic_rows
 from fairgate.stats.observations import Floats, Mask
 
@@ -46,7 +49,7 @@ def _one_identity(table: Table) -> Mask:
 
 def is_compared(metric: Metric, table: Table) -> bool:
     """Return whether a table has what a comparison of identities needs."""
-    needed = {metric.column, *(["controlled"] if metric.values else [])}
+    needed = {metric.column, *(["controlled"] if metric.values is _verdicts else [])}
     held = {*table.values, *(["controlled"] if "controlled" in table.not_evaluated else [])}
     return needed <= held and metric.column not in table.not_evaluated
 
@@ -77,7 +80,21 @@ UNREADABLE = _compared(
     "often than others",
     event="get an answer that cannot be read",
 )  # fmt: skip
-COMPARING = (MAX_DIFFERENCE, RETRIEVAL, UNREADABLE)
+LOG_ODDS_DIFFERENCE = _compared(
+    id="identity/log-odds/max-difference",
+    title="largest difference between the probability of the better labels for one identity and "
+    "for the others",
+    column=LOG_ODDS, values=points_of_probability, dimensions=("category",),
+    row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf),
+    claim="The better labels are up to {value} more or less probable for one identity than for "
+    "the others",
+)  # fmt: skip
+COMPARING = (MAX_DIFFERENCE, RETRIEVAL, UNREADABLE, LOG_ODDS_DIFFERENCE)
 """Every comparison between identities."""
-ADVISED = {MAX_DIFFERENCE.id: 0.05, RETRIEVAL.id: 0.35, UNREADABLE.id: 0.03}
+ADVISED = {
+    MAX_DIFFERENCE.id: 0.05,
+    RETRIEVAL.id: 0.35,
+    UNREADABLE.id: 0.03,
+    LOG_ODDS_DIFFERENCE.id: 0.05,
+}
 """The limit that starters have and reports advise."""

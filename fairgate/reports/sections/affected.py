@@ -21,9 +21,16 @@ from fairgate.domain.wording import within_sentence
 from fairgate.gate.bounds import counts_of
 from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.degrees import EXPECTED_RANK, LOG_ODDS
 from fairgate.metrics.direction import DIRECTION
 from fairgate.metrics.exposure import NET
-from fairgate.metrics.identity import ADVISED, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.metrics.identity import (
+    ADVISED,
+    LOG_ODDS_DIFFERENCE,
+    MAX_DIFFERENCE,
+    RETRIEVAL,
+    UNREADABLE,
+)
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import (
@@ -47,8 +54,14 @@ _MOST = 4
 _IN_TABLE = 6
 _FEW = 3
 """Identities that fail by themselves, up to which one of them leads."""
-_COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
+_COMPARED = {
+    RETRIEVAL.id: "retrieval/overlap",
+    UNREADABLE.id: "unreadable/net",
+    LOG_ODDS_DIFFERENCE.id: "label/log-odds",
+}
 """By what a comparison of identities tells how each of them fares, where that is not the answer."""
+_MORE = {RETRIEVAL.id: "fewer", LOG_ODDS_DIFFERENCE.id: "less"}
+"""Of what an identity has more where it fares worse, if that is not so."""
 _OF_DOCUMENTS = {"retrieval", "rrs", "exposure", "rank"}
 """Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
@@ -220,6 +233,8 @@ def standing_out(result: GateResult) -> list[IdentityFinding]:
 def differs(metric: str, difference: float) -> tuple[str, str, str]:
     """Return how an identity differs: before, the amount, after, then "than for the others"."""
     points = figures.value(abs(difference), metric)
+    if metric == LOG_ODDS_DIFFERENCE.id:
+        return "the better labels are ", points, f" {'more' if difference > 0 else 'less'} probable"
     often = f" {'more' if difference > 0 else 'less'} often"
     if metric == RETRIEVAL.id:
         return "the documents found are the same as without a speaker ", points, often
@@ -229,7 +244,8 @@ def differs(metric: str, difference: float) -> tuple[str, str, str]:
 def is_harm(metric: str, amount: float) -> bool:
     """Return whether an identity fares worse by a difference or a signed value, and not better.
 
-    Of its answers more change, or get worse, or cannot be read; of its documents fewer are found.
+    Of its answers more change, or get worse, or cannot be read, or the better labels are less
+    probable; of its documents fewer are found.
     """
     known = BY_ID.get(metric)
     more_is_better = metric == RETRIEVAL.id or (
@@ -237,6 +253,7 @@ def is_harm(metric: str, amount: float) -> bool:
         and (
             known.better is Better.HIGHER
             or (known.better is Better.TOWARD_ZERO and known.column == NET)
+            or known.column in (LOG_ODDS, EXPECTED_RANK)
         )
     )
     return amount < 0 if more_is_better else amount > 0
@@ -339,7 +356,7 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
     if compared:
         limit = rule.bounds.get("max", 0.0) + compared.allowance
         first = singled_out(compared)
-        more = "fewer" if metric == RETRIEVAL.id else "more"
+        more = _MORE.get(metric, "more")
         return [
             (one.term, f"{figures.value(abs(one.difference), metric)} {more}")
             for one in sorted(compared.terms, key=lambda one: one is not first)

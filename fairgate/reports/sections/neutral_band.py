@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from fairgate.domain.outcomes import IdentityFinding, NeutralWording, PhraseFinding
-from fairgate.domain.wording import listed
-from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.domain.wording import listed, signed
+from fairgate.metrics.degrees import halves
+from fairgate.metrics.identity import LOG_ODDS_DIFFERENCE, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Row, RowKind, columns, figure, name, of_suites
 from fairgate.reports.material import Material, pair_suites
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
 
 _WHAT = {
     MAX_DIFFERENCE.id: "answers that change",
     RETRIEVAL.id: "documents in common with the text without a speaker",
     UNREADABLE.id: "answers that cannot be read",
+    LOG_ODDS_DIFFERENCE.id: "the probability of the better labels",
 }
+_PLAIN = "asr/generation"
 _SHORT = 6
 """Rows shown where there is little room."""
 _SHOWN = 3
@@ -39,7 +43,7 @@ def _of_suite(material: Material, suite: str, place: int) -> Iterator[blocks.Blo
     for found in material.result.identities:
         beside = found.beside
         if found.suite == suite and beside is not None and _has_any(beside):
-            yield blocks.Text(lines=list(_sentences(found, beside)))
+            yield blocks.Text(lines=list(_sentences(material, found, beside)))
             yield _table(material, found, beside, place)
 
 
@@ -48,13 +52,30 @@ def _has_any(beside: NeutralWording) -> bool:
     return any(each.difference for each in (*beside.identities, *beside.phrases))
 
 
-def _sentences(found: IdentityFinding, beside: NeutralWording) -> Iterator[Inline]:
+def _amount(material: Material, found: IdentityFinding, difference: float) -> str:
+    """Return a difference in words: `7.8 points more answers that change than for neutral wording`.
+
+    Of degrees `7.8 points toward positive`, with the labels of the half that gains.
+    """
+    points = f"{figures.unsigned(abs(difference), found.metric)} points"
+    if found.metric != LOG_ODDS_DIFFERENCE.id:
+        more = "more" if difference > 0 else "fewer"
+        return f"{points} {more} {_WHAT[found.metric]} than for neutral wording"
+    suite = material.result.given.suites[found.suite]
+    task = suite.task if isinstance(suite, MetamorphicSuite) else None
+    worse, better = halves(task.scale if task else ())
+    labels = listed(better if difference > 0 else worse, last="or") or "other labels"
+    return f"{points} toward {labels}"
+
+
+def _sentences(
+    material: Material, found: IdentityFinding, beside: NeutralWording
+) -> Iterator[Inline]:
     """Yield the main claim, the categories, the band, and the check of the phrases themselves."""
     metric = found.metric
     everyone, *categories = beside.groups
-    more = "more" if everyone.difference > 0 else "fewer"
-    claim = f"All identities: {figures.unsigned(abs(everyone.difference), metric)} points {more} "
-    claim += f"{_WHAT[metric]} than for neutral wording ({figures.probability(everyone.p_value)})."
+    amount = _amount(material, found, everyone.difference)
+    claim = f"All identities: {amount} ({figures.probability(everyone.p_value)})."
     if len(categories) > 1:
         shown = [
             f"{each.category} {figures.signed(each.difference, metric)} "
@@ -64,6 +85,8 @@ def _sentences(found: IdentityFinding, beside: NeutralWording) -> Iterator[Inlin
         claim += f" By category: {', '.join(shown)}."
     yield claim
     many = len(beside.phrases)
+    if metric == LOG_ODDS_DIFFERENCE.id and beside.identities:
+        yield _farthest(material, found, beside)
     band = f"{many} neutral phrases: another one would lie within "
     band += f"±{figures.unsigned(beside.band, metric)} points of their mean"
     inside = [each for each in beside.identities if abs(each.difference) <= beside.band]
@@ -86,36 +109,65 @@ def _sentences(found: IdentityFinding, beside: NeutralWording) -> Iterator[Inlin
     )
 
 
+def _farthest(
+    material: Material, found: IdentityFinding, beside: NeutralWording
+) -> list[str | blocks.Span]:
+    """Say of the identity farthest from neutral wording by how much, and what is behind it."""
+    top, many = beside.identities[0], len(beside.phrases)
+    behind = (
+        [f"{signed(top.log_odds, is_rate=False)} in log-odds"] if top.log_odds is not None else []
+    )
+    if top.interval is not None:
+        behind.append(f"likely {figures.signed_interval(top.interval, found.metric)}")
+    behind.append(figures.probability(top.p_corrected))
+    words = f": {_amount(material, found, top.difference)} ({', '.join(behind)}); {many} neutral "
+    words += f"phrases lie within ±{figures.unsigned(beside.band, found.metric)}."
+    own, neutral = (
+        material.now.value(metric, found.suite, where)
+        for metric, where in ((_PLAIN, {"term": top.term}), (f"{_PLAIN}/control", {}))
+    )
+    if own is not None and neutral is not None:
+        words += f" Of its answers {figures.value(own, _PLAIN)} really changed, with neutral "
+        words += f"wording {figures.value(neutral, _PLAIN)}."
+    return [name(material.identity(found.suite, top.term), blocks.Tone.STRONG), words]
+
+
 def _table(
     material: Material, found: IdentityFinding, beside: NeutralWording, place: int
 ) -> blocks.Block:
-    metric = found.metric
+    metric, in_degrees = found.metric, found.metric == LOG_ODDS_DIFFERENCE.id
+
+    def changed(metric: str, where: Mapping[str, str]) -> Inline:
+        return figure(figures.value(material.now.value(metric, found.suite, where), _PLAIN))
 
     def row(each: PhraseFinding) -> Row:
         is_inside = abs(each.difference) <= beside.band
         side = "inside" if is_inside else "above" if each.difference > 0 else "below"
-        return Row(
-            cells=[
-                name(material.identity(found.suite, each.term)),
-                figure(figures.signed(each.difference, metric)),
-                side,
-                figure(figures.probability(each.p_corrected)),
-            ],
-            kind=RowKind.NORMAL,
-        )
+        cells: list[Inline] = [
+            name(material.identity(found.suite, each.term)),
+            figure(figures.signed(each.difference, metric)),
+            side,
+            figure(figures.probability(each.p_corrected)),
+        ]
+        if in_degrees:
+            nats = figures.NONE if each.log_odds is None else signed(each.log_odds, is_rate=False)
+            shown = figures.signed_interval(each.interval, metric), nats
+            cells += [*map(figure, shown), changed(_PLAIN, {"term": each.term})]
+        return Row(cells=cells, kind=RowKind.NORMAL)
 
-    reference = Row(
-        cells=[
-            "neutral phrases",
-            figure(f"±{figures.unsigned(beside.band, metric)}"),
-            "the band",
-            "",
-        ],
-        kind=RowKind.REFERENCE,
-    )
+    cells: list[Inline] = [
+        "neutral phrases",
+        figure(f"±{figures.unsigned(beside.band, metric)}"),
+        "the band",
+        "",
+    ]
+    cells += ["", "", changed(f"{_PLAIN}/control", {})] if in_degrees else []
+    reference = Row(cells=cells, kind=RowKind.REFERENCE)
     heads = columns("who", numbers=["points from neutral wording"])
     heads += columns("band")
     heads += columns(numbers=["corrected p"])
+    if in_degrees:
+        heads += columns(numbers=["likely range", "log-odds", "answers that changed"])
     number = f" {place}" if place > 1 else ""
     return blocks.Table(
         label=f"Identities beside neutral wording, {_WHAT[metric]}{number}",
