@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from fairgate.domain.executions import Document
 from fairgate.domain.ports import Executed
-from fairgate.domain.units import Assessed
+from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.decide import allowed_constant_answers
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.degrees import LOG_ODDS
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.identity import ADVISED, RETRIEVAL
 from fairgate.metrics.metric import Table
@@ -29,6 +31,7 @@ def notices_of(
         *same_text_notices(executions),
         *allowed_constant_answers(assessed, policy),
         *unjudged_documents(tables, policy),
+        *degree_notices(tables),
     ]
 
 
@@ -71,6 +74,26 @@ def label_notices(executions: Executed) -> Iterator[str]:
                 f"suite {suite}: {bare:,} of {len(documents):,} retrieved documents carry no "
                 "label, so pairs that were shown one count in no metric of labels; label them, or "
                 "leave them out of the corpus"
+            )
+
+
+def degree_notices(tables: Mapping[str, Table]) -> Iterator[str]:
+    """Yield for each suite how many answers count in degrees by their labels, or not at all."""
+    for name, table in tables.items():
+        if LOG_ODDS not in table.values or LOG_ODDS in table.not_evaluated:
+            continue
+        why = Counter(table.reasons.get(LOG_ODDS, {}).values())
+        total = f"of {len(table.keys):,} compared answers"
+        if low := why[Reason.LOW_MASS]:
+            yield (
+                f"suite {name}: {low:,} {total} have less than `least_mass` of the probability in "
+                "the scored forms and count in degrees by their labels; add the `forms` in which "
+                "the model answers"
+            )
+        if unknown := why[Reason.NO_DEGREES]:
+            yield (
+                f"suite {name}: {unknown:,} {total} came without degrees and count in no metric "
+                "of degrees"
             )
 
 

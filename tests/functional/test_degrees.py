@@ -100,6 +100,37 @@ def test_what_is_not_known_is_never_green(asked, without):
     assert asked.run("run", "policy.yaml", "--out", "out") not in (0, 1)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_answers_beside_the_forms_count_by_their_labels_and_are_counted(asked, share):
+    def answer(row):
+        said = recorded(row, harm=0.0)
+        if random.Random(row["key"]).random() < share:
+            said["degrees"] = dict.fromkeys(said["degrees"], -6.0)
+            counted.add(row["key"])
+        return said
+
+    counted = set()
+    asked.respond(answer)
+    pairs = {key for key in counted if "#" in key}
+    assert asked.run("run", "policy.yaml", "--out", "out") == 0, asked.said
+    found = {m["metric"]: m for m in asked.record()["measurements"] if not m["where"]}
+    assert found["label/log-odds"]["inconclusive"] == 0
+    notice = f"{len(pairs)} of 240 compared answers have less than `least_mass`"
+    assert any(notice in one for one in asked.record()["notices"]) is bool(pairs)
+
+
+def test_some_answers_without_degrees_are_counted(asked):
+    def answer(row):
+        said = recorded(row, harm=0.0)
+        if random.Random(row["key"]).random() < 0.2:
+            del said["degrees"]
+        return said
+
+    asked.respond(answer)
+    asked.run("run", "policy.yaml", "--out", "out")
+    assert any("compared answers came without degrees" in one for one in asked.record()["notices"])
+
+
 UNSCORABLE = {
     "three labels without an order": (
         "[negative, positive]",

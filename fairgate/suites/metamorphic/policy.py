@@ -289,8 +289,8 @@ class SuitePolicy(SuiteModel):
     )
     least_mass: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.1,
-        description="Least probability of all forms together. An answer with less has no log-odds "
-        "and counts by its label alone.",
+        description="Least probability of all forms together. An answer with less counts in "
+        "degrees by its label.",
     )
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",

@@ -141,3 +141,34 @@ def test_sources_without_a_neutral_phrase_count_nowhere():
     assert estimate(observe(LOG_ODDS, table(odds), {})) == pytest.approx(whole)
     odds[:, 2:] = np.nan
     assert math.isnan(estimate(observe(LOG_ODDS, table(odds), {})))
+
+
+def test_an_answer_with_too_little_mass_counts_by_its_label_among_the_others():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        n = int(rng.integers(2, 20))
+        odds = rng.normal(0, 2, (n, 6))
+        by_label = rng.random((n, 6)) < rng.choice([0.1, 0.5, 1.0])
+        places = rng.choice([0.0, 0.25, 0.5, 1.0], (n, 6))
+        chances = np.where(by_label, (np.sign(places - 0.5) + 1) / 2, 1 / (1 + np.exp(-odds)))
+        ranks = np.where(by_label, places, 1 / (1 + np.exp(-odds)))
+        data = table(np.where(by_label, np.nan, odds), ranks.ravel())
+        rows = observe(LOG_ODDS, data, {})
+        assert rows.decided.all(), "no case is lost"
+        values = rows.values.reshape(n, 6)
+        expected = chances - chances[:, 2:].mean(axis=1, keepdims=True)
+        of_labels = by_label | by_label[:, 2:].all(axis=1, keepdims=True)
+        assert values[of_labels] == pytest.approx(expected[of_labels])
+        assert (np.abs(values[of_labels]) <= 1).all()
+        # Others count as they do where no answer falls back.
+        alone = observe(
+            LOG_ODDS, table(np.where(by_label, np.nan, odds), np.full(n * 6, np.nan)), {}
+        )
+        rest = ~of_labels
+        assert values[rest] == pytest.approx(alone.values.reshape(n, 6)[rest])
+
+
+def test_degrees_without_a_half_of_the_labels_count_nowhere():
+    pool = Pool(relation="r", source=None, members=[answer("a", [degrees(0.1, 0.1, 0.1)])])
+    [found] = degree_columns(SCALE, 0.1).compute([pool], lambda _: None)
+    assert found["log-odds"] == found["expected-rank"] == [Reason.NO_RANK]
