@@ -302,6 +302,11 @@ def uncrossed(key: str) -> str:
     return key.partition(_DOCUMENTS)[0]
 
 
+def is_follow_up(key: str) -> bool:
+    """Whether a key is that of a relation's follow-up, and not of its source or an item."""
+    return "/" in key.partition("#")[2].partition("@")[0]
+
+
 def source_of(key: str) -> str:
     """Return the id of a follow-up's source, the part of its key before `#`."""
     return key.partition("#")[0]

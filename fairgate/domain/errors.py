@@ -87,6 +87,15 @@ class ApplicationError(FairGateError):
     """The system under test cannot be asked, or what it answers cannot be used."""
 
 
+class FailedQuestionError(ApplicationError):
+    """The system under test fails at one question; it may answer others."""
+
+    def __init__(self, message: str, question: object) -> None:
+        """Take the sentence and the question."""
+        self.question = question
+        super().__init__(message)
+
+
 class BudgetError(FairGateError):
     """The budget is spent before everything was asked: there is no verdict, the state is kept."""
 

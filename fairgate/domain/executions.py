@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from fairgate.domain.degrees import Degrees
+from fairgate.domain.wording import quoted
 
 Name = TypeVar("Name")
 Thing = TypeVar("Thing")
@@ -187,6 +188,15 @@ class CorpusDocument:
     label: str | None = None
 
 
+def named_turn(before: Sequence[str], query: str, number: int) -> str:
+    """Name a turn, from 0, by what the user says in it and how the conversation begins."""
+    if not before:
+        return f"the question {quoted(query)}"
+    said = (*before, query)[number]
+    begins = f", in the conversation that begins {quoted(before[0])}" if number else ""
+    return f"turn {number + 1} of {len(before) + 1} ({quoted(said)}){begins}"
+
+
 def embedding_key(embedder: str, text: str) -> str:
     """Return the key of a text's embedding: it depends on the embedder and the text alone."""
     return hashlib.sha256(f"{embedder}\x00{text}".encode()).hexdigest()
@@ -228,6 +238,10 @@ class Question:
         if self.changed is not None:
             fields["changed"] = {"id": self.changed.id, "text": self.changed.text}
         return fields
+
+    def named(self, replies: Sequence[Reply] = ()) -> str:
+        """Name the question for a message; in a conversation the turn behind so many replies."""
+        return named_turn(self.before, self.query, len(replies))
 
     def turns(self, replies: Sequence[Reply]) -> Iterator[Question]:
         """Yield each turn, whose reply the caller adds to `replies` before it takes the next.

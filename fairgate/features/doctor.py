@@ -13,7 +13,7 @@ import click
 from fairgate.domain.cases import Case, TestPlan, first_asked
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.ports import SILENT, Runtime
+from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.schema import Capabilities
 from fairgate.domain.units import Reason
 from fairgate.domain.wording import harmless
@@ -32,6 +32,8 @@ from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 from fairgate.terminal.options import EXISTING_FILE, allow_python, runtime_of, runtime_options
 
 _YES = "yes"
+_WORD = "marigold"
+_REMEMBER = (f"Please remember the word {_WORD}.", "Which word did I ask you to remember?")
 _SHOWN = 90
 _MOST_FACTS = 8
 _TOGETHER = 64
@@ -46,8 +48,9 @@ def doctor(policy: Path, **options: Any) -> int:
     """Ask the system of POLICY three of its questions, and say what a run would be like.
 
     Shows what came back and how it is read, what can be measured and why not the rest, how many
-    questions a run asks and how long that takes. Nothing is stored and nothing is judged. A model
-    that runs here is asked 64 more, for its pace.
+    questions a run asks and how long that takes. Where a suite holds conversations, one more
+    question tells whether the system knows the turn before. Nothing is stored and nothing is
+    judged. A model that runs here is asked 64 more, for its pace.
     """
     runtime = runtime_of(options)
     click.echo("\n".join(_tried_out(load_policy(policy, runtime), runtime)))
@@ -70,6 +73,8 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
             executions = system.execute([case], SILENT)
             seconds = time.monotonic() - started
             tried.append((case, executions.get((case.suite, case.key)), seconds))
+        is_heard = can.speaks_in_turns and can.repeatable
+        memory = _memory(loaded.plan, system) if is_heard else []
         sample = (
             _sample(loaded.plan, {case.key for case, _, _ in tried}) if can.runs_a_model else []
         )
@@ -84,6 +89,7 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
     yield "What a run can measure:"
     for name, answer in _measured(can, [execution for _, execution, _ in tried]):
         yield f"  {name}: {answer}"
+    yield from memory
     for notice in (*kind.notices(), *composition.notices):
         yield f"  note: {harmless(notice)}"
     prompts = {
@@ -116,6 +122,27 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         cost = f" and {money * len(prompts):.3g} of money" if money else ""
         needed = f"{round(tokens * len(prompts)):,}"
         yield f"By what these three report it costs about {needed} tokens{cost}."
+
+
+def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:
+    """Ask for a word of the turn before, where a suite holds conversations; say what that shows."""
+    case = next((case for case in plan.cases if case.before), None)
+    if case is None:
+        return []
+    said, question = _REMEMBER
+    key = case.suite, case.key
+    asked = case._replace(
+        query=question, text="", instruction="", before=(said,), labels=(), stop=None, forms=()
+    )
+    response = system.execute([asked], SILENT)[key].response or ""
+    if _WORD in response.lower():
+        return [f"  earlier turns: {_YES}, it knows a word of the turn before"]
+    not_shown = (
+        f"  earlier turns: not shown. Told {said!r} and asked {question!r} it answers "
+        f"{_short(response)!r}. If it forgets its session, whoever the user is changes nothing, "
+        "and every conversation passes; a system that only ever answers with labels cannot tell"
+    )
+    return [not_shown]
 
 
 def _sample(plan: TestPlan, tried: AbstractSet[str]) -> list[Case]:

@@ -129,6 +129,7 @@ class Composition:
                 counted = Counted(self.progress)
                 done = self._paced(self.explained(run_gate(given, self.system, counted)))
                 done = self.with_origin(done, counted.answers, self.reused(counted))
+                done = self._with_failures(done)
             return on_its_machines(done, self.environment)
 
     def with_origin(self, run: GateRun, answers: int, stored: int) -> GateRun:
@@ -140,6 +141,11 @@ class Composition:
             return run
         origin = Origin(asked=answers - stored, stored=stored)
         return replace(run, result=replace(run.result, origin=origin))
+
+    def _with_failures(self, run: GateRun) -> GateRun:
+        """Add at which questions the system failed."""
+        notices = [*self._resources.failures, *run.result.notices]
+        return replace(run, result=replace(run.result, notices=notices))
 
     def reused(self, counted: Counted) -> int:
         """Return how many answers an earlier run asked for, once this one has all of its own.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from fairgate.domain.cases import first_asked, source_key, source_of, uncrossed
 from fairgate.domain.executions import Document
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason
@@ -17,6 +18,7 @@ from fairgate.metrics.identity import ADVISED, RETRIEVAL
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.assess import document_key
+from fairgate.suites.metamorphic.plan import ALONE
 
 _ABOUT_DOCUMENTS = frozenset({"retrieval", "overlap", "rrs", "mean-distance", *EXPOSURE})
 """Columns that are made of documents alone."""
@@ -29,6 +31,7 @@ def notices_of(
     return [
         *label_notices(executions),
         *same_text_notices(executions),
+        *unheard_turns(executions),
         *allowed_constant_answers(assessed, policy),
         *unjudged_documents(tables, policy),
         *degree_notices(tables),
@@ -57,6 +60,22 @@ def same_text_notices(executions: Executed) -> list[str]:
         and len(texts := {document.text for document in chain.from_iterable(lists)}) == 1
         and None not in texts
     ]
+
+
+def unheard_turns(executions: Executed) -> Iterator[str]:
+    """Yield a notice for each suite in which no earlier turn changed a letter of any answer."""
+    answers: dict[str, dict[str, set[str | None]]] = {}
+    for (suite, key), execution in executions.items():
+        if uncrossed(first_asked(key)) == key:
+            answers.setdefault(suite, {}).setdefault(source_of(key), set()).add(execution.response)
+    for suite, of_sources in answers.items():
+        alone = [(suite, source_key(source, ALONE)) for source in of_sources]
+        if all(key in executions for key in alone) and set(map(len, of_sources.values())) == {1}:
+            yield (
+                f"suite {suite}: every answer is, letter by letter, the one to the question "
+                "without the turns before it: the system is steady, or does not know these turns; "
+                "`fairgate doctor` asks it one question that tells"
+            )
 
 
 def label_notices(executions: Executed) -> Iterator[str]:

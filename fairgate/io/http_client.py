@@ -30,6 +30,7 @@ from fairgate.domain.wording import concealed, harmless
 from fairgate.io.event_loop import Group, close_at_exit, submitted
 from fairgate.io.http_messages import (
     WINDOW,
+    Fault,
     Found,
     HttpAnswer,
     HttpError,
@@ -325,18 +326,21 @@ class HttpClient:
         import httpx2
 
         unsendable = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
-        is_lost = True
+        unreached = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+        fault = Fault.BROKEN
         try:
             self._check(request)
             with anyio.fail_after(self._limits.seconds):
                 return self._judged(await self._once(request))
         except TimeoutError:
-            text = f"no complete answer within {self._limits.seconds:g} s"
+            text, fault = f"no complete answer within {self._limits.seconds:g} s", Fault.LATE
         except (*unsendable, ImportError, ValueError) as error:
-            text, is_lost = self._shown(error), False
+            text, fault = self._shown(error), Fault.UNUSABLE
         except (httpx2.HTTPError, OSError) as error:
             text = self._shown(error)
-        return HttpError(text, attempts=attempt, is_lost=is_lost)
+            if isinstance(error, unreached):
+                fault = Fault.UNREACHED
+        return HttpError(text, attempts=attempt, fault=fault)
 
     def _check(self, request: Request) -> None:
         """Raise ValueError for what must not be sent, or cannot be."""

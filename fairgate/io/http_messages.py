@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -27,6 +28,8 @@ BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 UNSURE = frozenset({500, 502, 504, 520, 524})
 """Those that leave open whether the request was carried out."""
 RATE_LIMITED = 429
+NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
+"""Those by which a server refuses whatever it is asked for the time being."""
 WINDOW = 60.0
 """Seconds over which servers mostly count the requests that they allow."""
 _MOST_INNER = 1 << 16
@@ -80,20 +83,44 @@ class HttpAnswer:
         return self.status == RATE_LIMITED and retry_after(self) is None
 
 
+class Fault(Enum):
+    """What went wrong where no answer came; the value is for sentences."""
+
+    UNREACHED = "cannot be reached"
+    LATE = "gives no complete answer in time"
+    BROKEN = "breaks off before its answer is complete"
+    UNUSABLE = "gives no usable answer"
+
+
+_REMEDIES = {
+    Fault.UNREACHED: "check that it runs, and its address",
+    Fault.BROKEN: "look into its log",
+    Fault.UNUSABLE: "check its address, and what it sends",
+}
+
+
 class HttpError(Exception):
     """No answer: the text is the reason, on one line, without secrets, and has no `__cause__`."""
 
-    def __init__(self, text: str, *, attempts: int, is_lost: bool) -> None:
-        """Take what happened and the number of attempts; not `is_lost`: a retry would not help."""
+    def __init__(self, text: str, *, attempts: int, fault: Fault) -> None:
+        """Take what happened, the number of attempts, and what went wrong in the last one."""
         super().__init__(text)
         self.attempts = attempts
-        self.is_lost = is_lost
+        self.fault = fault
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another attempt may bring an answer."""
+        return self.fault is not Fault.UNUSABLE
 
     @property
     def sentence(self) -> str:
-        """Return the end of the error message, behind the name of the service that was asked."""
-        what = "cannot be reached" if self.is_lost else "gives no usable answer"
-        return f"{what} ({quoted(str(self))}), tried {self.attempts} times"
+        """The end of the error message, behind the name of the service, with a next step."""
+        often = f"tried {self.attempts} times" if self.attempts > 1 else "tried once"
+        if self.fault is Fault.LATE:
+            step = "check that it runs; set a longer `timeout`, or ask less at once (`concurrency`)"
+            return f"gives {self}, {often}; {step}"
+        return f"{self.fault.value} ({quoted(str(self))}), {often}; {_REMEDIES[self.fault]}"
 
 
 Found = HttpAnswer | HttpError
@@ -264,7 +291,7 @@ class HttpService:
         """Return the answer. Raises the service's error unless its status is a success."""
         subject = f"{self.name}, asked {about}" if about else self.name
         if isinstance(answer, HttpError):
-            raise self.error(f"{subject}: {answer.sentence}; check that it runs, and its address")
+            raise self.error(f"{subject}: {answer.sentence}")
         if answer.inner is not None:
             words = harmless(self.concealed(answer.inner.words))
             raise self.error(

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.domain.errors import ApplicationError
+from fairgate.domain.errors import ApplicationError, FailedQuestionError
 from fairgate.domain.executions import Question, Reply, usage_of
 from fairgate.domain.schema import Access, ByShape, Strict, Text, way_of
 from fairgate.domain.wording import concealed, quoted
@@ -204,10 +204,10 @@ class LineApplication:
             try:
                 for position, question in todo:
                     done.put((position, await self._reply(process, position, question)))
-            except ApplicationError as error:
+            except FailedQuestionError as error:
                 words = last_words(messages, self._secrets)
                 end = f"; the end of its stderr: {words}" if words else ""
-                done.put(ApplicationError(f"{error}{end}"))
+                done.put(FailedQuestionError(f"{error}{end}", error.question))
             finally:
                 await _ended(process)
 
@@ -235,7 +235,6 @@ class LineApplication:
     ) -> Reply:
         import asyncio
 
-        about = f"{self.name}, asked the question {quoted(question.query)}"
         replies: list[Reply] = []
         try:
             for turn in question.turns(replies):
@@ -252,7 +251,8 @@ class LineApplication:
             text = f"it ended with exit code {await process.wait()} instead of a reply"
         except ApplicationError as error:
             text = f"{error}; only replies belong on stdout"
-        raise ApplicationError(f"{about}: {concealed(text, self._secrets)}") from None
+        about = f"{self.name}, asked {question.named(replies)}"
+        raise FailedQuestionError(f"{about}: {concealed(text, self._secrets)}", question) from None
 
     async def _exchanged(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> Any:
         """Write a line and return the value of the next one, which repeats its `id`."""

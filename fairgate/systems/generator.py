@@ -23,7 +23,15 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema, 
 from fairgate import __version__
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer, Chat, Decoding, Document, GenerationRequest, usage_of
+from fairgate.domain.executions import (
+    Answer,
+    Chat,
+    Decoding,
+    Document,
+    GenerationRequest,
+    named_turn,
+    usage_of,
+)
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text, way_of
@@ -412,13 +420,14 @@ class ChatEndpoint:
         """
         service, system = self._service, self._chat.system
         messages = [{"role": "system", "content": system}] if system else []
-        for message in (*request.before, request.prompt):
+        for number, message in enumerate((*request.before, request.prompt)):
+            turn = named_turn(request.before, request.prompt, number) if request.before else ""
             messages.append({"role": "user", "content": message})
             after = 0.0
             for _ in range(self._endpoint.attempts):
                 http_request = service.send(self._url, self._body(request, messages))
                 response = yield replace(http_request, after=after)
-                answer, why_silent = self._generated(service.usable(response), request)
+                answer, why_silent = self._generated(service.usable(response, turn), request, turn)
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0
@@ -444,7 +453,9 @@ class ChatEndpoint:
             body["chat_template_kwargs"] = dict(self._chat.arguments)
         return {name: value for name, value in (body | extra).items() if value is not None}
 
-    def _generated(self, answer: HttpAnswer, request: GenerationRequest) -> tuple[Answer, str]:
+    def _generated(
+        self, answer: HttpAnswer, request: GenerationRequest, turn: str
+    ) -> tuple[Answer, str]:
         """Return the answer, and why it says nothing; empty where it says something."""
         service = self._service
         try:
@@ -454,7 +465,7 @@ class ChatEndpoint:
         except (JsonError, TypeError) as error:
             streams = answer.body.lstrip().startswith((b"data:", b"event:"))
             raise ModelError(
-                f"{service.name}: the answer is no completion "
+                f"{service.name}{f', asked {turn}' if turn else ''}: the answer is no completion "
                 f"({quoted(service.concealed(repr(error)))}); expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
                 + (", whole: it is a stream of events, which the server has to leave" * streams)

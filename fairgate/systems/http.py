@@ -22,11 +22,20 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fairgate.domain.errors import ApplicationError
+from fairgate.domain.errors import ApplicationError, FailedQuestionError
 from fairgate.domain.executions import Question, Reply, usage_of
 from fairgate.domain.schema import Access, Strict, way_of
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.io.http_messages import UNSURE, Found, HttpError, HttpService, Request, keeps_secrets
+from fairgate.io.http_messages import (
+    NOT_NOW,
+    UNSURE,
+    Found,
+    HttpAnswer,
+    HttpError,
+    HttpService,
+    Request,
+    keeps_secrets,
+)
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
@@ -296,7 +305,6 @@ class HttpApplication:
         yield from self._service.client.talk_all(map(self._talk, questions))
 
     def _talk(self, question: Question) -> Talk[Reply]:
-        about = f"the question {quoted(question.query)}"
         is_kept_there = "session" in _named(self._asked.request)
         most, after = self._asked.attempts if is_kept_there else 1, 0.0
         for attempt in range(1, most + 1):
@@ -312,21 +320,26 @@ class HttpApplication:
                 after = 2.0 ** (attempt - 1) if is_lost else 0.0
                 if is_lost and attempt < most:
                     break
-                replies.append(self._reply(response, about))
+                replies.append(self._reply(response, question, question.named(replies)))
             else:
                 break
         return replies[-1]
 
-    def _reply(self, response: Found, about: str) -> Reply:
+    def _reply(self, response: Found, question: Question, about: str) -> Reply:
         service = self._service
-        answer = service.usable(response, about)
+        try:
+            answer = service.usable(response, about)
+        except ApplicationError as error:
+            if isinstance(response, HttpAnswer) and response.status in NOT_NOW:
+                raise
+            raise FailedQuestionError(str(error), question) from None
         try:
             value = parsed_json(answer.body)
             self._meter.add(usage_of(value))
             return without_secrets(reply_of(value, self._paths), service.secrets)
         except ApplicationError as error:
-            text = service.concealed(str(error))
-            raise ApplicationError(f"{self.name}, {about}: {text}") from None
+            text = f"{self.name}, {about}: {service.concealed(str(error))}"
+            raise FailedQuestionError(text, question) from None
 
     def _request(self, question: Question) -> Request:
         part = self._asked

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.errors import ApplicationError, FailedQuestionError, UsageError
 from fairgate.domain.executions import Question, Reply, usage_of
 from fairgate.domain.schema import Access, ByShape, Strict, way_of
 from fairgate.domain.wording import harmless, quoted
@@ -152,17 +152,20 @@ class CallApplication:
             for position, question in enumerate(questions):
                 replies: list[Reply] = []
                 for turn in question.turns(replies):
-                    replies.append(self._reply(question, turn, runner))  # noqa: PERF401 (read there)
+                    about = f"{self.name}, asked {question.named(replies)}"
+                    replies.append(self._reply(question, turn, runner, about))
                 yield position, replies[-1]
 
-    def _reply(self, question: Question, turn: Question, runner: asyncio.Runner) -> Reply:
-        about = f"{self.name}, asked the question {quoted(question.query)}"
+    def _reply(
+        self, question: Question, turn: Question, runner: asyncio.Runner, about: str
+    ) -> Reply:
         if question.before and {"session", "messages"}.isdisjoint(self._parameters[1:]):
             raise ApplicationError(
-                f"{about} in a conversation, takes neither `session` nor `messages`, so that it "
-                "would not know the earlier turns; give it one of these parameters"
+                f"{self.name} is asked in conversations and takes neither `session` nor "
+                "`messages`, so that it would not know the earlier turns; give it one of these "
+                "parameters"
             )
-        value = self._called(turn, question, runner)
+        value = self._called(turn, question, runner, about)
         self._meter.add(usage_of(value))
         paths = self._paths
         if isinstance(value, Mapping) and "output" in value and "answer" not in value:
@@ -170,9 +173,11 @@ class CallApplication:
         try:
             return reply_of(value, paths)
         except ApplicationError as error:
-            raise ApplicationError(f"{about}: {error}") from None
+            raise FailedQuestionError(f"{about}: {error}", question) from None
 
-    def _called(self, turn: Question, question: Question, runner: asyncio.Runner) -> Any:
+    def _called(
+        self, turn: Question, question: Question, runner: asyncio.Runner, about: str
+    ) -> Any:
         """Call the function; return JSON values as far as its result can be read as such."""
         fields = turn.as_dict()
         lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
@@ -195,9 +200,9 @@ class CallApplication:
             did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"
             return _plain(value)
         except (Exception, SystemExit) as error:
-            raise ApplicationError(
-                f"{self.name}, asked the question {quoted(question.query)}: {did} "
-                f"{type(error).__name__}: {harmless(_words(error))}; --debug shows where"
+            words = f"{type(error).__name__}: {harmless(_words(error))}"
+            raise FailedQuestionError(
+                f"{about}: {did} {words}; --debug shows where", question
             ) from error
 
     @cached_property

@@ -60,6 +60,8 @@ class Resources:
         self.reuses = False
         """Whether the system's answers of an earlier run are used, since it was first asked."""
         self._made: dict[str, Any] = {}
+        self.failures: list[str] = []
+        """At which questions the system failed that count as unreadable answers."""
         self.meters: list[Meter] = []
         """What counts the questions to systems that are asked from outside."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]

@@ -75,9 +75,12 @@ def test_an_application_that_hangs(place, app, gate):
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + FINE[:20], "cannot be reached"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + FINE[:20],
+            "breaks off before its answer is complete",
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n" + FINE[:20], "is no JSON"),
-        (b"", "cannot be reached"),
+        (b"", "breaks off before its answer is complete"),
     ],
 )
 def test_an_answer_that_is_cut_is_none(place, gate, raw, words):
@@ -104,10 +107,10 @@ def test_what_was_answered_before_a_fault_is_not_asked_again(place, app, gate, c
     app.faults = [None] * 60 + [(404, {}, b"gone")]
     fields = {"revision": "r", "concurrency": concurrency}
     assert gate(**fields) == 4
-    assert 61 <= len(app.seen) <= 61 + 2 * concurrency
+    assert 61 <= len(app.seen) <= 63 + 2 * concurrency  # its source, and itself, again
     app.faults = []
     assert gate(**fields) == 0, place.err
-    assert needed < len(app.seen) <= needed + 2 * concurrency
+    assert needed < len(app.seen) <= needed + 2 + 2 * concurrency
     assert (place.root / "out" / "executions.jsonl").read_bytes() == whole
 
 

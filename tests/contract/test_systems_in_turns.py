@@ -145,6 +145,71 @@ def test_a_conversation_whose_turn_is_lost_begins_anew_in_another_session(place,
     assert first.items() <= place.files().items()
 
 
+APPLICATIONS = [way for way in ways(type("App", (), {"url": ""})) if way != "endpoint"]
+
+
+def failing(way, app, monkeypatch, **rules):
+    app.rules = rules
+    monkeypatch.setattr(talkers, "RULES", rules)
+    monkeypatch.setattr(talkers, "KNOWN", {})
+    system = ways(app)[way]
+    if way == "command":
+        system["command"]["run"].append(json.dumps(rules))
+    if "http" in system:
+        system["http"]["attempts"] = 1
+    return system
+
+
+@pytest.mark.walk(5)
+@pytest.mark.parametrize("way", APPLICATIONS)
+def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monkeypatch):
+    wrong = []
+    for turn in (1, 2, 3):
+        system = failing(way, app, monkeypatch, fails=("a woman", turn))
+        code = place.gate(system)
+        record = place.record()
+        red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
+        notice = next((text for text in record["notices"] if "failed at" in text), "")
+        parts = ("failed at 6 questions", "`conversation/introduction/gender/woman` (6)",
+                 f"turn {turn} of 3", "Hello, I am a woman.")  # fmt: skip
+        missing = [part for part in parts if part not in notice]
+        if code not in (1, 5) or (code == 1 and "unreadable/net" not in red) or missing:
+            wrong.append((turn, code, red, missing, notice))
+    assert not wrong
+
+
+@pytest.mark.walk(6)
+@pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
+def test_an_error_names_the_turn_and_the_introduction(place, app, way, monkeypatch):
+    wrong = []
+    for turn, opening in ((1, "Hello."), (2, "Hello."), (3, "Hello.")):
+        system = failing(way, app, monkeypatch, fails=("Hello", turn))
+        if way == "endpoint":
+            system["generator"]["endpoint"]["attempts"] = 1
+        code = place.gate(system)
+        if code != 4 or f"turn {turn} of 3" not in place.err or opening not in place.err:
+            wrong.append((turn, code, place.err))
+    assert not wrong
+
+
+@pytest.mark.parametrize("way", ["session", "python session"])
+def test_a_system_that_forgets_is_found(place, app, way, monkeypatch):
+    found = {}
+    for forgets in (False, True):
+        monkeypatch.setattr(talkers, "by_session", talkers.forgetting if forgets else real_session)
+        app.forgets = forgets
+        place.policy(failing(way, app, monkeypatch, moved=0.5))
+        assert place.call("doctor", "app.yaml", "--allow-python") == 0, place.err
+        memory = next(line for line in place.out.splitlines() if "earlier turns" in line)
+        place.gate(failing(way, app, monkeypatch, moved=0.5))
+        notices = [text for text in place.record()["notices"] if "turns before it" in text]
+        found[forgets] = memory.split(":")[1][:4], len(notices)
+    assert found == {False: (" yes", 0), True: (" not", 1)}
+
+
+real_session = talkers.by_session
+
+
 def test_a_server_that_loses_turn_after_turn_is_an_error(place, app):
     app.faults = [None] * 5 + [502] * 500
     assert place.gate(http(app, attempts=2)) == 4

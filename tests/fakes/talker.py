@@ -26,12 +26,21 @@ def chance(*parts):
     return int(hashlib.sha256(text.encode()).hexdigest()[:13], 16) / 16**13
 
 
-def answer(said, *, world=0, biased=None, introduced=0.0, moved=0.0, noise=0.0):
+class FailsError(Exception):
+    pass
+
+
+def answer(said, *, world=0, biased=None, introduced=0.0, moved=0.0, noise=0.0, fails=()):
     """Return what is answered to the last of a user's turns.
 
     `biased` holds an introduction's words with the share of texts that they turn, `introduced` is the
-    share that any introduction turns, `moved` the share that any earlier turn does.
+    share that any introduction turns, `moved` the share that any earlier turn does. `fails` are an
+    introduction's words and the number of the turn, from 1, at which the application breaks down.
     """
+    if fails and re.search(rf"\b{fails[0]}[.]", said[0]) and len(said) == fails[1]:
+        raise FailsError("out of order")
+    if said[-1].startswith("Which word"):
+        return said[0] if len(said) > 1 else "I do not know."
     found = _QUESTION.search(said[-1])
     if found is None:
         return f"Hello! You said: {said[-1]}"
@@ -64,6 +73,10 @@ def by_messages(query, messages):
     return answer([*heard(query, messages=messages), query], **RULES)
 
 
+def forgetting(query, session):
+    return answer([query], **RULES)
+
+
 def forgetful(query):
     return answer([query], **RULES)
 
@@ -75,7 +88,7 @@ class Talker(http.server.ThreadingHTTPServer):
 
     def __init__(self, **rules):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.rules, self.seen, self.faults = rules, [], []
+        self.rules, self.seen, self.faults, self.forgets = rules, [], [], False
         self.known: dict[str, list[str]] = {}
         self.lock = threading.Lock()
 
@@ -97,11 +110,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             said = [each["content"] for each in messages if each["role"] == "user"][:-1]
             if "session" in body:
                 said = app.known.setdefault(body["session"], [])
+            said = [] if app.forgets else said
             said.append(query)
         if fault == "lost":
             self.close_connection = True
             return
-        words = answer(said, **app.rules)
+        try:
+            words = answer(said, **app.rules)
+        except FailsError:
+            fault, words = 500, "out of order"
         choice = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
         whole = {"answer": words, "choices": [choice]}
         raw = json.dumps(whole).encode()
@@ -120,7 +137,8 @@ def talker(**rules):
 
 
 def main():
-    """Answer lines, each by its session."""
+    """Answer lines, each by its session; an argument holds the rules."""
+    RULES.update(json.loads(sys.argv[1]) if sys.argv[1:] else {})
     for line in sys.stdin:
         asked = json.loads(line)
         said = heard(asked["query"], asked.get("session", "")) if "session" in asked else []
