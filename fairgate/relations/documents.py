@@ -64,9 +64,9 @@ class DocumentSubject(SetEquivalence):
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that differs from its source in more than whom it names."""
-        text, named = follow_up.text, re.escape(follow_up.noun_phrase[1:])
-        for place in re.finditer(f"(?s).{named}", text):
-            before, after = text[: place.start()], text[place.end() :]
+        text, phrase = follow_up.text, re.escape(follow_up.noun_phrase[1:])
+        for match in re.finditer(f"(?s).{phrase}", text):
+            before, after = text[: match.start()], text[match.end() :]
             if source_text.startswith(before) and source_text.endswith(after):
                 return None
         return "the document differs in more than the noun phrase"

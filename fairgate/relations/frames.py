@@ -93,9 +93,9 @@ def parse_frame(frame: str) -> tuple[Piece, ...]:
     """Return the pieces of a frame. Raises DataError (without a path) for an unknown slot."""
     pieces: list[Piece] = []
     end = 0
-    for found in _SLOT.finditer(frame):
-        pieces += [frame[end : found.start()], _slot(found.group(1))]
-        end = found.end()
+    for match in _SLOT.finditer(frame):
+        pieces += [frame[end : match.start()], _slot(match.group(1))]
+        end = match.end()
     pieces.append(frame[end:])
     stray = next((p for p in pieces if isinstance(p, str) and re.search("[{}]", p)), None)
     if stray is not None:
@@ -222,7 +222,7 @@ def _person(
             if _form(use) is Form.ADJECTIVE
         ]
         noun = [head for head in heads if head[0]][:1] or noun
-        adjectives = [each for each in adjectives if each[1] != noun[0][1]]
+        adjectives = [adjective for adjective in adjectives if adjective[1] != noun[0][1]]
     phrase = [*adjectives, *noun]
     if slot.article:
         first = phrase[0][0].split(" ", 1)[0]

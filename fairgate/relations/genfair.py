@@ -63,12 +63,12 @@ def denied_frame(frame: str) -> tuple[str, tuple[str, str]] | None:
     return f"{frame[: verb.start(2)]}{denied}{frame[verb.end(2) :]}", (verb.group(2), denied)
 
 
-def _with(source: Source, place: int, other: AttributeUse, *, stated: bool = True) -> Change:
+def _with(source: Source, position: int, other: AttributeUse, *, stated: bool = True) -> Change:
     """Return the change that says another one of the source's attributes at a place, or none."""
     uses = source.attributes
     return Change(
         variant=other.name,
-        uses=(*uses[:place], *([other] if stated else []), *uses[place + 1 :]),
+        uses=(*uses[:position], *([other] if stated else []), *uses[position + 1 :]),
         category=other.dimension.id,
         term=other.value.id,
     )
@@ -79,20 +79,22 @@ def _removals(source: Source) -> list[Change]:
 
 
 def _denials(source: Source) -> list[Change]:
-    return [_with(source, place, negated(use)) for place, use in enumerate(source.attributes)]
+    return [_with(source, position, negated(use)) for position, use in enumerate(source.attributes)]
 
 
 def _substitutions(source: Source) -> list[Change]:
     others = [substituted(use, source) for use in source.attributes]
-    return [_with(source, place, other) for place, other in enumerate(others) if other is not None]
+    return [
+        _with(source, position, other) for position, other in enumerate(others) if other is not None
+    ]
 
 
 def _of_all(variant: str, uses: Sequence[AttributeUse | None], term: str = "") -> list[Change]:
     """Return the change of every attribute; none where one of them cannot be changed so."""
-    known = tuple(use for use in uses if use is not None)
-    if len(known) < len(uses):
+    changed = tuple(use for use in uses if use is not None)
+    if len(changed) < len(uses):
         return []
-    return [Change(variant=variant, uses=known, category=EVERY_ATTRIBUTE, term=term)]
+    return [Change(variant=variant, uses=changed, category=EVERY_ATTRIBUTE, term=term)]
 
 
 def _total_negation(source: Source) -> list[Change]:
@@ -122,24 +124,24 @@ def _orders(source: Source) -> Iterator[Change]:
             yield Change(variant=name, uses=order, category=EVERY_ATTRIBUTE, term=name, moves=True)
 
 
-def _together(one: Change, two: Change, category: str, uses: Iterable[AttributeUse]) -> Change:
+def _together(left: Change, right: Change, category: str, uses: Iterable[AttributeUse]) -> Change:
     return replace(
-        one,
-        variant=f"{one.variant}+{two.variant}",
+        left,
+        variant=f"{left.variant}+{right.variant}",
         uses=tuple(uses),
         category=category,
-        term=f"{one.term}+{two.term}",
-        parts=(one.variant, two.variant),
+        term=f"{left.term}+{right.term}",
+        parts=(left.variant, right.variant),
     )
 
 
 def _alone_and_together(source: Source) -> Iterator[Change]:
     single = _substitutions(source)
     yield from single
-    for one, two in combinations(single, 2):
-        rows = zip(source.attributes, one.uses, two.uses, strict=True)
+    for left, right in combinations(single, 2):
+        rows = zip(source.attributes, left.uses, right.uses, strict=True)
         uses = [second if second != stated else first for stated, first, second in rows]
-        yield _together(one, two, f"{one.category}{TOGETHER}{two.category}", uses)
+        yield _together(left, right, f"{left.category}{TOGETHER}{right.category}", uses)
 
 
 class PairsOfAttributes(PersonRelation):
@@ -172,10 +174,10 @@ def _adjective(name: str, opposite: str, noun: str = "", pronoun: str = "") -> A
 
 
 def _occupation(name: str) -> AttributeValue:
-    one, several = with_article(name), f"{name}s"
-    works = {"clause": f"works as {one}", "clause_plural": f"work as {several}"}
+    singular, several = with_article(name), f"{name}s"
+    works = {"clause": f"works as {singular}", "clause_plural": f"work as {several}"}
     plain = Wording(noun=name, noun_plural=several, **works)
-    denied = Wording(clause=f"is not {one}")
+    denied = Wording(clause=f"is not {singular}")
     wordings = ((Manner.PLAIN, plain), (Manner.NEGATED, denied))
     return AttributeValue(id=name, partition=name, wordings=wordings)
 

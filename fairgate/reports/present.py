@@ -227,25 +227,26 @@ def _pass(result: GateResult, news: News) -> Inline:
     is_first = result.overlap is None
     waived = sum(rule.waiver is not None for rule in result.rules)
     if waived:
-        words_first = f"passes with {figures.count(waived, 'waived failure')},"
+        beginning = f"passes with {figures.count(waived, 'waived failure')},"
     elif all(rule.advisory or rule.is_reported for rule in result.rules):
-        words_first = "nothing can fail this gate,"
+        beginning = "nothing can fail this gate,"
     elif news.is_unchanged:
-        words_first = "nothing changed,"
+        beginning = "nothing changed,"
     elif news.better and not affected_names:
         return ["fairness improved: ", *spans(news.better[0]), ","]
     elif news.better:
-        words_first = "fairness improved,"
+        beginning = "fairness improved,"
     elif open_rules:
         rules = f"{figures.count(open_rules, 'rule')} inconclusive"
-        words_first = f"{'no limit broken' if is_first or affected_names else 'no regression shown'}, {rules},"
+        shows = "no limit broken" if is_first or affected_names else "no regression shown"
+        beginning = f"{shows}, {rules},"
     elif affected_names:
-        words_first = "passes its limits,"
+        beginning = "passes its limits,"
     else:
-        words_first = "fairness limits hold, first run," if is_first else "no fairness regression"
+        beginning = "fairness limits hold, first run," if is_first else "no fairness regression"
     if not affected_names:
-        return words_first
-    words: blocks.Words = [words_first.removesuffix(","), ", but ", name(affected_names[0])]
+        return beginning
+    words: blocks.Words = [beginning.removesuffix(","), ", but ", name(affected_names[0])]
     if len(affected_names) == 1:
         return [*words, " is not treated like the others,"]
     more = figures.count(len(affected_names) - 1, "other identity", "other identities")

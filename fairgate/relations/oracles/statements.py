@@ -230,7 +230,9 @@ class _Answer:
         letter = Named(value=_LETTERS.index(match[1]), start=start, end=end)
         line = own.find("\n", end)
         line = len(own) if line < 0 else line
-        behind = next((one for one in labels if one.start >= end and one.end - one.start > 1), None)
+        behind = next(
+            (label for label in labels if label.start >= end and label.end - label.start > 1), None
+        )
         if behind is not None and behind.end <= line and _is_filler(own[end : behind.start]):
             is_same = behind.value == letter.value
             if is_same and negation_before(own, behind.start, begin=end, unspaced=True) is _SAID:
@@ -240,7 +242,7 @@ class _Answer:
             return Outcome(named=None, is_complete=self._is_settled(behind), passed=passed)
         if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
             # `A:` may only announce the answer.
-            later = self.by_sentences([one for one in labels if one.start > end], end + 1)
+            later = self.by_sentences([label for label in labels if label.start > end], end + 1)
             is_later = later.named is not None and (later.named.is_explicit or later.is_complete)
             return later if is_later else Outcome(named=letter, is_complete=False)
         reach = end + _MOST_FILLER + max(map(len, forms_of(self.stop.phrases)), default=0)
@@ -309,16 +311,16 @@ class _Answer:
     def by_sentences(self, labels: Sequence[Named], begin: int = 0) -> Outcome:
         """Decide by the sentences of an answer, from a place on."""
         tally = _Tally(self.stop)
-        place = 0
+        number = 0
         is_first = True
         # Of one label alone it does not matter how it is called.
         is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
         heads = self._heads(labels)
         for sentence in self.sentences(labels, begin):
             inside = []
-            while place < len(labels) and labels[place].start < sentence.end:
-                inside.append(labels[place])
-                place += 1
+            while number < len(labels) and labels[number].start < sentence.end:
+                inside.append(labels[number])
+                number += 1
             tally.reply(sentence)
             if not inside and self.stop.unknown < 0:
                 is_first = False
@@ -330,18 +332,18 @@ class _Answer:
                 else label
                 for label in judged
             ]
-            said = sentence.said(judged, self.stop)
-            if said is not None and said.status is Status.AFFIRMED:
-                if is_first and self._is_all(sentence, said, judged, begin):
-                    is_complete = sentence.is_closed and self._is_settled(said)
-                    return Outcome(named=said, is_complete=is_complete)
-                cue = None if is_only else sentence.cue(said)
+            choice = sentence.said(judged, self.stop)
+            if choice is not None and choice.status is Status.AFFIRMED:
+                if is_first and self._is_all(sentence, choice, judged, begin):
+                    is_complete = sentence.is_closed and self._is_settled(choice)
+                    return Outcome(named=choice, is_complete=is_complete)
+                cue = None if is_only else sentence.cue(choice)
                 if cue is EXPLICIT:
-                    is_complete = sentence.is_closed and self._is_settled(said)
-                    return Outcome(named=replace(said, is_explicit=True), is_complete=is_complete)
+                    is_complete = sentence.is_closed and self._is_settled(choice)
+                    return Outcome(named=replace(choice, is_explicit=True), is_complete=is_complete)
                 if cue is CONCLUSION:
-                    tally.concluded = replace(said, is_explicit=True)
-            tally.add(sentence, said, judged)
+                    tally.concluded = replace(choice, is_explicit=True)
+            tally.add(sentence, choice, judged)
             is_first = False
         return tally.outcome()
 
@@ -364,15 +366,15 @@ class _Answer:
         return nouns | (set(heads) if len(set(heads.values())) > 1 else set())
 
     def _is_all(
-        self, sentence: _Sentence, said: Named, judged: Sequence[Named], begin: int
+        self, sentence: _Sentence, choice: Named, judged: Sequence[Named], begin: int
     ) -> bool:
         """Tell whether the first sentence says a label and hardly anything else."""
-        if not self._is_lead(begin, said.start):
+        if not self._is_lead(begin, choice.start):
             return False
         if not self.stop.choice:
             return True
         several = {label.value for label in judged if label.status is Status.AFFIRMED}
-        behind = WORD.findall(self.own[said.end : min(sentence.end, said.end + _CLAUSE)])
+        behind = WORD.findall(self.own[choice.end : min(sentence.end, choice.end + _CLAUSE)])
         return len(several) < 2 and all(word in BEHIND_WORDS for word in behind)
 
 
@@ -414,32 +416,32 @@ class _Tally:
             self._affirmed.append((replace(self._asked, negation=Negation.DIRECT), True))
         self._asked = None
 
-    def add(self, sentence: _Sentence, said: Named | None, judged: Sequence[Named]) -> None:
+    def add(self, sentence: _Sentence, choice: Named | None, judged: Sequence[Named]) -> None:
         """Take what a sentence says."""
         if "?" in sentence.mark and len(judged) == 1:
             self._asked = judged[0]
-        if said is None or said.status is Status.GUESSED:
+        if choice is None or choice.status is Status.GUESSED:
             self._passed += judged
-            self._guessed += [] if said is None else [said]
+            self._guessed += [] if choice is None else [choice]
             return
         values = {label.value for label in judged if label.status is Status.AFFIRMED}
-        self._affirmed.append((said, len(values) <= 1))
+        self._affirmed.append((choice, len(values) <= 1))
 
     def outcome(self) -> Outcome:
         """Decide between the sentences of an answer that does not say which one counts."""
-        named = self.concluded
-        if named is None and self._affirmed:
+        winner = self.concluded
+        if winner is None and self._affirmed:
             single = [label for label, is_single in self._affirmed if is_single]
-            named = single[0] if single and self.stop.choice else self._affirmed[0][0]
-        if named is None and len({label.value for label in self._guessed}) == 1:
-            named = self._guessed[0]
+            winner = single[0] if single and self.stop.choice else self._affirmed[0][0]
+        if winner is None and len({label.value for label in self._guessed}) == 1:
+            winner = self._guessed[0]
         table = [label for label in self._passed if label.score is not None]
-        if named is None and len({label.value for label in table}) > 1:
+        if winner is None and len({label.value for label in table}) > 1:
             most = max(label.score or 0.0 for label in table)
             leaders = [label for label in table if label.score == most]
-            named = leaders[0] if len(leaders) == 1 else None
-        passed = () if named is not None else tuple(self._passed)
-        return Outcome(named=named, is_complete=False, passed=passed)
+            winner = leaders[0] if len(leaders) == 1 else None
+        passed = () if winner is not None else tuple(self._passed)
+        return Outcome(named=winner, is_complete=False, passed=passed)
 
 
 def is_negated(label: Named, stop: Stop) -> bool:
@@ -485,7 +487,10 @@ class _Sentence:
                     negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
                     why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
                     reach = label.end + denial.end()
-                if _NEITHER.search(clause) and len({one.value for one in labels}) == 1:
+                if (
+                    _NEITHER.search(clause)
+                    and len({other_label.value for other_label in labels}) == 1
+                ):
                     negation = Negation.DIRECT
                 status = Status.DENIED
             else:
@@ -550,7 +555,7 @@ class _Sentence:
                 chain.append(number)
                 words = link["or"] or link["and"] or words
                 continue
-            several = len({labels[place].value for place in chain})
+            several = len({labels[number].value for number in chain})
             if (words and several > 1) or several > 2:
                 result |= dict.fromkeys(chain, words.strip() or ",")
             chain, words = [number], ""
