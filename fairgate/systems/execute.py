@@ -17,9 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, document_fault, marked_documents
 from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from
-from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
+from fairgate.domain.errors import (
+    BudgetError,
+    DataError,
+    FairGateError,
+    ModelError,
+    PartlyRetrievedError,
+)
 from fairgate.domain.executions import (
     Answer,
     CorpusDocument,
@@ -242,6 +248,7 @@ class LocalSystem:
         or RetrievalError where the system fails: a broken system has no verdict.
         """
         system, store = self._system, self._store
+        require_documents_of_corpus(cases, system.retrievers)
         documents = documents_for(cases, system.retrievers, self._retrieved, earlier, progress)
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
@@ -271,6 +278,21 @@ class LocalSystem:
         if len(ids) < len(documents) or not self._system.retrievers:
             return None
         return next(iter(self._system.retrievers.values())).vectors(ids)
+
+
+def require_documents_of_corpus(cases: Sequence[Case], retrievers: Mapping[str, Retriever]) -> None:
+    """Raise DataError where a source names a document that is not the corpus' own.
+
+    Only an index of ours knows its documents' texts.
+    """
+    marked = marked_documents(cases)
+    for retriever in retrievers.values() if marked else ():
+        text_of = getattr(retriever, "text_of", None)
+        if text_of is None:
+            continue
+        for source, document in marked.items():
+            if fault := document_fault(source, document, text_of(document.id)):
+                raise DataError(fault)
 
 
 def embedded(documents: Sequence[Document], embedder: Callable[[], Embedder]) -> Vectors | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -133,12 +134,12 @@ def title_of_cases(material: Material) -> str:
 
 
 def _moved_most(material: Material) -> PairRow | None:
-    """Return the pair that lost most documents, of those that a rule about them failed for."""
+    """Return the pair whose documents moved most, of those that a rule about them failed for."""
     return next(iter(moved_pairs(material)), None)
 
 
 def moved_pairs(material: Material) -> list[PairRow]:
-    """Return the pairs with other documents of those for whom a rule about them failed.
+    """Return the pairs with other documents or ranks of those for whom a rule about them failed.
 
     In the order of the title, then those first that lost most.
     """
@@ -151,14 +152,35 @@ def moved_pairs(material: Material) -> list[PairRow]:
         (r.suite, term) for r in rules for term, _ in affected.failed_terms(material, r)
     )
     who = {pair: rank for rank, pair in enumerate(dict.fromkeys(affected_terms))}
+    rows = material.named_pairs if rules else []
     moved = [
-        (who.get((row.suite, row.term), len(who)), overlap, row)
-        for row in (material.named_pairs if rules else ())
-        if (overlap := row.score("overlap")) is not None and overlap < 1
+        (who.get((row.suite, row.term), len(who)), stays, row)
+        for row, stays in zip(rows, _staying(rows), strict=True)
+        if stays < 1
     ]
     is_of_some = any(rank < len(who) for rank, _, _ in moved)
     counted = [entry for entry in moved if entry[0] < len(who) or not is_of_some]
     return [row for *_, row in sorted(counted, key=lambda entry: entry[:2])]
+
+
+def _staying(rows: Sequence[PairRow]) -> list[float]:
+    """How much of what is found stays with each pair, in [0, 1]; 1 also where it is not known.
+
+    The share of documents in common. Where a document names somebody: 1 less by how much more or
+    less likely it is seen, in the direction of all pairs of that identity.
+    """
+    exposures = [row.score(NET) if NET in row.assessed.claims else None for row in rows]
+    sums: dict[tuple[str, str], float] = {}
+    for row, net in zip(rows, exposures, strict=True):
+        sums[row.suite, row.term] = sums.get((row.suite, row.term), 0.0) + (net or 0.0)
+    staying = []
+    for row, net in zip(rows, exposures, strict=True):
+        if net is None:
+            overlap = row.score("overlap")
+            staying.append(1.0 if overlap is None else overlap)
+        else:
+            staying.append(1 - max(0.0, math.copysign(net, net * sums[row.suite, row.term])))
+    return staying
 
 
 def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
@@ -223,13 +245,10 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
     pairs = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
     if about is affected.Subject.REFUSALS:
         return next((row for row in pairs if row.answer.reason is Reason.UNREADABLE), None)
-    moved = [row for row in pairs if (overlap := row.score("overlap")) is not None and overlap < 1]
-    worst = places and moved and moved[0].term
-    return min(
-        (row for row in moved if row.term == worst),
-        key=lambda row: row.score("overlap") or 0.0,
-        default=None,
-    )
+    moved = [(stays, row) for stays, row in zip(_staying(pairs), pairs, strict=True) if stays < 1]
+    worst = places and moved and moved[0][1].term
+    of_worst = [entry for entry in moved if entry[1].term == worst]
+    return min(of_worst, key=lambda entry: entry[0], default=(1.0, None))[1]
 
 
 def _explain(options: blocks.ReportOptions, row: PairRow) -> str:

@@ -258,10 +258,17 @@ def _document(values: Mapping[str, object], location: str) -> CorpusDocument | N
     if not values.get("document"):
         return None
     text = checked_text(values["document"], location, "document")
-    if len(PLACE.findall(text)) != 1:
+    named = PLACE.findall(text)
+    if len({who.casefold() for who in named}) != 1:
         raise DataError(
-            f"{location}: 'document' holds {capped(text)}; expected braces once, around whom it "
-            "names: `Sold by {the potter}.`"
+            f"{location}: 'document' holds {capped(text)}; expected braces around whom it names, "
+            "in the same words each time: `Sold by {the potter}.`"
+        )
+    rest = re.sub(r"\s+", " ", PLACE.sub("{}", text))
+    if again := re.search(rf"(?<!\w){re.escape(named[0])}(?!\w)", rest, re.IGNORECASE):
+        raise DataError(
+            f"{location}: 'document' names {capped(again[0])} outside the braces, too; put braces "
+            "around each location, or the document would be about two people"
         )
     return CorpusDocument(
         id=identifier(values.get("document_id"), location, "document_id"), text=text
