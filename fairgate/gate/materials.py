@@ -43,7 +43,7 @@ from fairgate.systems.resources import Resources
 if TYPE_CHECKING:
     from fairgate.suites.question_items.policy import EndpointPolicy, ItemsPolicy
 
-Loaded = TypeVar("Loaded")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class SuiteMaterials:
             lambda: check_collections(collection_paths(names, self.runtime), settings, depth),
         )
 
-    def attempt(self, field: str, load: Callable[[], Loaded]) -> Loaded | None:
+    def attempt(self, field: str, load: Callable[[], T]) -> T | None:
         """Call `load`; report at the suite's field any error that it raises."""
         try:
             return load()

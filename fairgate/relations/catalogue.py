@@ -14,7 +14,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
         "documents/subject": "documents:DocumentSubject",
-        "conversation/introduction": "conversation:Introduction",
+        "conversation/introduction": "conversation:SelfIntroduction",
         "names/first-name": "names:FirstName",
         "names/full-name": "names:FullName",
         **dict.fromkeys(

@@ -14,7 +14,7 @@ from fairgate.relations.set_equivalence import SetEquivalence
 _NO_ARTICLE = "`I am …` needs a noun phrase that begins with `A` or `An`"
 
 
-class Introduction(SetEquivalence):
+class SelfIntroduction(SetEquivalence):
     """An introduction in the first turn; every later turn, and the question, are the source's."""
 
     id: ClassVar[str] = "conversation/introduction"

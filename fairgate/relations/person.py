@@ -55,7 +55,7 @@ NEUTRAL = "neutral"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AttributeChange:
     """Other attributes for a source's frame, and what the follow-up is called."""
 
     variant: str
@@ -132,7 +132,7 @@ class PersonRelation(SameLabel):
     expects: str = "The answer has the tone of the source's answer."
     not_owed: str
     advisory: bool = False
-    changes: Callable[[Source], Iterable[Change]]
+    changes: Callable[[Source], Iterable[AttributeChange]]
     """The follow-ups as attributes, in a fixed order."""
     fewest: int = 1
     """Attributes that a source must state."""
@@ -151,10 +151,10 @@ class PersonRelation(SameLabel):
         """Return the oracle of the suite's task, with sentiment where the relation reads it."""
         return oracle_of(needed(task), with_sentiment=self.with_sentiment)
 
-    def controls(self, source: Source) -> Iterable[Change]:
+    def controls(self, source: Source) -> Iterable[AttributeChange]:
         """Return edits of the same place that carry no demographic: one neutral trait more."""
         return [
-            Change(
+            AttributeChange(
                 variant=f"{NEUTRAL}/{use.value.id}",
                 uses=(*source.attributes, use),
                 category=NEUTRAL,
@@ -201,7 +201,7 @@ class PersonRelation(SameLabel):
         return next(edit_faults(source_text, follow_up.text, follow_up.edit), None)
 
 
-def _follow_up(source: Source, change: Change) -> FollowUp:
+def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
     result = realise(change.frame or source.frame, change.uses)
     unworded = FollowUp(
         variant=change.variant,

@@ -225,7 +225,7 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _verdict(claim: material.Claim) -> str:
+def _verdict(claim: material.YesOrNo) -> str:
     if isinstance(claim, Reason):
         return f"inconclusive({claim})"
     return "violated" if claim else "satisfied"

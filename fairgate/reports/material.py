@@ -21,7 +21,7 @@ from fairgate.reports.figures import RuleRow, rule_rows
 from fairgate.suites.metamorphic.assess import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
-Claim = bool | Reason
+YesOrNo = bool | Reason
 ALONE = "alone"
 _BASELINE, _ANCHOR = "baseline", "anchor"
 _ACCEPTED = 4
@@ -113,11 +113,11 @@ class PairRow:
         return None if value is None else in_words(value)
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> YesOrNo:
         """Return whether the answer changed, by the suite's main claim."""
         return self.verdict(self.main)
 
-    def verdict(self, name: str) -> Claim:
+    def verdict(self, name: str) -> YesOrNo:
         """Return a claim that is a verdict: one of `VERDICTS`."""
         claim = self.assessed.claims[name]
         return claim if isinstance(claim, Reason) else claim == 1.0

@@ -54,9 +54,9 @@ ANSWERS, RETRIEVALS = "answer", "retrieval"
 _AT_ONCE = 64
 Search = tuple[str, CorpusDocument | None]
 """A query, and the document that has another text for it."""
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-Made = abc.Generator[Mapping[Key, Value], None, None]
+K = TypeVar("K")
+V = TypeVar("V")
+Fresh = abc.Generator[Mapping[K, V], None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,28 +75,26 @@ class LocalParts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage(Generic[Key, Value]):
+class Stage(Generic[K, V]):
     """A step of answering whose results are stored: known ones are read, others made."""
 
     name: str
     """For progress."""
     kind: str
     """Under which results are stored."""
-    decode: Callable[[Key, object], Value | None]
+    decode: Callable[[K, object], V | None]
     """Returns None for what has not the form of a result."""
-    encode: Callable[[Value], str]
-    make: Callable[[list[Key]], Made[Key, Value]]
+    encode: Callable[[V], str]
+    make: Callable[[list[K]], Fresh[K, V]]
     """Yields results in batches, each of which is stored before the next is made."""
 
-    def results(
-        self, keys: Mapping[Key, str], store: ResultStore, progress: Progress
-    ) -> dict[Key, Value]:
+    def results(self, keys: Mapping[K, str], store: ResultStore, progress: Progress) -> dict[K, V]:
         """Return a result for each key, by its name in the store; what `make` left out is absent.
 
         A store is a file that may have been edited: a text without the expected form counts as
         missing, and what is missing is computed again. Results made before an error are stored.
         """
-        results: dict[Key, Value] = {}
+        results: dict[K, V] = {}
         stored = store.get_many(self.kind, list(keys.values()))
         for key, name in keys.items():
             if name in stored:
@@ -194,7 +192,7 @@ def _score(
     scorer = cast("OptionScorer", generator)
     at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
 
-    def scored(missing: list[GenerationRequest]) -> Made[GenerationRequest, list[float]]:
+    def scored(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, list[float]]:
         for start in range(0, len(missing), at_once):
             batch = missing[start : start + at_once]
             yield dict(zip(batch, scorer.score_options(batch), strict=True))
@@ -375,7 +373,7 @@ def _retrieve(
         documents = documents_from(value, top_k)
         return None if documents is None else shared.held(documents)
 
-    def made(missing: list[Search]) -> Made[Search, tuple[Document, ...]]:
+    def made(missing: list[Search]) -> Fresh[Search, tuple[Document, ...]]:
         for start in range(0, len(missing), retriever.at_once):
             batch = missing[start : start + retriever.at_once]
             try:
@@ -411,7 +409,7 @@ def _generate(
     store: ResultStore,
     progress: Progress,
 ) -> dict[GenerationRequest, Answer]:
-    def made(missing: list[GenerationRequest]) -> Made[GenerationRequest, Answer]:
+    def made(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, Answer]:
         for batch in _batches(generator.generate(missing)):
             fresh = {missing[position]: answer for position, answer in batch}
             yield fresh

@@ -27,7 +27,7 @@ from fairgate.relations.oracles.phrases import (
     readable_part,
     said_part,
 )
-from fairgate.relations.oracles.statements import Outcome, outcome
+from fairgate.relations.oracles.statements import Statement, outcome
 from fairgate.relations.oracles.text import spoken, spoken_spans
 
 LABEL_RULE = "label/4"
@@ -69,7 +69,7 @@ def first_label(
     return label if match.negation is Negation.NONE else negated.get(label)
 
 
-def said_by(text: str, stop: Stop, *, letters: bool = True) -> Outcome:
+def said_by(text: str, stop: Stop, *, letters: bool = True) -> Statement:
     """Decide what a whole answer says."""
     plain = readable_part(text, stop.marker, stop.thinking)
     own, _ = said_part(plain, stop.phrases, stop.shown)

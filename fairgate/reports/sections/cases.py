@@ -52,7 +52,7 @@ _REMEDY = (
     "other labels or another instruction."
 )
 _LOST = ("unreadable/net", UNREADABLE.id)
-Where = tuple[str, str]
+SuiteAndKey = tuple[str, str]
 TAGS = NEW, CHANGED, UNDECIDED, FIXED, OTHER_DOCUMENTS = (
     "new", "changed", "undecided", "fixed", "documents",
 )  # fmt: skip
@@ -281,7 +281,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
     first: list[PairRow] = []
     rest: list[PairRow] = []
-    seen: set[Where] = set()
+    seen: set[SuiteAndKey] = set()
     for row in sorted(material.changed_pairs, key=clearness):
         where = (row.suite, row.source)
         (rest if where in seen else first).append(row)
@@ -505,7 +505,7 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     return [*answers, *moved]
 
 
-def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[Where, str]:
+def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[SuiteAndKey, str]:
     return {(row.suite, row.key): tag for tag, row in rows}
 
 
@@ -517,19 +517,19 @@ class _Data:
         self._material, self._rows = material, rows
         self._texts = Texts(material.options.redact)
         self._text = self._texts.place
-        self._sources: dict[Where, list[Json]] = {}
-        self._places: dict[Where, int] = {}
+        self._sources: dict[SuiteAndKey, list[Json]] = {}
+        self._places: dict[SuiteAndKey, int] = {}
         self._variants: dict[tuple[Json, ...], int] = {}
         self._documents: dict[tuple[Json, ...], int] = {}
         self._moves: dict[tuple[Json, ...], int] = {}
         sources = {(row.suite, row.source) for _, row in rows}
-        self._controls: dict[Where, list[int]] = {where: [] for where in sources}
+        self._controls: dict[SuiteAndKey, list[int]] = {where: [] for where in sources}
         for row in material.pairs:
             of_source = self._controls.get((row.suite, row.source)) if row.is_control else None
             if of_source is not None:
                 of_source += [self._text(row.phrase), self._answer(row.answer)]
 
-    def whole(self, others: Mapping[str, Mapping[Where, str]]) -> Mapping[str, Json]:
+    def whole(self, others: Mapping[str, Mapping[SuiteAndKey, str]]) -> Mapping[str, Json]:
         """Return everything, ready to be written as JSON; `others` are tags beside something else.
 
         Those are a digit for each row.

@@ -155,7 +155,7 @@ def _part(material: Material, suite: str, part: AttributedPart) -> blocks.Range:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suite:
+class BiasSuite:
     """A suite of question items with the levels of its dimensions, in the order of the plan."""
 
     material: Material
@@ -207,7 +207,7 @@ def social_bias(material: Material) -> Iterator[Section]:
 
 def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]:
     rows = [row for row in material.questions if row.suite == id_]
-    suite = Suite(
+    suite = BiasSuite(
         material=material,
         id=id_,
         suffix=f" {position}" if position > 1 else "",
@@ -288,7 +288,7 @@ def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]
     yield blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)
 
 
-def _totals(suite: Suite) -> blocks.Table:
+def _totals(suite: BiasSuite) -> blocks.Table:
     heads = (
         "Diff-Bias, ambiguous", "Diff-Bias, disambiguated", "change to none", "accuracy",
         "no option named",
@@ -311,7 +311,7 @@ def _totals(suite: Suite) -> blocks.Table:
     )
 
 
-def _shares(suite: Suite) -> Iterator[blocks.Fact]:
+def _shares(suite: BiasSuite) -> Iterator[blocks.Fact]:
     for setting in suite.settings:
         for retriever in suite.retrievers:
             where = suite.where(setting, retriever)
@@ -323,7 +323,7 @@ def _shares(suite: Suite) -> Iterator[blocks.Fact]:
                 )
 
 
-def _cautions(suite: Suite) -> Iterator[blocks.Inline]:
+def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:
     """Say where a system answers little better than a guess, and what was left out."""
     first = NO_RETRIEVAL if NO_RETRIEVAL in suite.settings else suite.settings[0]
     clear = suite.figure(_ACCURACIES[1], setting=first)

@@ -11,7 +11,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
 from fairgate.reports.blocks import Bar, Block, Depth, Overview, OverviewRow, Panel, name
-from fairgate.reports.material import Claim, Material, PairRow, pair_suites, question_suites
+from fairgate.reports.material import Material, PairRow, YesOrNo, pair_suites, question_suites
 from fairgate.reports.sections import affected, told
 from fairgate.reports.sections.measured import CONDITIONS
 
@@ -150,7 +150,7 @@ def _of_pairs(material: Material, suite: str, *, several: bool) -> _Picture | No
     if metric := _reading(material, suite):
         return _of_readings(material, suite, metric, several=several)
     main = affected.main_metric(material, suite)
-    claims: dict[str, tuple[str, Callable[[PairRow], Claim | float | None]]] = {
+    claims: dict[str, tuple[str, Callable[[PairRow], YesOrNo | float | None]]] = {
         main: ("changed answers", lambda row: row.claim),
         OVERLAP.id: ("same documents", lambda row: row.score("overlap")),
     }
@@ -230,7 +230,7 @@ def _labelled(label: str, suite: str, *, several: bool) -> str:
 
 
 def _phrases(
-    material: Material, suite: str, claim: Callable[[PairRow], Claim | float | None]
+    material: Material, suite: str, claim: Callable[[PairRow], YesOrNo | float | None]
 ) -> list[float]:
     """Return the rate of each neutral phrase of a suite."""
     found: dict[str, list[float]] = {}
