@@ -134,6 +134,7 @@ def _checked(loaded: LoadedPolicy) -> str:
     from fairgate.gate.attribution import most_questions
     from fairgate.gate.bounds import few_sources_notices, few_templates_notices
     from fairgate.gate.rules import expand_rules, idle_notices
+    from fairgate.gate.waves import reference_cases
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
@@ -153,6 +154,12 @@ def _checked(loaded: LoadedPolicy) -> str:
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"
             )
+    if policy.reference is not None:
+        asked = sum(1 for _ in reference_cases(plan, loaded.suites))
+        lines.append(
+            f"  the reference is asked the same, {asked} questions less those in store: parts that "
+            "are those of the system cost nothing"
+        )
     refused = [item for item in plan.rejected if item.kind == "invalid"]
     lines += [f"  {len(refused)} follow-ups rejected by the linter:"] if refused else []
     lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]

@@ -158,6 +158,10 @@ class Names:
     """What names this in the mappings that the field holds has `role` instead."""
 
 
+class Decides:
+    """Marks a field all of whose files and models decide, whatever their roles elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A file, folder or model that a policy names."""
@@ -167,18 +171,27 @@ class Named:
     """As the policy gives it."""
     revision: str | None = None
     """Of a model on the hub."""
+    decides: bool = False
+    """Whether it decides, although its role is that of something under test."""
+
+    @property
+    def is_under_test(self) -> bool:
+        """Whether a change of it is what the gate tests."""
+        return self.role.is_under_test and not self.decides
 
 
 def named_in(part: BaseModel) -> Iterator[Named]:
     """Yield what the marked fields of a policy, or of a part of one, name."""
     for field_name, field in type(part).model_fields.items():
         mark = next((one for one in field.metadata if isinstance(one, Names)), None)
+        decides = any(isinstance(one, Decides) for one in field.metadata)
         value = getattr(part, field_name)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, BaseModel):
                 for inner in named_in(one):
                     is_other = mark is not None and mark.replaces is inner.role
-                    yield replace(inner, role=mark.role) if mark and is_other else inner
+                    role = mark.role if mark and is_other else inner.role
+                    yield replace(inner, role=role, decides=decides or inner.decides)
             elif mark is not None and isinstance(one, str) and one.startswith(mark.prefix):
                 name = one.removeprefix(mark.prefix)
                 yield Named(mark.role, name, getattr(part, "revision", None))

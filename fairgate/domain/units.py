@@ -73,6 +73,8 @@ class Reason(StrEnum):
     """It is not known how probable the labels are."""
     LOW_MASS = "low-mass"
     """The scored forms have too little of the probability: the answer counts by its label alone."""
+    NO_REFERENCE = "no-reference"
+    """The reference has no answer to the same question."""
     OTHER_RELATION = "other-relation"
     """The column belongs to another relation."""
     FEW_ANSWERS = "few-answers"
@@ -106,6 +108,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.CALLED_INVALID: "called invalid by the judge",
     Reason.NO_DEGREES: "degrees not known",
     Reason.LOW_MASS: "too little of the probability in the scored forms",
+    Reason.NO_REFERENCE: "no answer of the reference",
     Reason.OTHER_RELATION: "of another relation",
     Reason.FEW_ANSWERS: "too few answers to compare with",
     Reason.QUARANTINED: "quarantined by the policy",

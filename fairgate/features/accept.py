@@ -306,7 +306,7 @@ def _refuse_edits(request: _Given, done: FinishedRun, prefix: str) -> None:
         raise UsageError("who wrote a commit of the pull request cannot accept it")
     inputs, policy = request.inputs, done.loaded.policy
     anchor = accepted_runs.path_in_repository(inputs.policies[0], policy.name, Reference.ANCHOR)
-    names = (file for file in named_by(policy, inputs.runtime) if not file.role.is_under_test)
+    names = (file for file in named_by(policy, inputs.runtime) if not file.is_under_test)
     names_of_files = [
         inputs.policies[0],
         anchor,

@@ -21,6 +21,7 @@ from fairgate.gate.measure import rounded, table_with
 from fairgate.gate.neutral_wording import reach_of_phrases
 from fairgate.gate.rules import Rule
 from fairgate.gate.sentences import judge_beside_neutral
+from fairgate.metrics import shift
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import (
     LOG_ODDS_DIFFERENCE,
@@ -48,6 +49,8 @@ _COMPARED = {
     RETRIEVAL.id: " in the share of documents in common",
     UNREADABLE.id: " in unreadable answers",
     LOG_ODDS_DIFFERENCE.id: " in the probability of the better labels",
+    shift.MOST_MOVED.id: " in answers that moved",
+    shift.MOST_LOST.id: " in documents of the reference that are not found",
 }
 _PROMISED = 0.05
 """How often a fair system may break a bound by chance without a notice."""

@@ -12,7 +12,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +70,8 @@ _FINISHED = "finished"
 """Kind of a stored mark: a run of this state had all its answers."""
 _ANSWERING = ("ask", "generate")
 """Stages that get answers."""
+_OTHERS = frozenset({"judge", "reference"})
+"""Parts in which others than the system under test answer."""
 _HARDLY = 0.1
 """Share of the planned units; so few are decided where a model does not do what it is asked."""
 
@@ -86,6 +88,8 @@ class Composition:
         self.runtime = runtime
         self.progress = progress
         self._kind = kind_of(loaded.policy.system)
+        self._beside: list[Resources] = []
+        """Those of the policy's reference, once it was opened."""
         workers = runtime.workers
         team = self._team = None if workers is None else workers.team(loaded, runtime)
         self._resources = Resources(
@@ -97,7 +101,7 @@ class Composition:
         )
         self._resources.questions = lambda: loaded.questions
         root = runtime.under_test.root
-        deciding = (one.name for one in named_in(loaded.policy) if not one.role.is_under_test)
+        deciding = (one.name for one in named_in(loaded.policy) if not one.is_under_test)
         self._resources.not_code = {
             (root / name).resolve() for name in (loaded.parsed.path, *deciding) if "\0" not in name
         }
@@ -115,7 +119,7 @@ class Composition:
     @property
     def reported(self) -> tuple[int, float]:
         """Return the tokens and the money that answers so far have reported."""
-        meters = self._resources.meters
+        meters = [one for each in (self._resources, *self._beside) for one in each.meters]
         return sum(each.tokens for each in meters), sum(each.money for each in meters)
 
     def run(self, references: References) -> GateRun:
@@ -266,7 +270,10 @@ class Composition:
 
         Whatever looks at the system, asks it, or says what is under test belongs inside.
         """
-        with self._kind.served(self.runtime):
+        beside = self.loaded.policy.reference
+        runtime = replace(self.runtime, tested=None)
+        second = nullcontext() if beside is None else kind_of(beside).served(runtime)
+        with self._kind.served(self.runtime), second:
             try:
                 yield
             finally:
@@ -297,13 +304,33 @@ class Composition:
 
         Where pairs are judged it asks the policy's judge, too.
         """
-        policy, opened = self.loaded.policy, self._inner
+        policy, opened = self.loaded.policy, self._with_reference(self._inner)
         if policy.judge is None or not self.loaded.is_judged:
             return opened
         from fairgate.systems.judges import JudgedSystem, JudgePolicy, open_judges
 
         assert isinstance(policy.judge, JudgePolicy)  # noqa: S101 (the only model of a judge)
         return JudgedSystem(opened, open_judges(policy.judge, self._resources))
+
+    def _with_reference(self, opened: OpenSystem) -> OpenSystem:
+        """Put the policy's reference beside its system, where it names one."""
+        beside = self.loaded.policy.reference
+        if beside is None:
+            return opened
+        from fairgate.systems.reference import ReferencedSystem
+
+        kind = kind_of(beside)
+        suites = self.loaded.suites.values()
+        resources = self._resources.beside(
+            suite_retrievers=lambda: retrievers.of_all(suites),
+            suites_under_test=lambda: retrievers.under_test(suites),
+        )
+        retrievers = SuiteRetrievers(
+            resources=resources, embedder=kind.chosen_embedder(), role=kind.embedder_role()
+        )
+        self._beside.append(resources)
+        system = labelled(kind.open(resources), kind.placed_labels(), resources)
+        return ReferencedSystem(opened, system)
 
     @cached_property
     def _inner(self) -> OpenSystem:
@@ -389,7 +416,7 @@ class Counted(Progress):
     def start(self, stage: str, total: int, cached: int) -> None:
         """Count the answers of a stage, but those of a judge."""
         *parts, name = stage.split(": ")
-        if name in _ANSWERING and "judge" not in parts:
+        if name in _ANSWERING and _OTHERS.isdisjoint(parts):
             self.answers += total
             self.stored += cached
         self._inner.start(stage, total, cached)
@@ -493,12 +520,20 @@ def examine(
     policy, system = parsed.policy, parsed.policy.system
     found: list[Finding] = []
     lacking: list[Fault] = []
-    if "system" not in parsed.stand_ins:
-        found = list(kind_of(system).examined(None if loaded is None else loaded.plan, runtime))
-        lacking = list(missing_programs(system.model_dump(), runtime.under_test.root))
+    asked_plan = None if loaded is None else loaded.plan
+    for name, part, its_runtime in (
+        ("system", system, runtime),
+        ("reference", policy.reference, replace(runtime, tested=None)),
+    ):
+        if part is None or name in parsed.stand_ins:
+            continue
+        of_part = list(kind_of(part).examined(asked_plan, its_runtime))
+        programs = missing_programs(part.model_dump(), its_runtime.under_test.root)
+        lacking += [((name, *where), sentence) for where, sentence in programs]
+        lacking += [((name, *one.place), one.sentence) for one in of_part if one.is_problem]
+        found += [one for one in of_part if not one.is_problem]
     reported = {(each.path, each.line, each.column) for each in problems}
-    lacking += [(one.place, one.sentence) for one in found if one.is_problem]
-    later = [problem(parsed, ("system", *place), sentence) for place, sentence in lacking]
+    later = [problem(parsed, place, sentence) for place, sentence in lacking]
     if policy.judge is not None:
         from fairgate.systems.judges import judge_problems
 
@@ -523,10 +558,12 @@ def examine(
     notes = [*(one.sentence for one in found), *judge_notices(loaded)]
     # Why a run would be refused on this machine, though the policy is valid.
     try:
-        kind_of(system).open(Resources(runtime, SILENT))
+        for part in filter(None, (system, policy.reference)):
+            kind_of(part).open(Resources(runtime, SILENT))
     except UsageError as error:
         notes.append(f"a run as this command was called is refused: {error}")
     accesses = [*kind_of(system).accesses()]
+    accesses += [] if policy.reference is None else kind_of(policy.reference).accesses()
     accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
     names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
     notes += [

@@ -16,8 +16,8 @@ from fairgate.domain.units import Assessed, Reading, Reason, counted
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
+from fairgate.metrics import shift
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits
-from fairgate.metrics.exposure import RANKS
 from fairgate.metrics.sentences import TEXT
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
@@ -213,12 +213,17 @@ def weigh_evidence(
             "system gave none, and answer what is asked anew, as where sources have changed since "
             "the recording (`fairgate check` tells)"
         )
+    unmatched = list(dict.fromkeys(chain.from_iterable(map(_without_reference, suites))))
+    if unmatched:
+        problems.append(
+            f"the reference has no answer to {first_few(unmatched)}: nothing can be said to have "
+            "moved there; let it answer the same questions, or record its answers anew"
+        )
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(
             f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
             f"than max_invalid {policy.max_invalid:g} allows"
         )
-    problems += _never_found(suites)
     if policy.constant_answers == "refuse":
         problems += constant_answers(readable_answers(assessed))
     own = [rule for rule in rules if not rule.by_default]
@@ -244,20 +249,6 @@ def weigh_evidence(
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
     )
-
-
-def _never_found(suites: Iterable[AssessedSuite]) -> Iterator[str]:
-    """Yield a sentence for each suite of changed documents that are in no list at all."""
-    for suite in suites:
-        ranks = [suite.columns[name] for name in RANKS if name in suite.columns]
-        values = np.concatenate([column.values for column in ranks]) if ranks else np.empty(0)
-        decided = values[~np.isnan(values)]
-        if len(decided) and not decided.any():
-            yield (
-                f"suite {suite.units[0].suite}: none of the documents that sources name is in any "
-                "list that was retrieved, whoever they name: nothing was tested; ask questions "
-                "that find them, or look deeper (`retrieve_only`, `top_k`)"
-            )
 
 
 def diluted(rules: Sequence[RuleResult]) -> list[str]:
@@ -322,6 +313,14 @@ def _unanswered(suite: AssessedSuite) -> Iterator[str]:
             asked = suite.readings.get(role)
             if asked is not None and row in asked and asked[row].reason is Reason.MISSING:
                 yield key
+
+
+def _without_reference(suite: AssessedSuite) -> Iterator[str]:
+    """Yield the keys of the units that the policy's reference does not answer."""
+    lacking = np.zeros(len(suite), np.bool_)
+    for name in shift.COLUMNS & suite.columns.keys():
+        lacking |= suite.columns[name].having(Reason.NO_REFERENCE)
+    return (suite.units[row].key for row in np.flatnonzero(lacking).tolist())
 
 
 def all_rejected(plan: TestPlan) -> str:

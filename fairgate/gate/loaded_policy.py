@@ -17,11 +17,11 @@ from typing import Any
 from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan, source_of
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.ports import Runtime
-from fairgate.domain.schema import JudgeModel
+from fairgate.domain.schema import JudgeModel, SystemModel
 from fairgate.domain.units import Unit
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.gate.materials import SuiteMaterials
-from fairgate.gate.rules import rule_problems, unknown_metrics
+from fairgate.gate.rules import reference_problems, rule_problems, unknown_metrics
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
@@ -144,6 +144,7 @@ def loaded_part(
     lost |= {"", *named} if len(set(named)) < len(named) else set()
     found = [
         *rule_problems(parsed.policy, plan, lost),
+        *reference_problems(parsed.policy, plan, parsed.stand_ins),
         *_without_column(parsed.policy, suites),
         *_valueless(parsed.policy, suites),
     ]
@@ -152,13 +153,17 @@ def loaded_part(
         day = runtime.today if asks_ends and runtime.tested is None else None
         found += quarantine_problems(parsed.policy, plan, day)
         found += waiver_problems(parsed.policy, plan, runtime.today)
-    if "system" not in parsed.stand_ins:
+    asked = ("system", runtime.under_test), ("reference", replace(runtime, tested=None))
+    for name, place in asked:
+        part = getattr(parsed.policy, name)
+        if part is None or name in parsed.stand_ins:
+            continue
         # What the system names that is not there, and what it cannot answer.
-        kind = kind_of(parsed.policy.system)
+        kind = kind_of(part)
         labels = kind.placed_labels()
-        wrong = [*kind.missing(runtime.under_test), *(labels.problems(runtime) if labels else ())]
-        found += [(("system", *where), sentence) for where, sentence in wrong]
-        found += unanswerable(parsed.policy, plan)
+        wrong = [*kind.missing(place), *(labels.problems(runtime) if labels else ())]
+        found += [((name, *where), sentence) for where, sentence in wrong]
+        found += unanswerable(part, plan, name)
     later += [problem(parsed, *each) for each in found]
     reported = {(each.path, each.line, each.column) for each in problems}
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
@@ -214,9 +219,9 @@ def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
             yield ("gates", position, "metric"), sentence
 
 
-def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
-    """Yield what suites ask that the system cannot answer, at the place of the system."""
-    kind = kind_of(policy.system)
+def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> Iterator[Fault]:
+    """Yield what suites ask that a system cannot answer, at its place: `system` or `reference`."""
+    kind = kind_of(system)
     can = kind.capabilities()
     changing = (case.suite for case in plan.cases if case.changed is not None)
     for suite in () if can.takes_changed else sorted({*changing}):
@@ -224,7 +229,7 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
             f"suite {quoted(suite)} changes documents, which this system is not given: place "
             "`{{changed}}` in its request, set `takes_changed`, or record answers by key"
         )
-        yield ("system",), sentence
+        yield (name,), sentence
     if not can.repeatable:
         return  # what a recording's system could do is not known
     own = (None, SYSTEM_RETRIEVER)
@@ -235,7 +240,7 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
             f"suite {quoted(suite)} compares the probabilities of options (`read: scored`), which "
             f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
-        yield ("system",), sentence
+        yield (name,), sentence
     degrees = {case.suite: case.is_generated for case in plan.cases if case.forms}
     for suite, is_generated in sorted(degrees.items()):
         if not (can.gives_degrees if is_generated else can.scores_options):
@@ -244,7 +249,7 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
                 f"`{kind.id}` does not tell{' without generating' * can.gives_degrees}; "
                 + ("set `read: [labels, degrees]`" if can.gives_degrees else "take `degrees` out")
             )
-            yield ("system",), sentence
+            yield (name,), sentence
     spoken = (case.suite for case in plan.cases if case.before)
     for suite in () if can.speaks_in_turns else sorted({*spoken}):
         sentence = (
@@ -252,14 +257,14 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[Fault]:
             "its request a place for `{{session}}` or `{{messages}}`, set `takes_turns: true`, or "
             "name a `generator.endpoint`"
         )
-        yield ("system",), sentence
+        yield (name,), sentence
     for suite in () if can.takes_documents else sorted({*handed}):
         sentence = (
             f"suite {quoted(suite)} shows documents of its own, which this system does not take; "
             "give its request a place for `{{documents}}` or `takes_documents: true`, or ask with "
             "`settings: [none]` alone"
         )
-        yield ("system",), sentence
+        yield (name,), sentence
 
 
 def _entries(document: YamlDocument, key: str) -> list[dict[str, Any]]:
@@ -319,6 +324,7 @@ def _load_suites(
             takes_documents=can.takes_documents,
             answers=can.answers,
             judge=judge,
+            has_reference=policy.reference is not None,
         )
         materials = SuiteMaterials(parsed, position, runtime, problems)
         suite = SUITE_KINDS[model.kind].load(model, setup, materials)

@@ -76,7 +76,7 @@ def contents(policy: Policy, runtime: Runtime, *roles: Role) -> dict[str, str]:
     for named in named_by(policy, runtime):
         if roles and named.role not in roles:
             continue
-        place = runtime.under_test if named.role.is_under_test else runtime
+        place = runtime.under_test if named.is_under_test else runtime
         try:
             path = existing(named.name, place.root, confined=place.confined)
             digest = _digest(path) if may_be_path(named) else named.revision or "hub"

@@ -23,6 +23,7 @@ from fairgate.domain.units import Assessed, Unit, Value
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.neutral_wording import beside_neutral_wording, phrase_sample
 from fairgate.gate.sentences import beside_neutral
+from fairgate.metrics import shift
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
 from fairgate.metrics.identity import COMPARING
@@ -274,7 +275,7 @@ def compare_identities(
     """
     found = []
     for table in tables.values():
-        for metric in COMPARING:
+        for metric in (*COMPARING, *shift.COMPARING):
             known = metric.column in table.values and metric.column not in table.not_evaluated
             levels = (
                 {dimension: level}

@@ -10,6 +10,7 @@ from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Better
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import listed, quoted, suggestion
+from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import OF_REPEATS, UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
@@ -240,6 +241,42 @@ def rule_problems(policy: Policy, plan: TestPlan, lost: Collection[str] = ()) ->
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 
+def reference_problems(policy: Policy, plan: TestPlan, lost: Collection[str]) -> Iterator[Fault]:
+    """Yield where rules and reference lack each other, and suites of which it is not asked all.
+
+    Nothing of a reference that is `lost`: it is wrong, and told elsewhere.
+    """
+    compares = [
+        (metric := BY_ID.get(gate.metric)) is not None and metric.column in shift.COLUMNS
+        for gate in policy.gates
+    ]
+    if "reference" in lost:
+        return
+    if policy.reference is None:
+        for position, gate in enumerate(policy.gates):
+            if compares[position]:
+                sentence = (
+                    f"{gate.metric} compares with a second system, and the policy names none: add "
+                    "`reference`, in the form of `system`"
+                )
+                yield ("gates", position, "metric"), sentence
+        return
+    if not any(compares) and "gates" not in lost:
+        sentence = (
+            "no rule compares with the reference; add `{metric: shift/answer, max: 0.05, evidence: "
+            "significant}`, say (`fairgate metrics list`), or remove it"
+        )
+        yield ("reference",), sentence
+    embedding = {case.suite for case in plan.cases if case.embeds is not None}
+    for position, suite in enumerate(policy.suites):
+        if suite.id in embedding:
+            sentence = (
+                "asks about its own answers, which a reference would answer otherwise; give the "
+                "suite a policy without `reference`"
+            )
+            yield ("suites", position), sentence
+
+
 def _question_problems(path: Where, gate: GatePolicy, metric: Metric) -> Iterator[Fault]:
     """Yield settings that the metric does not support in any suite."""
     if gate.regression is not None and not metric.comparable:
@@ -247,6 +284,11 @@ def _question_problems(path: Where, gate: GatePolicy, metric: Metric) -> Iterato
             (*path, "regression"),
             f"{gate.metric} cannot be compared with a baseline case by case; give `max` instead",
         )
+    if gate.regression is not None and metric.column in shift.COLUMNS:
+        sentence = (
+            f"{gate.metric} compares with the policy's `reference` already; give `max` or `max_abs`"
+        )
+        yield (*path, "regression"), sentence
     if metric.better is Better.TOWARD_ZERO and gate.min is not None:
         yield (
             (*path, "min"),

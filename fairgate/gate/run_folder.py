@@ -334,7 +334,7 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
     template = _template(loaded)
     done = replay(run, Path(loaded.parsed.path), runtime).run
     for case in done.added:
-        if case.judge is not None:
+        if case.judge is not None or case.of_reference:
             continue
         row = _row(case, template)
         if case.documents_of is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, reference_key
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Progress, Staged, SystemUnderTest
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits
@@ -21,6 +21,7 @@ from fairgate.suites.suite import Suite
 
 MOST_EMBEDDED = 8_000
 """Characters of a response that are embedded: a system may write without end."""
+_WAVE = 2
 ReadingsOf = Mapping[str, Readings]
 """Suite to its readings."""
 
@@ -57,7 +58,7 @@ class Answers:
 def ask(
     plan: TestPlan, suites: Mapping[str, Suite], sut: SystemUnderTest, progress: Progress
 ) -> Answers:
-    """Ask the plan, then what embeds its responses, then judges about them."""
+    """Ask the plan, then what embeds its responses, judges about them, and a reference the same."""
     executions: dict[tuple[str, str], Execution] = {}
     readings = {
         name: Readings(name, suite.oracles, suite.unstable_margin, executions, suite.thinking)
@@ -70,6 +71,7 @@ def ask(
     embedding = list(embedded_responses(asked))
     asked.ask(embedding, sut, Staged(progress, "questions about answers"))
     asked.ask(list(judgements(asked)), sut, Staged(progress, "judgements"))
+    asked.ask(list(reference_cases(plan, suites)), sut, progress)
     return asked
 
 
@@ -81,6 +83,16 @@ def assess(asked: Answers, sut: SystemUnderTest) -> AssessedUnits:
         rows = suite.assess(units, readings, asked.executions, sut.vectors)
         suites[name] = AssessedSuite.of(rows)
     return AssessedUnits(suites)
+
+
+def reference_cases(plan: TestPlan, suites: Mapping[str, Suite]) -> Iterator[Case]:
+    """Yield what the policy's reference is asked: each case of the plan, under a key of its own.
+
+    What embeds or judges a response is not asked: it would be another question.
+    """
+    for case in plan.cases:
+        if suites[case.suite].setup.has_reference and not case.waits:
+            yield case._replace(key=reference_key(case.key), wave=_WAVE, of_reference=True)
 
 
 def embedded_responses(asked: Answers) -> Iterator[Case]:

@@ -321,6 +321,13 @@ class Difference:
     role: Role
     file: str
     """Path from the root."""
+    decides: bool = False
+    """Whether it decides although its role is that of something under test."""
+
+    @property
+    def is_under_test(self) -> bool:
+        """Whether the difference is what the gate tests."""
+        return self.role.is_under_test and not self.decides
 
 
 class BaseVersion:
@@ -360,7 +367,7 @@ class BaseVersion:
             try:
                 then = dict(self._base.below(path))
             except BaselineError:
-                if not named.role.is_under_test:
+                if not named.is_under_test:
                     raise
                 then = {}  # what cannot be compared is told as changed
             changed = [
@@ -369,7 +376,7 @@ class BaseVersion:
                 if not self._is_same(then.get(file), now.get(file))
                 and (file in then or not self._is_runners(file, now[file]))
             ]
-            if not named.role.is_under_test:
+            if not named.is_under_test:
                 self._write(then, {file: now[file] for file in now.keys() - then.keys()}, changed)
             elif changed and not then and hub_table(named.name) is not None:
                 raise UsageError(
@@ -378,7 +385,7 @@ class BaseVersion:
                 )
             for file in changed:
                 shown = posixpath.relpath(file, self._base.prefix or ".")
-                found[Difference(role=named.role, file=shown)] = None
+                found[Difference(role=named.role, file=shown, decides=named.decides)] = None
         return list(found)
 
     @contextlib.contextmanager

@@ -90,6 +90,8 @@ class Introduction:
 def accesses(policy: Policy) -> Iterator[Access]:
     """Yield everything outside that a run of the policy would use."""
     yield from kind_of(policy.system).accesses()
+    if policy.reference is not None:
+        yield from kind_of(policy.reference).accesses()
     for suite in policy.suites:
         yield from suite.accesses()
     if policy.judge is not None:
@@ -219,7 +221,8 @@ class ChangeGate(Generic[E]):
             if compared is not None:
                 cases = (allowed or before).loaded.plan.cases
                 run = getattr(decides, "run", None)  # a part of a run has none
-                cases = [*cases, *run.added] if isinstance(run, GateRun) else cases
+                added = run.added if isinstance(run, GateRun) else ()
+                cases = [*cases, *(case for case in added if not case.of_reference)]
                 assert self._runtime.meters is not None  # noqa: S101 (made so)
                 allow_as_much_again(self._runtime.meters, cases)
                 other = self._evaluate(compared)
@@ -353,7 +356,7 @@ def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
     """Return whether everything that decides is the same."""
     same_policy = before.loaded.policy == after.loaded.policy
     same_rules = same_policy and not edited_references(before, after)
-    return same_rules and all(one.role.is_under_test for one in data)
+    return same_rules and all(one.is_under_test for one in data)
 
 
 def evaluated(side: Side, progress: Progress) -> Evaluation:

@@ -227,7 +227,7 @@ def report_change(
             (result.overlap is not None and result.overlap.removed)
             or judged.edited
             or judged.other is not None
-            or any(not one.role.is_under_test for one in judged.data)
+            or any(not one.is_under_test for one in judged.data)
         ),
     )
 
@@ -293,8 +293,8 @@ def _edits(judged: GatedChange[Evaluation], place: str) -> Edits | None:
         kept = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
         found.setdefault("policy" if file == policy else kept, []).append(f"{place}{file}")
     # What decides comes first, then what is under test.
-    for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
-        role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)
+    for one in sorted(judged.data, key=lambda one: one.is_under_test):
+        role = f"{one.role} (under test)" if one.is_under_test else str(one.role)
         found.setdefault(role, []).append(f"{place}{one.file}")
     mine, other_run = judged.decides.run.result, judged.other and judged.other.run.result
     results = (mine, other_run) if by_base else (other_run, mine)

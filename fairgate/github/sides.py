@@ -138,6 +138,7 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
         *_corrections(before, then, after, now),
         *_thresholds(before, after),
         *_parts("system", before.system, after.system),
+        *_parts("reference", before.reference, after.reference),
         *_parts("judge", before.judge, after.judge),
     )
     evidence = _evidence(before, after)

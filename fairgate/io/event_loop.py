@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 class Closable(Protocol):
@@ -29,7 +29,7 @@ _open: weakref.WeakSet[Closable] = weakref.WeakSet()
 _running: list[tuple[asyncio.AbstractEventLoop, threading.Thread]] = []
 
 
-def submitted(work: Coroutine[Any, Any, T]) -> Future[T]:
+def submitted(work: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Start `work` on the loop; cancelling what is returned cancels it. For any thread."""
     with _lock:
         if not _running:
@@ -49,7 +49,7 @@ class Group:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._futures: set[Future[Any]] = set()
 
-    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Start `work`; cancelling what is returned cancels it."""
         future = submitted(self._counted(work))
         self._futures.add(future)
@@ -66,7 +66,7 @@ class Group:
             future.cancel()
         submitted(self._idle()).result()
 
-    async def _counted(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _counted(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)

@@ -13,6 +13,7 @@ from fairgate.metrics import (
     identity,
     intersectional,
     sentences,
+    shift,
     social_bias,
 )
 from fairgate.metrics import retriever_robustness as rrs
@@ -34,6 +35,7 @@ METRICS = BY_ID = Catalogue(
         attribution.GENERATOR,
         attribution.INTERACTION,
         *asr.OF_REPEATS,
+        *shift.METRICS,
         *social_bias.METRICS,
     ),
     see="fairgate metrics list",

@@ -40,7 +40,7 @@ def _verdicts(table: Table, where: Mapping[str, str]) -> Floats:
     return table.values["generation" if "controlled" in table.not_evaluated else "controlled"]
 
 
-def _one_identity(table: Table) -> Mask:
+def one_identity(table: Table) -> Mask:
     """Select the demographic rows whose term is one identity, not several at once."""
     return demographic_rows(table) & table.dimension("category").where(
         lambda name: name != EVERY_ATTRIBUTE and TOGETHER not in name
@@ -55,7 +55,7 @@ def is_compared(metric: Metric, table: Table) -> bool:
 
 
 _compared = partial(
-    Metric, arms=(Arm(weight=1.0, select=_one_identity),),
+    Metric, arms=(Arm(weight=1.0, select=one_identity),),
     violations=False, compares_terms=True, comparable=False,
     reference="FairGate, between identities; permutation within sources, Holm over terms",
 )  # fmt: skip

@@ -24,7 +24,7 @@ from fairgate.onnx.session import Device, mapped_errors, open_session
 from fairgate.onnx.trials import try_out
 
 Logits = npt.NDArray[np.floating[Any]]
-TokenArray = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 _LOGITS = "logits"
 _PAST = "past_key_values."
 _PRESENT = "present."
@@ -54,9 +54,9 @@ class Cache:
 
     values: list[Any]
     """OrtValues in the order of the graph's inputs, on the session's device."""
-    mask: TokenArray
+    mask: Integers
     """`[rows, slots]`, 1 for real tokens."""
-    lengths: TokenArray
+    lengths: Integers
     """`[rows]`, number of real tokens = position of the next one."""
 
 
@@ -103,7 +103,7 @@ class DecoderSession:
         self,
         rows: Sequence[Sequence[int]],
         width: int,
-        read: TokenArray | None = None,
+        read: Integers | None = None,
         before: Cache | None = None,
     ) -> tuple[Logits, Cache]:
         """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
@@ -137,7 +137,7 @@ class DecoderSession:
         return logits[:, 0]
 
     def step_in_place(
-        self, arrays: Sequence[npt.NDArray[Any]], lengths: TokenArray, tokens: Sequence[int]
+        self, arrays: Sequence[npt.NDArray[Any]], lengths: Integers, tokens: Sequence[int]
     ) -> Logits:
         """Append one token to each of rows of unlike lengths; return logits `[rows, vocabulary]`.
 
@@ -217,10 +217,10 @@ class DecoderSession:
 
     def _feeds(
         self,
-        ids: TokenArray,
+        ids: Integers,
         mask: npt.NDArray[Any],
-        positions: TokenArray,
-        wanted: TokenArray,
+        positions: Integers,
+        wanted: Integers,
         *,
         joint: bool = False,
     ) -> dict[str, npt.NDArray[Any]]:
@@ -241,7 +241,7 @@ class DecoderSession:
         }
 
     def _run(
-        self, ids: TokenArray, positions: TokenArray, cache: Cache, wanted: TokenArray
+        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
     ) -> tuple[Logits, list[Any]]:
         """Run the graph once; the cache stays on the device, the logits come to the host.
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate.domain.catalogue import FEATURES, at
-from fairgate.domain.schema import JudgeModel, SuiteModel, SystemModel
+from fairgate.domain.schema import Decides, JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
 from fairgate.suites.catalogue import SUITE_KINDS
@@ -63,15 +63,19 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
     """
     given = data if isinstance(data, dict) else {}
     meant = systems_meant(given.get("system"), parts.systems)
+    beside = systems_meant(given.get("reference"), parts.systems)
     suites = given.get("suites")
     rows = suites if isinstance(suites, list) else []
     default = SUITE_KINDS.ids[0]
     named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
-    if len(meant) != 1 or not all(isinstance(kind, str) and kind in SUITE_KINDS for kind in named):
+    is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in named)
+    has_reference = given.get("reference") is not None
+    if len(meant) != 1 or len(beside) != has_reference or not is_known:
         return policy_model(parts)
     judge = None if given.get("judge") is None else parts.judge()
     kinds = [name for name in SUITE_KINDS.ids if name in (default, *named)]
-    return _assembled((meant[0].model(),), judge, _suites(kinds), _of_features())
+    systems = [part.model() for part in parts.systems if part in (*meant, *beside)]
+    return _assembled(tuple(systems), judge, _suites(kinds), _of_features())
 
 
 def _of_features() -> tuple[tuple[str, str], ...]:
@@ -116,14 +120,16 @@ def _assembled(
         raise ValueError(f"does not say what is under test; add {listed(known)}{next(hints, '')}")
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
+    system: Any = Annotated[union, Discriminator(branch), BeforeValidator(one_kind)]
     judges: Any = judge | None if judge else None
     return create_model(
         "Policy",
         __base__=Policy,
         __doc__=Policy.__doc__,
-        system=(
-            Annotated[union, Discriminator(branch), BeforeValidator(one_kind)],
-            Field(description=Policy.model_fields["system"].description),
+        system=(system, Field(description=Policy.model_fields["system"].description)),
+        reference=(
+            Annotated[system | None, Decides()],
+            Field(default=None, description=Policy.model_fields["reference"].description),
         ),
         suites=(_suites_type(suites), Field(description=Policy.model_fields["suites"].description)),
         judge=(judges, Field(default=None, description=Policy.model_fields["judge"].description)),

@@ -61,9 +61,10 @@ def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Faul
         earlier = [number for number, other in gates if number < position and other == gate]
         if earlier:
             yield ("gates", position), f"repeats `gates[{earlier[0]}]` word for word; remove one"
-    for part in systems_meant(data.get("system"), systems):
-        for place, sentence in part.model().contradictions(data["system"]):
-            yield ("system", *place), sentence
+    for key in ("system", "reference"):
+        for part in systems_meant(data.get(key), systems):
+            for place, sentence in part.model().contradictions(data[key]):
+                yield (key, *place), sentence
 
 
 def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:

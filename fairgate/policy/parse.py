@@ -52,6 +52,8 @@ _STAND_INS: Mapping[str, object] = {
 """Valid values of what every policy must have; what they name is not looked up."""
 _WHOLE = ("gates", "quarantine", "waivers")
 """Lists whose entries say something else without one of their keys."""
+_OPTIONAL = ("judge", "reference")
+"""Parts that a policy may lack, of which nothing is looked up where one of their keys is wrong."""
 _LEADING = ("relations", "task", "kind")
 """Keys of a suite that its others depend on."""
 
@@ -120,8 +122,8 @@ def _remains(
                     data[name] = copy.deepcopy(_STAND_INS[name])
                     stand_ins.add(name)
                 continue
-            if where == ("judge",):
-                stand_ins.add("judge")
+            if where in [(name,) for name in _OPTIONAL]:
+                stand_ins.add(str(where[0]))
             inside = data
             for part in where[:-1]:
                 inside = inside[part]
@@ -149,7 +151,7 @@ def _removed(data: Any, wrong: Where) -> Where:
         if not inside and not (isinstance(data, list) and part in range(len(data))):
             break
         place, data = (*place, part), data[part]
-    if place[:1] == ("judge",):
+    if place[:1] in [(name,) for name in _OPTIONAL]:
         return place[:1]
     is_leading = place[:1] == ("suites",) and len(place) > 2 and place[2] in _LEADING
     return place[:2] if is_leading or place[:1] in [(name,) for name in _WHOLE] else place

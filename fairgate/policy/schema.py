@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from fairgate.domain.schema import (
+    Decides,
     Finite,
     Fraction,
     JudgeModel,
@@ -181,6 +182,12 @@ class Policy(Strict):
         default=42, description="Seed of resampling and of everything drawn at random."
     )
     system: SystemModel = Field(description="What is under test; its keys determine its kind.")
+    reference: Annotated[SystemModel | None, Decides()] = Field(
+        default=None,
+        description="A second system in the form of `system`, such as the model before it was "
+        "quantised, or the embedder before its successor. It is asked every question too, and the "
+        "metrics `shift/…` say what moved, and for whom.",
+    )
     suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
     judge: JudgeModel | None = Field(
         default=None,
@@ -227,9 +234,10 @@ class Policy(Strict):
     )
 
     @model_serializer(mode="wrap")
-    def _without_no_waivers(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the key where there are none, so that hashes of other policies stay."""
-        return {key: value for key, value in write(self).items() if key != "waivers" or value}
+    def _without_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out these keys where they hold nothing, so that hashes of other policies stay."""
+        later = ("waivers", "reference")
+        return {key: value for key, value in write(self).items() if key not in later or value}
 
     @property
     def has_budget(self) -> bool:

@@ -27,7 +27,7 @@ from fairgate.relations.english import negated_clause, with_article
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.person import (
     NEUTRAL_TRAITS,
-    AttributeChange,
+    Change,
     PersonRelation,
     negated,
     opposite,
@@ -63,45 +63,39 @@ def denied_frame(frame: str) -> tuple[str, tuple[str, str]] | None:
     return f"{frame[: verb.start(2)]}{denied}{frame[verb.end(2) :]}", (verb.group(2), denied)
 
 
-def _with(
-    source: Source, position: int, other: AttributeUse, *, stated: bool = True
-) -> AttributeChange:
+def _with(source: Source, place: int, other: AttributeUse, *, stated: bool = True) -> Change:
     """Return the change that says another one of the source's attributes at a place, or none."""
     uses = source.attributes
-    return AttributeChange(
+    return Change(
         variant=other.name,
-        uses=(*uses[:position], *([other] if stated else []), *uses[position + 1 :]),
+        uses=(*uses[:place], *([other] if stated else []), *uses[place + 1 :]),
         category=other.dimension.id,
         term=other.value.id,
     )
 
 
-def _removals(source: Source) -> list[AttributeChange]:
+def _removals(source: Source) -> list[Change]:
     return [_with(source, n, use, stated=False) for n, use in enumerate(source.attributes)]
 
 
-def _denials(source: Source) -> list[AttributeChange]:
-    return [_with(source, position, negated(use)) for position, use in enumerate(source.attributes)]
+def _denials(source: Source) -> list[Change]:
+    return [_with(source, place, negated(use)) for place, use in enumerate(source.attributes)]
 
 
-def _substitutions(source: Source) -> list[AttributeChange]:
+def _substitutions(source: Source) -> list[Change]:
     others = [substituted(use, source) for use in source.attributes]
-    return [
-        _with(source, position, other) for position, other in enumerate(others) if other is not None
-    ]
+    return [_with(source, place, other) for place, other in enumerate(others) if other is not None]
 
 
-def _of_all(
-    variant: str, uses: Sequence[AttributeUse | None], term: str = ""
-) -> list[AttributeChange]:
+def _of_all(variant: str, uses: Sequence[AttributeUse | None], term: str = "") -> list[Change]:
     """Return the change of every attribute; none where one of them cannot be changed so."""
-    changed = tuple(use for use in uses if use is not None)
-    if len(changed) < len(uses):
+    known = tuple(use for use in uses if use is not None)
+    if len(known) < len(uses):
         return []
-    return [AttributeChange(variant=variant, uses=changed, category=EVERY_ATTRIBUTE, term=term)]
+    return [Change(variant=variant, uses=known, category=EVERY_ATTRIBUTE, term=term)]
 
 
-def _total_negation(source: Source) -> list[AttributeChange]:
+def _total_negation(source: Source) -> list[Change]:
     uses = source.attributes
     return [
         *_of_all("not", [negated(use) for use in uses], term="not"),
@@ -109,7 +103,7 @@ def _total_negation(source: Source) -> list[AttributeChange]:
     ]
 
 
-def _counterfactual(source: Source) -> list[AttributeChange]:
+def _counterfactual(source: Source) -> list[Change]:
     denied, changes = denied_frame(source.frame), _substitutions(source)
     if denied is None or not changes:
         return []
@@ -117,7 +111,7 @@ def _counterfactual(source: Source) -> list[AttributeChange]:
     return [replace(changes[0], frame=frame, denied=words)]
 
 
-def _orders(source: Source) -> Iterator[AttributeChange]:
+def _orders(source: Source) -> Iterator[Change]:
     """Yield the orders that give another text."""
     uses = source.attributes
     seen = {source.text}
@@ -125,31 +119,27 @@ def _orders(source: Source) -> Iterator[AttributeChange]:
         result = realise(source.frame, order)
         if isinstance(result, Realised) and result.text not in seen:
             seen.add(result.text)
-            yield AttributeChange(
-                variant=name, uses=order, category=EVERY_ATTRIBUTE, term=name, moves=True
-            )
+            yield Change(variant=name, uses=order, category=EVERY_ATTRIBUTE, term=name, moves=True)
 
 
-def _together(
-    left: AttributeChange, right: AttributeChange, category: str, uses: Iterable[AttributeUse]
-) -> AttributeChange:
+def _together(one: Change, two: Change, category: str, uses: Iterable[AttributeUse]) -> Change:
     return replace(
-        left,
-        variant=f"{left.variant}+{right.variant}",
+        one,
+        variant=f"{one.variant}+{two.variant}",
         uses=tuple(uses),
         category=category,
-        term=f"{left.term}+{right.term}",
-        parts=(left.variant, right.variant),
+        term=f"{one.term}+{two.term}",
+        parts=(one.variant, two.variant),
     )
 
 
-def _alone_and_together(source: Source) -> Iterator[AttributeChange]:
+def _alone_and_together(source: Source) -> Iterator[Change]:
     single = _substitutions(source)
     yield from single
-    for left, right in combinations(single, 2):
-        rows = zip(source.attributes, left.uses, right.uses, strict=True)
+    for one, two in combinations(single, 2):
+        rows = zip(source.attributes, one.uses, two.uses, strict=True)
         uses = [second if second != stated else first for stated, first, second in rows]
-        yield _together(left, right, f"{left.category}{TOGETHER}{right.category}", uses)
+        yield _together(one, two, f"{one.category}{TOGETHER}{two.category}", uses)
 
 
 class PairsOfAttributes(PersonRelation):
@@ -163,7 +153,7 @@ class PairsOfAttributes(PersonRelation):
         """Return every attribute alone and every two of them."""
         return stated + comb(stated, 2)
 
-    def controls(self, source: Source) -> Iterable[AttributeChange]:
+    def controls(self, source: Source) -> Iterable[Change]:
         """Return neutral traits alone, then two of them together."""
         single = list(super().controls(source))
         pairs = list(zip(single[::2], single[1::2], strict=False))[: self.most_pairs]
@@ -182,10 +172,10 @@ def _adjective(name: str, opposite: str, noun: str = "", pronoun: str = "") -> A
 
 
 def _occupation(name: str) -> AttributeValue:
-    singular, several = with_article(name), f"{name}s"
-    works = {"clause": f"works as {singular}", "clause_plural": f"work as {several}"}
+    one, several = with_article(name), f"{name}s"
+    works = {"clause": f"works as {one}", "clause_plural": f"work as {several}"}
     plain = Wording(noun=name, noun_plural=several, **works)
-    denied = Wording(clause=f"is not {singular}")
+    denied = Wording(clause=f"is not {one}")
     wordings = ((Manner.PLAIN, plain), (Manner.NEGATED, denied))
     return AttributeValue(id=name, partition=name, wordings=wordings)
 

@@ -55,7 +55,7 @@ NEUTRAL = "neutral"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttributeChange:
+class Change:
     """Other attributes for a source's frame, and what the follow-up is called."""
 
     variant: str
@@ -132,7 +132,7 @@ class PersonRelation(SameLabel):
     expects: str = "The answer has the tone of the source's answer."
     not_owed: str
     advisory: bool = False
-    changes: Callable[[Source], Iterable[AttributeChange]]
+    changes: Callable[[Source], Iterable[Change]]
     """The follow-ups as attributes, in a fixed order."""
     fewest: int = 1
     """Attributes that a source must state."""
@@ -151,10 +151,10 @@ class PersonRelation(SameLabel):
         """Return the oracle of the suite's task, with sentiment where the relation reads it."""
         return oracle_of(needed(task), with_sentiment=self.with_sentiment)
 
-    def controls(self, source: Source) -> Iterable[AttributeChange]:
+    def controls(self, source: Source) -> Iterable[Change]:
         """Return edits of the same place that carry no demographic: one neutral trait more."""
         return [
-            AttributeChange(
+            Change(
                 variant=f"{NEUTRAL}/{use.value.id}",
                 uses=(*source.attributes, use),
                 category=NEUTRAL,
@@ -176,14 +176,14 @@ class PersonRelation(SameLabel):
             return NotApplicable(reason=NO_ATTRIBUTES)
         if len(source.attributes) < self.fewest:
             return NotApplicable(reason=ONE_ATTRIBUTE)
-        changed = [_follow_up(source, change) for change in self.changes(source)]
-        possible = [follow_up for follow_up in changed if not follow_up.inapplicable]
+        found = [_follow_up(source, change) for change in self.changes(source)]
+        possible = [each for each in found if not each.inapplicable]
         if not possible:
-            return NotApplicable(reason=changed[0].inapplicable if changed else self.nothing)
+            return NotApplicable(reason=found[0].inapplicable if found else self.nothing)
         if any(group.control for group in sets):
             neutral = (_follow_up(source, change) for change in self.controls(source))
-            changed += [follow_up for follow_up in neutral if not follow_up.inapplicable]
-        return changed
+            found += [each for each in neutral if not each.inapplicable]
+        return found
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
         """Return how many changes and controls a source of so many attributes has at most."""
@@ -201,9 +201,9 @@ class PersonRelation(SameLabel):
         return next(edit_faults(source_text, follow_up.text, follow_up.edit), None)
 
 
-def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
+def _follow_up(source: Source, change: Change) -> FollowUp:
     result = realise(change.frame or source.frame, change.uses)
-    unworded = FollowUp(
+    named = FollowUp(
         variant=change.variant,
         category=change.category,
         term=change.term,
@@ -212,11 +212,11 @@ def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
         parts=change.parts,
     )
     if isinstance(result, str):
-        return replace(unworded, inapplicable=result)
+        return replace(named, inapplicable=result)
     if clash := contradiction(change.uses):
-        return replace(unworded, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
+        return replace(named, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
     if result.text == source.text:
-        return replace(unworded, inapplicable="the change gives the source's own text")
+        return replace(named, inapplicable="the change gives the source's own text")
     before = [(_key(use), source.text[use.start : use.end]) for use in source.attributes]
     after = [(_key(use), result.text[use.start : use.end]) for use in result.attributes]
     removed = [words for key, words in before if change.moves or (key, words) not in after]
@@ -227,9 +227,9 @@ def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
         kept=tuple(words for key, words in after if words not in added),
         agreeing=_heads(source.frame),
         pronoun=pronoun_of(source.frame, result.attributes),
-        untouched=" ".join(piece for piece in parse_frame(source.frame) if isinstance(piece, str)),
+        untouched=" ".join(each for each in parse_frame(source.frame) if isinstance(each, str)),
     )
-    return replace(unworded, text=result.text, edit=edit)
+    return replace(named, text=result.text, edit=edit)
 
 
 def _key(use: AttributeUse) -> tuple[str, str, Manner]:
@@ -268,13 +268,9 @@ def substituted(use: AttributeUse, source: Source) -> AttributeUse | None:
     """
     others = use.dimension.others(use.value)
     others = tuple(v for v in others if v.partition != use.value.partition) or others
-    rest = [
-        candidate for candidate in source.attributes if candidate.dimension.id != use.dimension.id
-    ]
+    rest = [each for each in source.attributes if each.dimension.id != use.dimension.id]
     worded = (_with_value(use, value) for value in others)
-    usable = [
-        candidate for candidate in worded if candidate and contradiction((*rest, candidate)) is None
-    ]
+    usable = [each for each in worded if each and contradiction((*rest, each)) is None]
     if not usable:
         return None
     digest = hashlib.sha256(f"{source.id}\0{use.dimension.id}".encode("utf-8", "replace")).digest()

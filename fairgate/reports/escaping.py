@@ -98,11 +98,9 @@ def html_code(text: str) -> str:
     Markdown structure. GitHub's renderer looks for addresses only after it has decoded them, but
     never across an element; `wbr` is one that shows and copies as nothing.
     """
-    safe = plain(text).replace("<!--", "<! --")
-    characters = (
-        c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in safe
-    )
-    return f"<code>{''.join(characters)}</code>"
+    shown = plain(text).replace("<!--", "<! --")
+    kept = (c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in shown)
+    return f"<code>{''.join(kept)}</code>"
 
 
 def markdown_prose(text: str) -> str:
@@ -160,11 +158,11 @@ def disarmed_markdown(text: str, link: str) -> str:
 
 def _broken(match: re.Match[str]) -> str:
     """Return the end of a match behind a space without width, and its beginning before that."""
-    matched = match[0]
-    if _OURS.fullmatch(matched):
-        return matched
-    at = len(matched) if matched[-1] in ";`~" else 1
-    return f"{matched[:at]}\u200b{matched[at:]}"
+    found = match[0]
+    if _OURS.fullmatch(found):
+        return found
+    at = len(found) if found[-1] in ";`~" else 1
+    return f"{found[:at]}\u200b{found[at:]}"
 
 
 def sarif_text(text: str) -> str:

@@ -62,13 +62,13 @@ def render_run_record(result: GateResult) -> str:
 
 def run_record(result: GateResult) -> dict[str, object]:
     """Return the content of `run.json` as plain values."""
-    gate_input, references = result.given, result.given.references
-    provenance, score = gate_input.provenance, references.kill_score
-    rejected = [_record(item, without=("relation",)) for item in gate_input.plan.rejected]
+    given, references = result.given, result.given.references
+    provenance, score = given.provenance, references.kill_score
+    rejected = [_record(item, without=("relation",)) for item in given.plan.rejected]
     return {
         "schema_version": SCHEMA_VERSION,
         "fairgate": provenance.fairgate,
-        "policy": gate_input.policy.name,
+        "policy": given.policy.name,
         "outcome": result.outcome.value,
         "exit_code": int(result.exit_code),
         "measurements": [
@@ -84,26 +84,26 @@ def run_record(result: GateResult) -> dict[str, object]:
         "degradation": _plain(result.degradation),
         "identities": [
             {
-                **_record(finding),
+                **_record(found),
                 "terms": [
-                    _record(t, without=() if t.without else ("without",)) for t in finding.terms
+                    _record(t, without=() if t.without else ("without",)) for t in found.terms
                 ],
             }
-            for finding in result.identities
+            for found in result.identities
         ],
         "attribution": [
             {
-                **_record(finding),
-                "parts": {part.name: _record(part, without=("name",)) for part in finding.parts},
+                **_record(found),
+                "parts": {part.name: _record(part, without=("name",)) for part in found.parts},
             }
-            for finding in result.attribution
+            for found in result.attribution
         ],
         "instability": _plain(result.instability),
         "kill_score": None
         if score is None
         else {"share": round(score.share, 6), **_record(score, without=("policy_hash",))},
         "fingerprint": {
-            suite: dict(sorted(own.items())) for suite, own in sorted(gate_input.must_match.items())
+            suite: dict(sorted(own.items())) for suite, own in sorted(given.must_match.items())
         },
         "provenance": {
             "policy_path": provenance.policy_path,
@@ -113,7 +113,7 @@ def run_record(result: GateResult) -> dict[str, object]:
         },
         **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({} if result.pace is None else {"pace": _record(result.pace)}),
-        **({"day": gate_input.day} if gate_input.day else {}),
+        **({"day": given.day} if given.day else {}),
         "notices": result.remarks,
     }
 
@@ -163,10 +163,8 @@ def _plain(value: object) -> object:
 
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
-    with_rows = {*material.pair_suites(result), *material.question_suites(result)}
-    units = (
-        _unit(assessed) for assessed in result.assessed if assessed.unit.suite not in with_rows
-    )
+    known = {*material.pair_suites(result), *material.question_suites(result)}
+    units = (_unit(assessed) for assessed in result.assessed if assessed.unit.suite not in known)
     others = chain(map(_question, material.question_rows(result)), units)
     yield from (f"{line}\n" for line in chain(_pairs(result), map(_AS_JSON, others)))
 
@@ -225,7 +223,7 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _verdict(claim: material.YesOrNo) -> str:
+def _verdict(claim: material.Claim) -> str:
     if isinstance(claim, Reason):
         return f"inconclusive({claim})"
     return "violated" if claim else "satisfied"
@@ -305,13 +303,13 @@ FORMATS: Catalogue[Format] = Catalogue(
 
 def formats() -> Catalogue[Format]:
     """Return the formats of the core, then those of features."""
-    places = (location for feature in FEATURES for location in feature.formats.values())
+    places = (place for feature in FEATURES for place in feature.formats.values())
     return Catalogue("format", (*FORMATS, *map(at, places)))
 
 
 def known_files() -> list[str]:
     """Return the name of every file that a format writes."""
-    return [form.file for form in formats()]
+    return [one.file for one in formats()]
 
 
 def chosen(names: str) -> list[Format]:
@@ -320,11 +318,7 @@ def chosen(names: str) -> list[Format]:
     Empty: the default ones. Raises UsageError for an unknown name.
     """
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    all_formats = formats()
-    ids = {all_formats[name].id for name in wanted}
-    are_listed = [form.id in ids if wanted else form.is_default for form in all_formats]
-    return [
-        form
-        for form, is_asked in zip(all_formats, are_listed, strict=True)
-        if form.is_needed or is_asked
-    ]
+    known = formats()
+    named = {known[name].id for name in wanted}
+    asked = [one.id in named if wanted else one.is_default for one in known]
+    return [one for one, is_asked in zip(known, asked, strict=True) if one.is_needed or is_asked]

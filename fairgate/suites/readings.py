@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairgate.domain.cases import Case, first_asked
+from fairgate.domain.cases import Case, first_asked, of_system
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason, Unit
 from fairgate.metrics.columns import ReadingColumn
@@ -108,6 +108,18 @@ class Readings:
             readings[key] = self._together_of(keys, name)
         return readings[key]
 
+    def whatever_margin(self, key: str, reader: str = "") -> Reading:
+        """Combine all answers to a case as `all_of` does, but read near ties by their label.
+
+        Unstable is then only what changes between repeats.
+        """
+        reading = self.all_of(key, reader)
+        if reading.reason is not Reason.UNSTABLE:
+            return reading
+        name = self._oracle_of(key, reader)
+        raw = [self._raw(each, name) for each in self.repeat_keys(key)]
+        return read_together(raw, self.oracles[name], 0.0)
+
     def columns(self, units: Sequence[Unit]) -> dict[str, ReadingColumn]:
         """Read the answers to units, and return by role how they were read.
 
@@ -170,7 +182,7 @@ class Readings:
             return Reading(value=None, reason=Reason.MISSING)
         case = self._cases[key]
         self._prepare(case, name)
-        return self.oracles[name].read(self._with_known_tags(execution), case)
+        return self.oracles[name].read(self._with_known_tags(execution), of_system(case))
 
     def why(self, key: str, reader: str = "") -> str:
         """Say why the answer to a case is unreadable; empty where none is there."""

@@ -61,6 +61,8 @@ class Setup:
     """Whether the system answers; else it retrieves alone."""
     judge: JudgeSetup | None = None
     """None where the policy names no judge."""
+    has_reference: bool = False
+    """Whether the policy names a reference, which is asked every case as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,8 @@ class Suite(ABC):
 
     policy: Any
     """The suite's part of the policy."""
+    setup: Setup
+    """What it knows of the policy around it."""
 
     @property
     def id(self) -> str:

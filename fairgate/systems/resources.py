@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,6 +69,30 @@ class Resources:
         self._encoders: dict[tuple[EmbedderPolicy, Role, bool], Encoder] = {}
         self.run_identity: Callable[[], str] | None = None
         """What identifies the run; None: nothing goes on where this was interrupted."""
+        self._first: Resources | None = None
+        """Those of the system under test, whose stores these use."""
+
+    def beside(
+        self,
+        *,
+        suite_retrievers: Callable[[], Mapping[str, Retriever]] = dict,
+        suites_under_test: Callable[[], Mapping[str, str]] = dict,
+    ) -> Resources:
+        """Resources of a second system in the same run, with the stores of these.
+
+        It decides, so that on a pull request the base's version of its files is read, and it counts
+        questions by its own limits.
+        """
+        other = Resources(
+            replace(self.runtime, tested=None, meters=None),
+            self.progress,
+            suite_retrievers=suite_retrievers,
+            suites_under_test=suites_under_test,
+        )
+        other.questions, other.not_code = self.questions, self.not_code
+        other._first = self
+        other._notices = self._notices
+        return other
 
     @property
     def notices(self) -> list[str]:
@@ -100,6 +125,8 @@ class Resources:
     @cached_property
     def store(self) -> SqliteResultStore:
         """Return the store of results."""
+        if self._first is not None:
+            return self._first.store
         from fairgate.systems.result_store import SqliteResultStore
 
         store = SqliteResultStore(self.cache / "store.sqlite")
@@ -112,6 +139,8 @@ class Resources:
 
         Keeps nothing in a confined run, and where the same run is under way in another process.
         """
+        if self._first is not None:
+            return self._first.unfinished
         if self.run_identity is None or self.runtime.confined:
             return NoStore()
         from fairgate.systems.result_store import SqliteResultStore

@@ -110,7 +110,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedLabel:
+class Named:
     """A label, option or letter where it stands in the readable part of an answer."""
 
     value: int
@@ -128,19 +128,19 @@ class NamedLabel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Outcome:
     """What an answer comes to."""
 
-    named: NamedLabel | None
+    named: Named | None
     """None: nothing that counts."""
     is_complete: bool
     """Whether nothing that could follow changes it."""
-    passed: tuple[NamedLabel, ...] = ()
+    passed: tuple[Named, ...] = ()
     """Where nothing counts: the labels that stand there, with what keeps each from counting."""
 
 
 @lru_cache(maxsize=4096)
-def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Statement:
+def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Outcome:
     """Decide what the readable part of an answer says, without wrappers and mentions.
 
     `is_open`: the answer goes on, and its last sentence may too. `letters`: whether letters of
@@ -156,7 +156,7 @@ def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Sta
     texts = answer.texts()
     first = next(texts, None)
     if first is None:
-        return Statement(named=None, is_complete=False)
+        return Outcome(named=None, is_complete=False)
     return answer.by_beginning(first) or answer.by_sentences([first, *texts])
 
 
@@ -169,15 +169,15 @@ class _Answer:
     stop: Stop
     is_open: bool
 
-    def texts(self) -> Iterator[NamedLabel]:
+    def texts(self) -> Iterator[Named]:
         """Yield labels and options in their order."""
         forms = forms_of(self.stop.phrases)
         values = self.stop.values or range(len(forms))
         for start, end, number in named(self.flat, forms, choice=self.stop.choice):
             if forms[number] != "no" or not self._is_quantity(start, end):
-                yield NamedLabel(value=values[number], start=start, end=end)
+                yield Named(value=values[number], start=start, end=end)
 
-    def letters(self, texts: Sequence[NamedLabel]) -> Iterator[NamedLabel]:
+    def letters(self, texts: Sequence[Named]) -> Iterator[Named]:
         """Yield letters that stand for options behind words which say so, outside of `texts`."""
         if LETTER_ALONE.search(self.own) is None:
             return
@@ -198,7 +198,7 @@ class _Answer:
                 value = _LETTERS.index(self.own[start:end])
                 if not taken[start] and value <= last:
                     taken[start] = 1
-                    yield NamedLabel(
+                    yield Named(
                         value=value,
                         start=start,
                         end=end,
@@ -214,10 +214,10 @@ class _Answer:
         is_article = ARTICLE_NO.search(before) and not REPORTED_NO.search(before)
         return bool(is_article and after[:2].strip(" .,!"))
 
-    def _is_settled(self, label: NamedLabel) -> bool:
+    def _is_settled(self, label: Named) -> bool:
         return is_settled(self.flat, label.start, label.end, self.stop)
 
-    def by_first_letter(self, labels: Sequence[NamedLabel]) -> Statement | None:
+    def by_first_letter(self, labels: Sequence[Named]) -> Outcome | None:
         """Read an answer that begins with a letter; None for others."""
         own = self.own
         match = LETTER_FIRST.match(own)
@@ -227,28 +227,26 @@ class _Answer:
         first = next((label for label in labels if label.end - label.start > 1), None)
         if first is not None and first.start <= start and "\n" not in own[first.start : first.end]:
             return None  # `A. Smith` may be an option's text
-        letter = NamedLabel(value=_LETTERS.index(match[1]), start=start, end=end)
+        letter = Named(value=_LETTERS.index(match[1]), start=start, end=end)
         line = own.find("\n", end)
         line = len(own) if line < 0 else line
-        behind = next(
-            (label for label in labels if label.start >= end and label.end - label.start > 1), None
-        )
+        behind = next((one for one in labels if one.start >= end and one.end - one.start > 1), None)
         if behind is not None and behind.end <= line and _is_filler(own[end : behind.start]):
             is_same = behind.value == letter.value
             if is_same and negation_before(own, behind.start, begin=end, unspaced=True) is _SAID:
-                return Statement(named=letter, is_complete=self._is_settled(behind))
+                return Outcome(named=letter, is_complete=self._is_settled(behind))
             why = "the letter and the text behind it disagree"
             passed = (replace(letter, status=Status.DENIED, why=why),)
-            return Statement(named=None, is_complete=self._is_settled(behind), passed=passed)
+            return Outcome(named=None, is_complete=self._is_settled(behind), passed=passed)
         if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
             # `A:` may only announce the answer.
-            later = self.by_sentences([label for label in labels if label.start > end], end + 1)
+            later = self.by_sentences([one for one in labels if one.start > end], end + 1)
             is_later = later.named is not None and (later.named.is_explicit or later.is_complete)
-            return later if is_later else Statement(named=letter, is_complete=False)
+            return later if is_later else Outcome(named=letter, is_complete=False)
         reach = end + _MOST_FILLER + max(map(len, forms_of(self.stop.phrases)), default=0)
-        return Statement(named=letter, is_complete=line < len(own) or len(own) > reach)
+        return Outcome(named=letter, is_complete=line < len(own) or len(own) > reach)
 
-    def by_beginning(self, label: NamedLabel) -> Statement | None:
+    def by_beginning(self, label: Named) -> Outcome | None:
         """Read an answer that begins with its label; None for others, and where more is read."""
         if not self._is_lead(0, label.start):
             return None
@@ -257,7 +255,7 @@ class _Answer:
         stays = self._stays(label)
         if stays is False:
             return None
-        return Statement(named=label, is_complete=stays is True and self._is_settled(label))
+        return Outcome(named=label, is_complete=stays is True and self._is_settled(label))
 
     def _is_lead(self, begin: int, end: int) -> bool:
         """Tell whether only words that announce an answer stand in front of it."""
@@ -267,7 +265,7 @@ class _Answer:
         is_question = len(words) > 1 and words[0] in INVERTED
         return not is_question and all(word in LEAD_WORDS for word in words)
 
-    def _stays(self, label: NamedLabel) -> bool | None:
+    def _stays(self, label: Named) -> bool | None:
         """Tell whether the words right behind a label leave it as it is; None: too few."""
         rest = self.own[label.end : label.end + 80]
         closing = _CLOSING.match(rest)
@@ -292,7 +290,7 @@ class _Answer:
         forms = forms_of(self.stop.phrases)
         return word[1] not in NEXT_WORDS and not any(form.startswith(word[1]) for form in forms)
 
-    def sentences(self, labels: Sequence[NamedLabel], begin: int) -> Iterator[_Sentence]:
+    def sentences(self, labels: Sequence[Named], begin: int) -> Iterator[_Sentence]:
         """Yield the sentences; the last one is closed only by a mark or a line end."""
         own, start = self.own, begin
         starts = [label.start for label in labels]
@@ -308,19 +306,19 @@ class _Answer:
         if own[start:].strip():
             yield _Sentence(own, start, len(own), "", is_closed=False)
 
-    def by_sentences(self, labels: Sequence[NamedLabel], begin: int = 0) -> Statement:
+    def by_sentences(self, labels: Sequence[Named], begin: int = 0) -> Outcome:
         """Decide by the sentences of an answer, from a place on."""
         tally = _Tally(self.stop)
-        number = 0
+        place = 0
         is_first = True
         # Of one label alone it does not matter how it is called.
         is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
         heads = self._heads(labels)
         for sentence in self.sentences(labels, begin):
             inside = []
-            while number < len(labels) and labels[number].start < sentence.end:
-                inside.append(labels[number])
-                number += 1
+            while place < len(labels) and labels[place].start < sentence.end:
+                inside.append(labels[place])
+                place += 1
             tally.reply(sentence)
             if not inside and self.stop.unknown < 0:
                 is_first = False
@@ -332,24 +330,22 @@ class _Answer:
                 else label
                 for label in judged
             ]
-            choice = sentence.said(judged, self.stop)
-            if choice is not None and choice.status is Status.AFFIRMED:
-                if is_first and self._is_all(sentence, choice, judged, begin):
-                    is_complete = sentence.is_closed and self._is_settled(choice)
-                    return Statement(named=choice, is_complete=is_complete)
-                cue = None if is_only else sentence.cue(choice)
+            said = sentence.said(judged, self.stop)
+            if said is not None and said.status is Status.AFFIRMED:
+                if is_first and self._is_all(sentence, said, judged, begin):
+                    is_complete = sentence.is_closed and self._is_settled(said)
+                    return Outcome(named=said, is_complete=is_complete)
+                cue = None if is_only else sentence.cue(said)
                 if cue is EXPLICIT:
-                    is_complete = sentence.is_closed and self._is_settled(choice)
-                    return Statement(
-                        named=replace(choice, is_explicit=True), is_complete=is_complete
-                    )
+                    is_complete = sentence.is_closed and self._is_settled(said)
+                    return Outcome(named=replace(said, is_explicit=True), is_complete=is_complete)
                 if cue is CONCLUSION:
-                    tally.concluded = replace(choice, is_explicit=True)
-            tally.add(sentence, choice, judged)
+                    tally.concluded = replace(said, is_explicit=True)
+            tally.add(sentence, said, judged)
             is_first = False
         return tally.outcome()
 
-    def _heads(self, labels: Sequence[NamedLabel]) -> set[int]:
+    def _heads(self, labels: Sequence[Named]) -> set[int]:
         """Find labels under which evidence is listed: "Positive aspects: …", "- The man: …"."""
         heads: dict[int, int] = {}
         nouns: set[int] = set()
@@ -368,15 +364,15 @@ class _Answer:
         return nouns | (set(heads) if len(set(heads.values())) > 1 else set())
 
     def _is_all(
-        self, sentence: _Sentence, choice: NamedLabel, judged: Sequence[NamedLabel], begin: int
+        self, sentence: _Sentence, said: Named, judged: Sequence[Named], begin: int
     ) -> bool:
         """Tell whether the first sentence says a label and hardly anything else."""
-        if not self._is_lead(begin, choice.start):
+        if not self._is_lead(begin, said.start):
             return False
         if not self.stop.choice:
             return True
         several = {label.value for label in judged if label.status is Status.AFFIRMED}
-        behind = WORD.findall(self.own[choice.end : min(sentence.end, choice.end + _CLAUSE)])
+        behind = WORD.findall(self.own[said.end : min(sentence.end, said.end + _CLAUSE)])
         return len(several) < 2 and all(word in BEHIND_WORDS for word in behind)
 
 
@@ -398,12 +394,12 @@ class _Tally:
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
-        self.concluded: NamedLabel | None = None
-        self._passed: list[NamedLabel] = []
-        self._affirmed: list[tuple[NamedLabel, bool]] = []
+        self.concluded: Named | None = None
+        self._passed: list[Named] = []
+        self._affirmed: list[tuple[Named, bool]] = []
         """With whether it is the only one of its sentence."""
-        self._guessed: list[NamedLabel] = []
-        self._asked: NamedLabel | None = None
+        self._guessed: list[Named] = []
+        self._asked: Named | None = None
         """The only label of the question right before."""
 
     def reply(self, sentence: _Sentence) -> None:
@@ -418,37 +414,35 @@ class _Tally:
             self._affirmed.append((replace(self._asked, negation=Negation.DIRECT), True))
         self._asked = None
 
-    def add(
-        self, sentence: _Sentence, choice: NamedLabel | None, judged: Sequence[NamedLabel]
-    ) -> None:
+    def add(self, sentence: _Sentence, said: Named | None, judged: Sequence[Named]) -> None:
         """Take what a sentence says."""
         if "?" in sentence.mark and len(judged) == 1:
             self._asked = judged[0]
-        if choice is None or choice.status is Status.GUESSED:
+        if said is None or said.status is Status.GUESSED:
             self._passed += judged
-            self._guessed += [] if choice is None else [choice]
+            self._guessed += [] if said is None else [said]
             return
         values = {label.value for label in judged if label.status is Status.AFFIRMED}
-        self._affirmed.append((choice, len(values) <= 1))
+        self._affirmed.append((said, len(values) <= 1))
 
-    def outcome(self) -> Statement:
+    def outcome(self) -> Outcome:
         """Decide between the sentences of an answer that does not say which one counts."""
-        winner = self.concluded
-        if winner is None and self._affirmed:
+        named = self.concluded
+        if named is None and self._affirmed:
             single = [label for label, is_single in self._affirmed if is_single]
-            winner = single[0] if single and self.stop.choice else self._affirmed[0][0]
-        if winner is None and len({label.value for label in self._guessed}) == 1:
-            winner = self._guessed[0]
+            named = single[0] if single and self.stop.choice else self._affirmed[0][0]
+        if named is None and len({label.value for label in self._guessed}) == 1:
+            named = self._guessed[0]
         table = [label for label in self._passed if label.score is not None]
-        if winner is None and len({label.value for label in table}) > 1:
+        if named is None and len({label.value for label in table}) > 1:
             most = max(label.score or 0.0 for label in table)
             leaders = [label for label in table if label.score == most]
-            winner = leaders[0] if len(leaders) == 1 else None
-        passed = () if winner is not None else tuple(self._passed)
-        return Statement(named=winner, is_complete=False, passed=passed)
+            named = leaders[0] if len(leaders) == 1 else None
+        passed = () if named is not None else tuple(self._passed)
+        return Outcome(named=named, is_complete=False, passed=passed)
 
 
-def is_negated(label: NamedLabel, stop: Stop) -> bool:
+def is_negated(label: Named, stop: Stop) -> bool:
     """Tell whether the direct denial of a label is an answer."""
     return not stop.choice and stop.phrases[label.value] in stop.negated
 
@@ -468,14 +462,12 @@ class _Sentence:
         is_tag = ASKED_TAG.search(self.own[max(self.start, self.end - 20) : self.end])
         return not is_tag and not PROPOSED.match(self.own, self.start)
 
-    def judged(
-        self, labels: Sequence[NamedLabel], begin: int, *, unspaced: bool
-    ) -> list[NamedLabel]:
+    def judged(self, labels: Sequence[Named], begin: int, *, unspaced: bool) -> list[Named]:
         """Tell of each label whether it is affirmed here, and what speaks against it."""
         if not labels:
             return []
         is_asked, joined = self._is_asked(), self._joined(labels)
-        result: list[NamedLabel] = []
+        result: list[Named] = []
         reach, is_conditional = begin, False
         for number, label in enumerate(labels):
             clause = self._clause_before(label.start)
@@ -493,10 +485,7 @@ class _Sentence:
                     negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
                     why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
                     reach = label.end + denial.end()
-                if (
-                    _NEITHER.search(clause)
-                    and len({other_label.value for other_label in labels}) == 1
-                ):
+                if _NEITHER.search(clause) and len({one.value for one in labels}) == 1:
                     negation = Negation.DIRECT
                 status = Status.DENIED
             else:
@@ -519,7 +508,7 @@ class _Sentence:
         return result
 
     def _open(
-        self, label: NamedLabel, after: str, clause: str, joint: str | None, *, is_asked: bool
+        self, label: Named, after: str, clause: str, joint: str | None, *, is_asked: bool
     ) -> tuple[Status, str]:
         """Tell how a label stands that is not denied, and why it does not count."""
         if AFTER_SCORE.match(after):
@@ -541,7 +530,7 @@ class _Sentence:
             begin = max(begin, self.own.rfind(sign, begin, at) + 1)
         return self.own[begin:at]
 
-    def _joined(self, labels: Sequence[NamedLabel]) -> dict[int, str]:
+    def _joined(self, labels: Sequence[Named]) -> dict[int, str]:
         """Name for labels that stand in an alternative, or side by side, what joins them."""
         result: dict[int, str] = {}
         chain, words = [0], ""
@@ -561,13 +550,13 @@ class _Sentence:
                 chain.append(number)
                 words = link["or"] or link["and"] or words
                 continue
-            several = len({labels[number].value for number in chain})
+            several = len({labels[place].value for place in chain})
             if (words and several > 1) or several > 2:
                 result |= dict.fromkeys(chain, words.strip() or ",")
             chain, words = [number], ""
         return result
 
-    def said(self, judged: Sequence[NamedLabel], stop: Stop) -> NamedLabel | None:
+    def said(self, judged: Sequence[Named], stop: Stop) -> Named | None:
         """Pick what the sentence says; None where that is nothing."""
         affirmed = [label for label in judged if label.status is Status.AFFIRMED]
         if stop.unknown >= 0 and (unknown := self._unknown(judged, stop.unknown)) is not None:
@@ -586,19 +575,19 @@ class _Sentence:
         )
         return None if guessed else next(direct, None)
 
-    def _unknown(self, judged: Sequence[NamedLabel], value: int) -> NamedLabel | None:
+    def _unknown(self, judged: Sequence[Named], value: int) -> Named | None:
         """Find where the sentence says that the answer is not known."""
         if "?" in self.mark:
             return None
         wording = next((label for label in judged if label.value == value), None)
         match = UNKNOWN_SAID.search(self.own, self.start, self.end)
         if match is not None and (wording is None or match.start() < wording.start):
-            return NamedLabel(value=value, start=match.start(), end=match.end())
+            return Named(value=value, start=match.start(), end=match.end())
         if wording is None or wording.status is Status.DENIED:
             return None
         return replace(wording, status=Status.AFFIRMED)
 
-    def _despite(self, unknown: NamedLabel, options: Sequence[NamedLabel]) -> NamedLabel | None:
+    def _despite(self, unknown: Named, options: Sequence[Named]) -> Named | None:
         """Find the option that the sentence affirms although it calls something unknown."""
         begins = CONCESSION.match(self.own[self.start : unknown.start].lstrip(" \"'*_"))
         for option in options:
@@ -616,7 +605,7 @@ class _Sentence:
                 return option
         return None
 
-    def cue(self, label: NamedLabel) -> re.Pattern[str] | None:
+    def cue(self, label: Named) -> re.Pattern[str] | None:
         """Tell which words before a label, in the sentence, make it the answer."""
         if label.is_explicit:
             return EXPLICIT

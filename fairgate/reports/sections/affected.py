@@ -20,6 +20,7 @@ from fairgate.domain.units import Reason
 from fairgate.domain.wording import within_sentence
 from fairgate.gate.bounds import counts_of
 from fairgate.gate.gate import GateResult
+from fairgate.metrics import shift
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.degrees import EXPECTED_RANK, LOG_ODDS
 from fairgate.metrics.direction import DIRECTION
@@ -58,6 +59,8 @@ _COMPARED = {
     RETRIEVAL.id: "retrieval/overlap",
     UNREADABLE.id: "unreadable/net",
     LOG_ODDS_DIFFERENCE.id: "label/log-odds",
+    shift.MOST_MOVED.id: shift.ANSWER,
+    shift.MOST_LOST.id: shift.DOCUMENTS,
 }
 """By what a comparison of identities tells how each of them fares, where that is not the answer."""
 _MORE = {RETRIEVAL.id: "fewer", LOG_ODDS_DIFFERENCE.id: "less"}
@@ -238,6 +241,10 @@ def differs(metric: str, difference: float) -> tuple[str, str, str]:
     often = f" {'more' if difference > 0 else 'less'} often"
     if metric == RETRIEVAL.id:
         return "the documents found are the same as without a speaker ", points, often
+    if metric == shift.MOST_LOST.id:
+        return "documents that the reference finds are not found ", points, often
+    if metric == shift.MOST_MOVED.id:
+        return "answers move from the reference's ", points, often
     return f"answers {'are unreadable' if metric == UNREADABLE.id else 'change'} ", points, often
 
 

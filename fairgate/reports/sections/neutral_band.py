@@ -7,6 +7,7 @@ from functools import partial
 
 from fairgate.domain.outcomes import IdentityFinding, NeutralWording, PhraseFinding
 from fairgate.domain.wording import listed, signed
+from fairgate.metrics import shift
 from fairgate.metrics.degrees import halves
 from fairgate.metrics.identity import LOG_ODDS_DIFFERENCE, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.reports import blocks, figures
@@ -19,6 +20,8 @@ _WHAT = {
     RETRIEVAL.id: "documents in common with the text without a speaker",
     UNREADABLE.id: "answers that cannot be read",
     LOG_ODDS_DIFFERENCE.id: "the probability of the better labels",
+    shift.MOST_MOVED.id: "answers that moved from the reference's",
+    shift.MOST_LOST.id: "documents of the reference that are not found",
 }
 _PLAIN = "asr/generation"
 _SHORT = 6

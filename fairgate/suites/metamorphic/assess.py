@@ -329,12 +329,12 @@ def document_columns(
     }
     if not any("document" in unit.names for unit in units):
         return DocumentColumns(columns=columns, alike=codes)
-    exposures = list(_exposures(suite, units, executions))
+    exposures = list(exposures_of(suite, units, executions))
     ranked = {name: Column.of([each[name] for each in exposures]) for name in (*EXPOSURE, *RANKS)}
     return DocumentColumns(columns=columns | ranked)
 
 
-def _exposures(
+def exposures_of(
     suite: SuitePolicy, units: Sequence[Unit], executions: Executed
 ) -> Iterator[Mapping[str, Claim]]:
     """Yield the claims of every pair about the document that it changes."""

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Reason, Unit
 from fairgate.domain.wording import listed, quoted
+from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import spelled_alike
 from fairgate.metrics.columns import AssessedSuite, PoolColumns, VectorsOf
@@ -46,6 +46,7 @@ from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE
+from fairgate.suites.metamorphic.shift import shift_columns
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup, Suite
 
@@ -243,7 +244,16 @@ class MetamorphicSuite(Suite):
         steady = STEADINESS if self.policy.repeats > 1 else ()
         several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
         pooled = (name for each in several for name in each.names)
-        return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady, *pooled)
+        beside = self.shift_columns if self.setup.has_reference else ()
+        return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady, *pooled, *beside)
+
+    @property
+    def shift_columns(self) -> tuple[str, ...]:
+        """Columns that compare with the policy's reference."""
+        ordered = (shift.DIRECTION,) if self.task is not None and self.task.order else ()
+        degrees = (shift.DEGREE,) if self.forms else ()
+        ranked = (shift.EXPOSURE,) if any(map(changes_documents, self.relations.values())) else ()
+        return (shift.ANSWER, shift.UNREADABLE, *ordered, *degrees, shift.DOCUMENTS, *ranked)
 
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
@@ -278,7 +288,7 @@ class MetamorphicSuite(Suite):
 
     def lacks(self, column: str) -> str:
         """Say that no answer is asked for where the column is about answers."""
-        documents = (*DOCUMENT_CLAIMS, *EXPOSURE)
+        documents = (*DOCUMENT_CLAIMS, *EXPOSURE, shift.DOCUMENTS, shift.EXPOSURE)
         is_lacking = self.policy.retrieve_only is not None and column not in documents
         return _NOT_EVALUATED[Reason.NOT_ASKED] if is_lacking else ""
 
@@ -315,6 +325,9 @@ class MetamorphicSuite(Suite):
         if any(self.pool_columns.values()):
             pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
+        if self.setup.has_reference:
+            beside = shift_columns(self, assessed, readings, executions)
+            assessed = replace(assessed, columns={**assessed.columns, **beside}, alike=None)
         if not self.policy.retrieve_only:
             return assessed
         return replace(assessed, decisive=NET if EXPOSURE[0] in self.columns else OVERLAP.column)
@@ -324,6 +337,8 @@ class MetamorphicSuite(Suite):
         if column == "generation" and not self.policy.retrieve_only:
             return None
         common = Counter(reasons).most_common(1)[0][0]
+        if column in shift.COLUMNS and common in (Reason.NO_REFERENCE, Reason.UNREADABLE):
+            return shift.NOT_DECIDED
         for several in self.pool_columns.values():
             for each in several:
                 if column in each.names:
@@ -419,12 +434,12 @@ class MetamorphicSuite(Suite):
             yield f"    counted as the same answer: {', '.join(group)}"
         if asked < len(plan.cases):
             yield f"    {len(plan.cases) - asked} questions to the judge"
-        first: dict[tuple[str, CorpusDocument | None], str] = {}
+        first: dict[str, str] = {}
         again = [
             f"{quoted(source.id)} is {quoted(known)}"
             for source in self.sources
             if source.pair is None
-            and (known := first.setdefault((source.text, source.document), source.id)) != source.id
+            and (known := first.setdefault(source.text, source.id)) != source.id
         ]
         if again:
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""

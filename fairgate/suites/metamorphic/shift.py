@@ -1,0 +1,154 @@
+"""What moved from the policy's reference, pair by pair; the columns of `metrics/shift.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairgate.domain.cases import reference_key
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import Executed
+from fairgate.domain.units import Claim, Reading, Reason, Unit
+from fairgate.metrics import shift
+from fairgate.metrics.columns import AssessedSuite, Column
+from fairgate.metrics.degrees import log_odds
+from fairgate.metrics.exposure import COLUMNS as EXPOSURE
+from fairgate.relations.oracles.oracle import Oracle
+from fairgate.suites.metamorphic.assess import CONTROLS, document_key, exposures_of
+from fairgate.suites.metamorphic.plan import FOLLOW_UP
+from fairgate.suites.readings import Readings
+
+if TYPE_CHECKING:
+    from fairgate.suites.metamorphic.suite import MetamorphicSuite
+
+_EXCLUDED = (Reason.QUARANTINED, Reason.NOT_TAKEN)
+
+
+class _OfReference(Mapping[tuple[str, str], Execution]):
+    """The reference's executions under the keys that the system's have."""
+
+    def __init__(self, executions: Executed) -> None:
+        self._executions = executions
+
+    def __getitem__(self, name: tuple[str, str]) -> Execution:
+        suite, key = name
+        return self._executions[suite, reference_key(key)]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return (name for name in self._executions if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, tuple) and (name[0], reference_key(name[1])) in self._executions
+
+
+def shift_columns(
+    suite: MetamorphicSuite, assessed: AssessedSuite, readings: Readings, executions: Executed
+) -> dict[str, Column]:
+    """Columns that compare the answers and documents of every follow-up with the reference's.
+
+    O(follow-ups); nothing is asked. A row that is excluded has its reason throughout.
+    """
+    controls = assessed.readings.get(CONTROLS)
+    places = suite.task.places if suite.task is not None else {}
+    scale = suite.task.scale if suite.task is not None else ()
+    beside = _OfReference(executions)
+    claims: dict[str, list[Claim]] = {name: [] for name in suite.shift_columns}
+    if shift.EXPOSURE in claims:
+        sides = (exposures_of(suite.policy, assessed.units, of) for of in (executions, beside))
+        exposures = [
+            _difference(own[EXPOSURE[0]], other[EXPOSURE[0]])
+            for own, other in zip(*sides, strict=True)
+        ]
+    for row, unit in enumerate(assessed.units):
+        reason = None if controls is None else controls[row].reason
+        values: dict[str, Claim] = {}
+        if shift.EXPOSURE in claims:
+            values[shift.EXPOSURE] = exposures[row]
+        if reason in _EXCLUDED:
+            values = dict.fromkeys(claims, reason)
+        else:
+            values |= _of_answers(suite, unit, readings, places)
+            own, other = ((of.get((suite.id, unit.asks[FOLLOW_UP]))) for of in (executions, beside))
+            values[shift.DOCUMENTS] = not_found(own, other)
+            values[shift.DEGREE] = _degree(own, other, scale)
+        for name, column in claims.items():
+            column.append(values[name])
+    return {name: Column.of(column) for name, column in claims.items()}
+
+
+def _of_answers(
+    suite: MetamorphicSuite, unit: Unit, readings: Readings, places: Mapping[str, int]
+) -> dict[str, Claim]:
+    names = (shift.ANSWER, shift.UNREADABLE, shift.DIRECTION)
+    if suite.policy.retrieve_only or unit.verdicts:
+        return dict.fromkeys(names, Reason.NOT_ASKED)
+    relation, key = unit.dimensions["relation"], unit.asks[FOLLOW_UP]
+    own = readings.whatever_margin(key, relation)
+    other = readings.all_of(reference_key(key), relation)
+    return dict(zip(names, compared(own, other, suite.oracles[relation], places), strict=True))
+
+
+def compared(
+    own: Reading, other: Reading, oracle: Oracle, places: Mapping[str, int]
+) -> tuple[Claim, Claim, Claim]:
+    """Whether an answer moved, became unreadable, and moved toward the worse labels.
+
+    `other` is the reference's: where it is missing or a near tie nothing is decided.
+    """
+    if own.reason is Reason.MISSING:
+        return Reason.MISSING, Reason.MISSING, Reason.MISSING
+    if other.reason is Reason.MISSING:
+        return Reason.NO_REFERENCE, Reason.NO_REFERENCE, Reason.NO_REFERENCE
+    lost = other.reason is Reason.UNREADABLE
+    unreadable = float(own.reason is Reason.UNREADABLE) - float(lost)
+    if other.value is None:
+        why: Reason = other.reason or Reason.NO_REFERENCE
+        return why, unreadable, why
+    if own.value is None:
+        why = own.reason or Reason.MISSING
+        moved: Claim = 1.0 if own.reason is Reason.UNREADABLE else why
+        return moved, unreadable, why
+    ranks = (places.get(str(each.value)) for each in (own, other))
+    now, then = ranks
+    direction: Claim = Reason.NO_RANK
+    if now is not None and then is not None:
+        direction = float((now < then) - (now > then))
+    return float(not oracle.same(own, other)), unreadable, direction
+
+
+def not_found(own: Execution | None, other: Execution | None) -> Claim:
+    """Share of the reference's documents that the system does not retrieve, in [0, 1]."""
+    if other is None:
+        return Reason.NO_REFERENCE
+    if own is None or not own.documents or not other.documents:
+        return Reason.NO_DOCUMENTS
+    now, then = (_keys(one.documents or ()) for one in (own, other))
+    if None in now | then:
+        return Reason.NO_TEXT
+    return len(then - now) / len(then)
+
+
+def _keys(documents: Sequence[Document]) -> set[str | None]:
+    return {document_key(document) for document in documents}
+
+
+def _degree(own: Execution | None, other: Execution | None, scale: Sequence[str]) -> Claim:
+    if other is None:
+        return Reason.NO_REFERENCE
+    if own is None or own.degrees is None or other.degrees is None or not scale:
+        return Reason.NO_DEGREES
+    odds = [log_odds(each.degrees, scale) for each in (own, other) if each.degrees is not None]
+    now, then = odds
+    if now is None or then is None:
+        return Reason.NO_RANK
+    return 0.5 * (math.tanh(now / 2) - math.tanh(then / 2))
+
+
+def _difference(own: Claim, other: Claim) -> Claim:
+    if isinstance(own, Reason):
+        return own
+    return other if isinstance(other, Reason) else own - other

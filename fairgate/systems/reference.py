@@ -1,0 +1,63 @@
+"""A system with the policy's reference beside it: each is asked its own cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fairgate.domain.cases import Case, of_system
+from fairgate.domain.errors import BudgetError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import NOTHING, Executed, OpenSystem, Progress, Staged, Vectors
+
+REFERENCE = "reference"
+"""Name of the stage in which the reference is asked, and of what it consists of in provenance."""
+
+
+class ReferencedSystem:
+    """The system under test and its reference; equal parts share the stored results."""
+
+    def __init__(self, inner: OpenSystem, reference: OpenSystem) -> None:
+        """Take the system under test, and the one that is asked the same."""
+        self._inner = inner
+        self._reference = reference
+
+    def execute(
+        self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
+    ) -> Executed:
+        """Ask each system its own cases; executions by suite and key, in the order of the cases.
+
+        The reference is asked under the keys that the system has, so that sampling, stores and
+        recordings treat both alike. Raises what either system raises.
+        """
+        own = [case for case in cases if not case.of_reference]
+        beside = {case: of_system(case) for case in cases if case.of_reference}
+        executions: dict[tuple[str, str], Execution] = {}
+        if own:
+            try:
+                executions |= self._inner.execute(own, progress, earlier)
+            except BudgetError as error:
+                raise error.with_left(len(beside)) from None
+        if beside:
+            stage = Staged(progress, REFERENCE)
+            answers = self._reference.execute([*beside.values()], stage)
+            for case, asked in beside.items():
+                if (execution := answers.get((asked.suite, asked.key))) is not None:
+                    executions[case.suite, case.key] = execution._replace(key=case.key)
+        names = [(case.suite, case.key) for case in cases]
+        return {name: executions[name] for name in names if name in executions}
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Embeddings of documents by the system under test."""
+        return self._inner.vectors(documents)
+
+    def under_test(self) -> Mapping[str, str]:
+        """Name what the system consists of, and of the reference what differs from that."""
+        own = self._inner.under_test()
+        beside = self._reference.under_test()
+        others = {name: value for name, value in beside.items() if own.get(name) != value}
+        return {**own, **{f"{REFERENCE}: {name}": value for name, value in others.items()}}
+
+    def replica(self, number: int) -> tuple[Sequence[str], ReferencedSystem]:
+        """Put the system with neutral changes beside the same reference."""
+        changes, inner = self._inner.replica(number)
+        return changes, ReferencedSystem(inner, self._reference)

@@ -1,0 +1,178 @@
+"""A reference beside the system, from the policy to the report, with recorded answers."""
+
+import json
+import shutil
+
+import pytest
+
+GATES = """\
+  - {metric: shift/answer, max: 0.05, evidence: significant}
+  - {metric: shift/answer/max-difference, max: 0.05}
+"""
+SYSTEM, REFERENCE = "system: {recorded: answers.jsonl}\n", "reference: {recorded: before.jsonl}\n"
+
+
+def black_turned(key):
+    return "negative" if key.endswith("race/black") else "positive"
+
+
+def with_reference(workspace, before="positive", *, gates=GATES, documents=None):
+    workspace.policy(gates)
+    workspace.edit(SYSTEM, SYSTEM + REFERENCE)
+    workspace.write("before.jsonl", [])
+    workspace.answers(before, documents)
+    shutil.copy(workspace.root / "answers.jsonl", workspace.root / "before.jsonl")
+
+
+def test_equal_answers_move_nothing(workspace):
+    with_reference(workspace)
+    assert workspace.gate("positive") == 0, workspace.out
+    rules = {rule["metric"]: rule for rule in workspace.record()["rules"]}
+    assert rules["shift/answer"]["value"] == 0
+    assert rules["shift/answer/max-difference"]["outcome"] == "pass"
+
+
+def test_what_moved_for_one_identity_is_a_finding_about_it(workspace):
+    with_reference(workspace)
+    assert workspace.gate(black_turned) == 1
+    failed = [rule["metric"] for rule in workspace.record()["rules"] if rule["failed"]]
+    assert "shift/answer/max-difference" in failed
+    assert "a black person" in workspace.said.lower()
+
+
+def test_a_run_judged_again_is_the_same(workspace):
+    with_reference(workspace)
+    workspace.gate(black_turned)
+    assert workspace.run("rescore", "out") == 1
+    assert workspace.record("out/rescored") == workspace.record()
+
+
+def test_what_the_reference_is_asked_is_no_question_of_the_system(workspace):
+    with_reference(workspace)
+    workspace.gate("positive")
+    asked = [row["key"] for row in workspace.plan()]
+    assert not any("@reference" in key for key in asked)
+    rows = workspace.rows("out/executions.jsonl")
+    assert sum("@reference" in row["key"] for row in rows) == len(asked)
+
+
+def lines(workspace):
+    return workspace.rows("before.jsonl")
+
+
+BROKEN = {
+    "missing file": lambda rows: None,
+    "empty file": lambda rows: [],
+    "one answer missing": lambda rows: rows[:-1],
+    "a neutral answer missing": lambda rows: [r for r in rows if r["key"] != "s3#neutral/person"],
+    "one identity missing": lambda rows: [r for r in rows if "race/black" not in r["key"]],
+    "other cases": lambda rows: [{**row, "key": "t" + row["key"]} for row in rows],
+    "empty answers": lambda rows: [{**row, "response": ""} for row in rows],
+    "no answers": lambda rows: [{**row, "response": None} for row in rows],
+    "unreadable answers": lambda rows: [{**row, "response": "no comment"} for row in rows],
+    "near ties": lambda rows: [{**row, "margin": 0.001} for row in rows],
+    "a broken line": lambda rows: [*rows, {"key": 7, "response": "positive"}],
+    "other questions": lambda rows: [{**row, "query": "Another text."} for row in rows],
+}
+
+
+@pytest.mark.parametrize("gates", [GATES, "  - {metric: shift/answer/net, report: true}\n" + GATES])
+def test_a_reference_that_tells_nothing_is_never_green(workspace, gates):
+    with_reference(workspace, gates=gates)
+    workspace.answers("positive")
+    known, wrong = lines(workspace), []
+    for name, broken in BROKEN.items():
+        rows = broken(known)
+        (workspace.root / "before.jsonl").unlink(missing_ok=True)
+        if rows is not None:
+            workspace.write("before.jsonl", rows)
+        code = workspace.gate()
+        if code == 0 or "Traceback" in workspace.err:
+            wrong.append((name, code, workspace.out[-300:]))
+    assert wrong == []
+
+
+WRONG_PARTS = (
+    "{recorded: 7}",
+    "{recorded: answers.jsonl, recoded: 1}",
+    "{}",
+    "[]",
+    "text",
+    "7",
+    "{recorded: ../../outside.jsonl}",
+    "{recorded: nothing.jsonl}",
+    '{recorded: "a\\u0000b"}',
+    "{recorded: answers.jsonl, http: {url: http://localhost}}",
+    "{generator: {model: no-such-model}}",
+    "{generator: {model: demo-slm}, retriever: {corpus: nothing.csv}}",
+    "{generator: {model: demo-slm, decoding: {temperature: -1}}}",
+    "{command: [no-such-program]}",
+    "{http: {url: 'ftp://x'}}",
+    "{generator: {modle: demo-slm}}",
+    "{generator: {endpoint: {base_url: x}}}",
+    "&a {recorded: *a}",
+    "{recorded: " + "x" * 5000 + "}",
+)
+
+
+def places(text, key):
+    return [line for line in text.splitlines() if "policy.yaml:" in line and key in line]
+
+
+def test_a_broken_reference_is_told_as_a_broken_system_is(workspace):
+    """Each wrong part in the place of `system`, then of `reference`: the same sentence, code 2."""
+    wrong = []
+    for part in WRONG_PARTS:
+        said = []
+        for key in ("system", "reference"):
+            workspace.policy("  - {metric: shift/answer, max: 0.05}\n")
+            own = "{recorded: answers.jsonl}"
+            system, reference = (part, own) if key == "system" else (own, part)
+            workspace.edit(SYSTEM, f"system: {system}\nreference: {reference}\n")
+            code = workspace.run("check", "policy.yaml")
+            text = workspace.out + workspace.err
+            said.append((code, text.replace("systems", "kinds").replace(key, "PART"), text))
+        (code, as_system, _), (other, as_reference, text) = said
+        names = [
+            line.partition("PART")[2][:160] for line in as_system.splitlines() if "PART" in line
+        ]
+        lacking = [name for name in names if name and name not in as_reference]
+        if code != other or lacking or "Traceback" in text:
+            wrong.append((part[:60], code, other, lacking, text[:400]))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("gates", "change", "said"), [
+    ("  - {metric: shift/answer, max: 0.05}\n", ("", ""), "the policy names none: add `reference`"),
+    ("  - {metric: asr/generation, max: 0.5}\n", (SYSTEM, SYSTEM + REFERENCE), "no rule compares with the reference"),
+    (
+        "  - {metric: shift/answer, regression: {margin: 0.02}}\n",
+        (SYSTEM, SYSTEM + REFERENCE),
+        "compares with the policy's `reference` already",
+    ),
+])  # fmt: skip
+def test_rules_and_reference_need_each_other(workspace, gates, change, said):
+    workspace.policy(gates)
+    workspace.write("before.jsonl", [])
+    workspace.edit(*change)
+    assert workspace.run("check", "policy.yaml") == 2
+    assert said in workspace.said
+
+
+def test_documents_that_the_candidate_does_not_find_are_counted(workspace):
+    def found(*names):
+        return lambda key: [{"id": name, "text": name} for name in names]
+
+    gates = "  - {metric: shift/documents, max: 0.4}\n"
+    with_reference(workspace, gates=gates, documents=found("a", "b", "c", "d"))
+    assert workspace.gate("positive", found("a", "b", "x", "y")) == 1
+    (rule,) = (r for r in workspace.record()["rules"] if r["metric"] == "shift/documents")
+    assert rule["value"] == 0.5
+
+
+def test_the_record_names_the_reference(workspace):
+    with_reference(workspace)
+    workspace.gate(black_turned)
+    under_test = workspace.record()["provenance"]["under_test"]
+    assert set(under_test) == {"recorded", "reference: recorded"}
+    assert json.dumps(under_test)
