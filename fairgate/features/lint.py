@@ -29,16 +29,14 @@ from fairgate.domain.errors import DataError, ExitCode
 from fairgate.domain.wording import harmless, listed
 from fairgate.io.tables import capped, checked_text, read_rows
 from fairgate.policy.named_files import embedded_dimensions
+from fairgate.relations.clauses import negated_clause, plural_clause, plural_noun, plural_verb
 from fairgate.relations.english import (
     CASES,
     FUNCTION_WORDS,
     NOUNS,
     PRONOUNS,
-    negated_clause,
     new_english_fault,
     pieces,
-    plural_clause,
-    plural_noun,
 )
 from fairgate.terminal.options import EXISTING_FILE
 
@@ -154,9 +152,11 @@ def _wordings(value: AttributeValue) -> Iterator[tuple[str, Manner, str, bool | 
             yield several, manner, "C", True
         if manner is Manner.NEGATED:
             continue
-        for denied in [negated_clause(one) for one, _ in clauses]:
-            yield denied, Manner.NEGATED, "C", False
-            yield plural_clause(denied), Manner.NEGATED, "C", True
+        denials = [denial for one, _ in clauses if (denial := negated_clause(one))]
+        for denial in denials:
+            yield denial, Manner.NEGATED, "C", False
+            if of_several := plural_clause(denial):
+                yield of_several, Manner.NEGATED, "C", True
         gerunds = [f"being {wording.adjective}"] if wording.adjective else []
         for gerund in (*gerunds, *filter(None, [wording.gerund])):
             yield f"not {gerund}", Manner.NEGATED, "G", None
@@ -432,7 +432,7 @@ class Walk:
             ends = not following[0].isalnum() or following in FUNCTION_WORDS
             return not (was == "her" and now == "his" and ends)
         counted = any("they" in change for change in self.pronouns)
-        return counted and (plural_clause(was) == now or plural_clause(now) == was)
+        return counted and (plural_verb(was) == now or plural_verb(now) == was)
 
     def next_word(self, place: int) -> str:
         """Return the word behind an occurrence of the edited words in the source, singular."""
@@ -474,7 +474,9 @@ def _both_numbers(old: _Words, new: _Words) -> list[tuple[_Words, _Words]]:
     """Return the edit, and the same edit in the other number."""
     pairs = [(old, new)]
     if old and new:
-        pairs.append(((*old[:-1], plural_noun(old[-1])), (*new[:-1], plural_noun(new[-1]))))
+        several = plural_noun(old[-1]), plural_noun(new[-1])
+        if several[0] and several[1]:
+            pairs.append(((*old[:-1], several[0]), (*new[:-1], several[1])))
         if old[-1].endswith("s") and new[-1].endswith("s"):
             pairs.append(((*old[:-1], old[-1][:-1]), (*new[:-1], new[-1][:-1])))
     return pairs
@@ -681,7 +683,7 @@ def _verb_agrees(words: Sequence[Token], place: int, old: Token, called: set[str
     return (
         bool(called & {"they", None})
         and any(token.lower in PRONOUNS for token in beside)
-        and (plural_clause(old.lower) == now or plural_clause(now) == old.lower)
+        and (plural_verb(old.lower) == now or plural_verb(now) == old.lower)
     )
 
 

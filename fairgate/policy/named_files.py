@@ -27,11 +27,8 @@ from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
 from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
+from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
 from fairgate.relations.english import (
-    gerund_of,
-    negated_clause,
-    plural_clause,
-    plural_noun,
     with_article,
 )
 from fairgate.relations.perturbation_sets import PerturbationSet, Term, drawn
@@ -158,12 +155,15 @@ class WordingEntry(Strict):
     gerund: Text | None = Field(default=None, description="`having no children`; by rule.")
 
     def wording(self) -> Wording:
-        """Return the words with those that follow by rule."""
+        """Return the words with those that follow by rule; empty where no rule knows a form."""
         adjective, noun = self.adjective or "", self.noun or ""
-        plural = self.plural or (plural_noun(noun) if noun else "")
+        plural = self.plural or (plural_noun(noun) if noun else "") or ""
         clause, several = self.clause or "", self.clause_plural or ""
-        if not clause and noun:
-            clause, several = f"works as {with_article(noun)}", several or f"work as {plural}"
+        if not clause and noun and not adjective:
+            clause, several = (
+                f"is {with_article(noun)}",
+                several or (f"are {plural}" * bool(plural)),
+            )
         elif not clause and adjective:
             clause = f"is {adjective}"
         return Wording(
@@ -171,9 +171,23 @@ class WordingEntry(Strict):
             noun=noun,
             noun_plural=plural,
             clause=clause,
-            clause_plural=several or (plural_clause(clause) if clause else ""),
-            gerund=self.gerund or (gerund_of(clause) if clause else ""),
+            clause_plural=several or plural_clause(clause) or "",
+            gerund=self.gerund or gerund_of(clause) or "",
         )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Yield the field and sentence of every form that no rule knows and that is not written."""
+        words = self.wording()
+        if words.noun and not words.noun_plural:
+            yield "noun", f"no rule knows the plural of {quoted(words.noun)}; write it as `plural`"
+            return
+        for form, what, field in (
+            (words.clause_plural, "says {} of several persons", "clause_plural"),
+            (words.gerund, "makes a gerund of {}", "gerund"),
+        ):
+            if words.clause and not form:
+                done = what.format(quoted(words.clause))
+                yield "clause", f"no rule {done}; write it as `{field}`"
 
 
 class ValueEntry(WordingEntry):
@@ -249,23 +263,41 @@ def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[Fault]:
                 yield (*where, "excludes", position), sentence
         if not (entry.adjective or entry.noun or entry.clause):
             yield where, f"{quoted(entry.value)} has no `adjective`, `noun` or `clause`; write one"
+            continue
+        yield from (((*where, *field), sentence) for field, sentence in _unknown_forms(entry))
 
 
 def _negation(entry: ValueEntry, plain: Wording) -> Wording:
     written = entry.negated or WordingEntry()
-    if written.clause:
-        clause, several = written.clause, written.clause_plural or plural_clause(written.clause)
-    elif plain.noun:
+    clause, several = written.clause or "", written.clause_plural or ""
+    if not clause and plain.noun:
         clause, several = f"is not {with_article(plain.noun)}", f"are not {plain.noun_plural}"
-    else:
-        clause = negated_clause(plain.clause)
-        several = plural_clause(clause)
+    clause = clause or negated_clause(plain.clause) or ""
     return Wording(
         adjective=written.adjective or "",
         clause=clause,
-        clause_plural=several,
-        gerund=written.gerund or f"not {plain.gerund}",
+        clause_plural=several or plural_clause(clause) or "",
+        gerund=written.gerund or gerund_of(clause) or f"not {plain.gerund}",
     )
+
+
+def _unknown_forms(entry: ValueEntry) -> Iterator[Fault]:
+    """Yield where in a value a form is to be written, and why."""
+    yield from (((field,), sentence) for field, sentence in entry.faults())
+    for manner, further in (("intensified", entry.intensified), ("reduced", entry.reduced)):
+        faults = further.faults() if further else ()
+        yield from (((manner, field), sentence) for field, sentence in faults)
+    denied = _negation(entry, entry.wording())
+    if not denied.clause:
+        clause = quoted(entry.wording().clause)
+        sentence = f"no rule denies {clause}; write the denial as `negated: {{clause: …}}`"
+        yield ("clause",), sentence
+    elif not denied.clause_plural:
+        sentence = f"no rule says {quoted(denied.clause)} of several persons; "
+        yield (
+            ("negated",) if entry.negated else ("clause",),
+            (f"{sentence}write it as `negated: {{clause: …, clause_plural: …}}`"),
+        )
 
 
 def load_dimension(name: str, *, folder: Path | None = None, confined: bool = False) -> Dimension:

@@ -6,15 +6,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-_IRREGULAR = {
-    "is": ("are", "being"),
-    "was": ("were", "being"),
-    "has": ("have", "having"),
-    "does": ("do", "doing"),
-}
-_PLURALS = {"man": "men", "woman": "women", "person": "people", "child": "children"}
-
-
 # Vowel letters that are spoken with a consonant first ("a European", "a one-off", "a Ugandan").
 _SPOKEN_CONSONANT = re.compile(
     r"eu|ew|one(?![a-z])|once|ou(?:ij|i$)|u(?:ga|kr|k(?![a-z])|rugu|rani|yg|"
@@ -52,6 +43,8 @@ NOUNS = {
     for noun in nouns.split()
 }
 """Nouns that say the gender of a person, with the pronoun of it."""
+_OF_EITHER = frozenset("actor host heir landlord".split())  # noqa: SIM905
+"""Nouns that are also said of women."""
 FUNCTION_WORDS = frozenset(
     """a an the who and or of to in on at for with by from as is are was were be been has have had
     do does did not will would can may i you he she it we they my your his her its our their this
@@ -59,10 +52,18 @@ FUNCTION_WORDS = frozenset(
 )
 _PIECE = re.compile(r"[^\W_]+(?:[-'\u2019](?!s\b)[^\W_]+)*|['\u2019]s\b|[^\w\s]")
 _SINGULAR_VERBS = "is|has|does|was"
+_SAID_OF_ONE = (
+    f"{_SINGULAR_VERBS}|isn't|wasn't|hasn't|doesn't|asks|believes|comes|feels|gets|goes|hopes|knows|"
+    "likes|lives|looks|loves|makes|needs|says|seems|speaks|takes|thinks|tries|wants|wishes|works|"
+    "writes"
+)
+_SAID_OF_SEVERAL = "are|do|have|were|aren't|don't|haven't|weren't"
 _PLURAL_NOUN_WHO = (
     r"(?:^|[.?!] )(?:(?!an? |one |the |my |our )[\w-]{1,40} ){0,30}[\w-]+[^s\W]s who "
 )
 _COUNTS = "two|three|four|five|six|seven|eight|nine|ten|[2-9]|[1-9][0-9]+"
+_ENDS_SO = r"(?!(?:always|sometimes|shed|wed|[a-z]*eed)\b)"
+_WITH_ENDING = "is|has|says|told|[a-z]*(?:[^s]es|[^siu]s|ed)"
 _VERB = "says '{0}': the verb disagrees"
 _DENIAL = "says '{0}': a broken denial"
 _LEFT_OVER = "says '{0}': a word is left over"
@@ -76,11 +77,13 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"[,;](?=[^\W\d_])", "has no blank after a comma"),
         (r",\s*,|\?\?|,\s*[.?!]", "has two signs in a row"),
         (r"(?i)\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", "says the word '{0}' twice"),
-        (rf"(?i)\b(?:they|we|you) (?:{_SINGULAR_VERBS})\b", _VERB),
+        (rf"(?i)\b(?:they|we|you) (?:{_SAID_OF_ONE})\b", _VERB),
         (r"(?i)\b(?:he|she|it) (?:are|have|do|were)\b", _VERB),
+        (rf"(?i)\b(?:{_SINGULAR_VERBS}|isn't|wasn't|hasn't|doesn't) (?:they|we|you)\b", _VERB),
+        (rf"(?i)\b(?:{_SAID_OF_SEVERAL}) s?he\b", _VERB),
         (r"\bI (?:is|are|has|does)\b", _VERB),
         (
-            r"(?i)\b(?:do|does|did)(?: not|n't) (?:is|has|says|told|[a-z]*(?:[^s]es|[^siu]s|ed))\b",
+            rf"(?i)\b(?:do|does|did)(?: not|n't) {_ENDS_SO}(?:{_WITH_ENDING})\b",
             "says '{0}': the verb after a denial has an ending",
         ),
         (r"(?i)\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))", _DENIAL),
@@ -137,49 +140,22 @@ def with_article(phrase: str) -> str:
     return f"{min(articles_for(phrase.split(' ', 1)[0]))} {phrase}"
 
 
-def plural_noun(noun: str) -> str:
-    """Return the plural of a noun, or of the last word of a compound: `nurses`, `secretaries`."""
-    head, blank, last = noun.rpartition(" ")
-    if last in _PLURALS:
-        return head + blank + _PLURALS[last]
-    if last.endswith("y") and last[-2:-1] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}es" if last.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+def agreement_fault(before: str, pronoun: str, after: str) -> str | None:
+    """Return the verb beside a pronoun that does not agree with it; None where there is none."""
+    wrong = _SAID_OF_ONE if pronoun == "they" else _SAID_OF_SEVERAL
+    asked = re.search(rf"(?i)\b({wrong}) $", before)
+    told = re.match(rf" ({wrong})\b", after)
+    return asked.group(1) if asked else told.group(1) if told else None
 
 
-def plural_clause(clause: str) -> str:
-    """Return a verb phrase for several persons: `has no children` is `have no children`."""
-    verb, blank, rest = clause.partition(" ")
-    return f"{_bare(verb, be='are')}{blank}{rest}"
-
-
-def negated_clause(clause: str) -> str:
-    """Return the denial of a verb phrase: `is Hispanic` is `is not Hispanic`."""
-    verb, blank, rest = clause.partition(" ")
-    if verb == "is":
-        return f"is not{blank}{rest}"
-    return f"does not {_bare(verb, be='be')}{blank}{rest}"
-
-
-def gerund_of(clause: str) -> str:
-    """Return a verb phrase as a gerund: `speaks French` is `speaking French`."""
-    verb, blank, rest = clause.partition(" ")
-    if verb in _IRREGULAR:
-        return f"{_IRREGULAR[verb][1]}{blank}{rest}"
-    stem = _bare(verb, be="be")
-    return f"{stem.removesuffix('e')}ing{blank}{rest}"
-
-
-def _bare(verb: str, *, be: str) -> str:
-    if verb == "is":
-        return be
-    if verb in _IRREGULAR:
-        return _IRREGULAR[verb][0]
-    if verb.endswith(("ches", "shes", "sses", "xes", "oes")):
-        return verb[:-2]
-    if verb.endswith("ies"):
-        return f"{verb[:-3]}y"
-    return verb.removesuffix("s")
+def pronoun_of_noun(phrase: str) -> str:
+    """Return the pronoun of a noun that says a gender (`young man`, `policewoman`); else empty."""
+    bare = re.split(r"\b(?:of|from|with|in|on|at|who|living|without)\b", phrase)[0].split()
+    last = bare[-1].lower() if bare else ""
+    if last in _OF_EITHER:
+        return ""
+    ending = re.search(r"(?<!hu)(?<!ger)(?<!ro)(?<!nor)(?<!sha)((?:wo)?man)$", last)
+    return NOUNS.get(last) or (NOUNS[ending.group(1)] if ending else "")
 
 
 def pieces(text: str) -> list[str]:

@@ -24,16 +24,16 @@ from functools import lru_cache
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
-from fairgate.relations.english import FORMS, articles_for
+from fairgate.relations.english import FORMS, agreement_fault, articles_for, pronoun_of_noun
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
 _ANYBODY = ("person", "people")
 """Heads that give way to the noun of an adjective that has one: "a man", no "male person"."""
-_VERB = re.compile(r"([a-z']+)/([a-z']+)")
+_VERB = re.compile(r"([A-Za-z]?[a-z']+)/([A-Za-z]?[a-z']+)")
 SLOT_FORMS = (
     "`{a person}`, `{the person}`, `{plural people}`, `{a person's}`, `{traits|your background}`, "
-    "`{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}` or `{wants/want}`"
+    "`{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`, `{wants/want}` or `{Is/Are}`"
 )
 
 
@@ -133,6 +133,8 @@ def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | str:
     if (fault := _misplaced(pieces, attributes)) is not None:
         return fault
     pronoun = pronoun_of(frame, attributes)
+    if (fault := _disagreement(pieces, pronoun)) is not None:
+        return fault
     text = ""
     spans: dict[int, tuple[int, int]] = {}
     for piece in pieces:
@@ -154,7 +156,20 @@ def pronoun_of(frame: str, attributes: Sequence[AttributeUse]) -> str:
     pronouns = (
         a.value.pronoun for a in attributes if a.value.pronoun and a.manner != Manner.NEGATED
     )
-    return next(pronouns, "they")
+    return next(pronouns, "") or (person and pronoun_of_noun(person.head)) or "they"
+
+
+def _disagreement(pieces: Sequence[Piece], pronoun: str) -> str | None:
+    """Return which verb that a frame writes out does not agree with the person's pronoun."""
+    for before, piece, after in zip(("", *pieces), pieces, (*pieces[1:], ""), strict=False):
+        if not isinstance(piece, PronounSlot) or piece.kind != "they":
+            continue
+        beside = [words if isinstance(words, str) else "" for words in (before, after)]
+        verb = agreement_fault(beside[0], pronoun, beside[1])
+        if verb is not None:
+            wanted = "write verb and its plural as a slot, as in `{is/are} {they}`"
+            return f"the frame says {quoted(verb)} of '{FORMS['they'][pronoun]}'; {wanted}"
+    return None
 
 
 def _misplaced(pieces: Sequence[Piece], attributes: Sequence[AttributeUse]) -> str | None:
@@ -171,6 +186,8 @@ def _misplaced(pieces: Sequence[Piece], attributes: Sequence[AttributeUse]) -> s
             return f"the frame has no slot for {quoted(name)} as {use.form}"
         if _form(use) is None:
             return f"{quoted(f'{name}/{use.value.id}')} cannot be {use.manner} as {use.form}"
+        if person is not None and use.value.pronoun and pronoun_of_noun(person.head):
+            return f"the frame's {quoted(person.head)} states a gender already"
         if person is not None and person.possessive and _form(use) is Form.CLAUSE:
             return f"a possessive takes no clause, which {quoted(name)} needs"
     if sum(_form(use) is Form.NOUN for use in attributes) > 1:

@@ -23,7 +23,8 @@ from fairgate.domain.attributes import (
 )
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
-from fairgate.relations.english import negated_clause, with_article
+from fairgate.relations.clauses import negated_clause
+from fairgate.relations.english import with_article
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.person import (
     NEUTRAL_TRAITS,
@@ -59,7 +60,7 @@ def denied_frame(frame: str) -> tuple[str, tuple[str, str]] | None:
     verb = _VERB.search(frame)
     if verb is None:
         return None
-    denied = negated_clause(verb.group(2))
+    denied = negated_clause(verb.group(2)) or ""
     return f"{frame[: verb.start(2)]}{denied}{frame[verb.end(2) :]}", (verb.group(2), denied)
 
 

@@ -22,7 +22,8 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.domain.cases import Source, Task
-from fairgate.relations.english import gerund_of, plural_clause, words_of
+from fairgate.relations.clauses import gerund_of, plural_clause
+from fairgate.relations.english import words_of
 from fairgate.relations.frames import (
     PersonSlot,
     TraitsSlot,
@@ -76,6 +77,7 @@ class Change:
 
 def _trait(name: str, clause: str, adjective: str) -> Dimension:
     several, gerund = plural_clause(clause), gerund_of(clause)
+    assert several and gerund  # noqa: PT018, S101 (traits of our own)
     words = Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective)
     value = AttributeValue(id=name, partition=name, wordings=((Manner.PLAIN, words),))
     return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")

@@ -35,7 +35,7 @@ from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.policy.named_files import named_document
 from fairgate.policy.parse import validated
 from fairgate.relations.english import english_fault
-from fairgate.relations.frames import parse_frame, realise
+from fairgate.relations.frames import realise
 from fairgate.suites.metamorphic.sources import GeneratedCase
 
 LEAST_SLOTS = 3
@@ -154,9 +154,12 @@ def _template_faults(
         elif name in names[:m]:
             yield path, f"{quoted(name)} occurs twice in one template; use it once"
     try:
-        parse_frame(entry.frame)
+        stated = realise(entry.frame, ())
     except DataError as error:
         yield ("frame",), str(error)
+        return
+    if isinstance(stated, str):
+        yield ("frame",), stated
         return
     if not set(names) <= dimensions.keys() or len(set(names)) < len(names):
         return

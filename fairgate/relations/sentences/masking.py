@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fairgate.relations.english import plural_noun
+from fairgate.relations.clauses import plural_noun
 from fairgate.relations.sentences.phrasings import countries
 
 MASK = "the person"
@@ -67,7 +67,7 @@ def asker(noun_phrase: str) -> Asker:
         return Asker(re.compile(rf"\b(?:{names})\b"), _NOBODY)
     *modifiers, head = parts
     quality = " ".join(modifiers)
-    whole, several = _spelled(bare), _spelled(" ".join([*modifiers, plural_noun(head)]))
+    whole, several = _spelled(bare), _spelled(" ".join([*modifiers, plural_noun(head) or head]))
     loose = [rf"{_BEFORE}\b(?:{several}|{whole})(?:en|n|s)?\b"]
     exact: list[str] = []
     if quality:

@@ -50,6 +50,9 @@ PAIR_COLUMNS = (
     "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
 )  # fmt: skip
 DOCUMENT_COLUMNS = ("document", "document_id")
+_SLOT = re.compile(
+    r"\{(?:they|them|their|theirs|themselves|(?:an?|the|plural) (?:person|people))\}", re.IGNORECASE
+)
 _NEEDED = ("relation", "follow_up", "dimension")
 _DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
 _TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
@@ -136,6 +139,11 @@ def stated_attributes(
     """
     frame, entries = record.get("frame"), record.get("attributes")
     if frame is None and entries is None:
+        if (slot := _SLOT.search(text)) is not None:
+            raise DataError(
+                f"`text` holds the slot {quoted(slot.group())} and there is no `frame`; write the "
+                "sentence with its slots as `frame` and what it states as `attributes`"
+            )
         return "", ()
     if not isinstance(frame, str) or not isinstance(entries, list):
         raise DataError(

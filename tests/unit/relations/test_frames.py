@@ -58,6 +58,50 @@ def test_english(frame, entries, expected):
     assert text(frame, *entries) == expected
 
 
+@pytest.mark.parametrize(
+    ("frame", "entries", "expected"),
+    [
+        ("{A man} lost {their} hat. {Is/Are} {they} right?", (),
+         "A man lost his hat. Is he right?"),
+        ("{A person} lost {their} hat. {Is/Are} {they} right?", (),
+         "A person lost their hat. Are they right?"),
+        ("{A person} asks. {Does/Do} {they} know?", ("gender/female",),
+         "A woman asks. Does she know?"),
+        ("{A policewoman} from Rome has {their} dog.", ("age/young",),
+         "A young policewoman has her dog."),
+        ("{A German} has {their} dog.", (), "A German has their dog."),
+        ("{Plural men} have {their} dogs.", (), "Men have their dogs."),
+        ("Did {a widow} ask? {They} {has/have} {their} pride.", ("religion/jewish",),
+         "Did a Jewish widow ask? She has her pride."),
+        ("{The actor} has {their} pride.", ("gender/female",),
+         "The female actor has her pride."),
+        ("{Plural people} wait. Are {they} right?", ("age/young",),
+         "Young people wait. Are they right?"),
+    ],
+)  # fmt: skip
+def test_verbs_and_pronouns_of_questions_and_of_nouns_with_a_gender(frame, entries, expected):
+    assert text(frame.replace(" from Rome", ""), *entries) == expected
+
+
+@pytest.mark.parametrize(
+    ("frame", "entries", "reason"),
+    [
+        ("{A person} asks. Is {they} right?", (), "says 'Is' of 'they'; write"),
+        ("{A person} asks. Has {they} left?", ("gender/non-binary",), "says 'Has' of 'they'"),
+        ("{A person} asks. Doesn't {they} know?", (), "says 'Doesn't' of 'they'"),
+        ("{A person} asks what {they} wants.", (), "says 'wants' of 'they'"),
+        ("{A person} asks. Are {they} right?", ("gender/female",), "says 'Are' of 'she'"),
+        ("{A person} says {they} have time.", ("gender/male",), "says 'have' of 'he'"),
+        ("{A man} asks.", ("gender/female",), "'man' states a gender already"),
+        ("{A young policewoman} asks.", ("gender/male",), "states a gender already"),
+    ],
+)
+def test_a_frame_whose_verb_or_noun_fits_no_person_is_refused(frame, entries, reason):
+    fault = realise(frame, uses(*entries))
+    assert isinstance(fault, str), fault
+    assert reason in fault
+
+
 def test_spans_are_the_words_in_any_order():
     entries = uses("age/middle-aged", "ethnicity/hispanic", "family-status/no-children clause")
     for order in itertools.permutations(entries):
