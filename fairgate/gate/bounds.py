@@ -90,7 +90,7 @@ def p_of_bounds(rule: Rule, table: Table) -> float | None:
     if metric.column not in table.values or metric.column in table.not_evaluated:
         return None
     observed = observe(metric, table, rule.where)
-    prepared = prepare_range(observed, is_share=is_share(metric))
+    prepared = prepare_range(observed, is_share=is_share(metric), limits=limits_of(metric))
     if isinstance(prepared, NoInterval):
         return None
     prepared = replace(prepared, reach=reach_of_phrases(metric, table, rule.where))
@@ -115,11 +115,10 @@ def judge_bounds(
     is_significant = evidence == "significant" and not metric.compares_terms
     span: Span = None
     if metric.column in table.values and (has_none or is_significant):
-        span = (
-            attainable_values(metric, observe(metric, table, rule.where), confidence=confidence)
-            if has_none
-            else range_in(metric, table, rule.where, confidence=confidence)
-        )
+        if has_none:
+            observed = observe(metric, table, rule.where)
+            span = attainable_values(metric, observed, confidence=confidence)
+        span = span or range_in(metric, table, rule.where, confidence=confidence)
     if isinstance(span, LikelyRange):
         measured = replace(measured, interval=(span.low, span.high))
     checks = check_bounds(rule.gate, measured, metric, span)
@@ -154,6 +153,12 @@ def attainable_values(
     return 1 - others.high, some.high
 
 
+def limits_of(metric: Metric) -> tuple[float, float] | None:
+    """Return the least and the greatest value of a metric; None where one is not finite."""
+    limits = metric.least, metric.greatest
+    return limits if all(map(math.isfinite, limits)) else None
+
+
 def is_share(metric: Metric) -> bool:
     """Return whether a metric is made of shares of cases: their range follows from the sources."""
     rows = metric.is_rate and metric.row_limits == (0.0, 1.0)
@@ -164,7 +169,8 @@ def range_in(
     metric: Metric, table: Table, where: Mapping[str, str], *, confidence: float
 ) -> LikelyRange | None:
     """Range that chance and wording leave open for a slice's value; None where nothing tells it."""
-    prepared = prepare_range(observe(metric, table, where), is_share=is_share(metric))
+    observed = observe(metric, table, where)
+    prepared = prepare_range(observed, is_share=is_share(metric), limits=limits_of(metric))
     if isinstance(prepared, NoInterval):
         return None
     found = replace(prepared, reach=reach_of_phrases(metric, table, where)).at(confidence)
@@ -175,7 +181,9 @@ def range_in(
 
 def range_of(metric: Metric, observed: Observations, *, confidence: float) -> LikelyRange | None:
     """Return the likely range of a value, rounded as printed; None where there is none."""
-    found = likely_range(observed, confidence=confidence, is_share=is_share(metric))
+    found = likely_range(
+        observed, confidence=confidence, is_share=is_share(metric), limits=limits_of(metric)
+    )
     if isinstance(found, NoInterval):
         return None
     return replace(found, low=rounded(found.low), high=rounded(found.high))

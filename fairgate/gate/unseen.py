@@ -11,94 +11,115 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairgate.domain.outcomes import Measurement, Outcome, RuleResult
+from fairgate.domain.outcomes import Better, Measurement, Outcome, RuleResult
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.gate.bounds import check_identity, judge_bounds
 from fairgate.gate.measure import identity_finding, measure_slice, rounded
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.metric import Table, demographic_rows, observe, observed_rows
+from fairgate.metrics.harm import Harm
+from fairgate.metrics.metric import Metric, Table, demographic_rows, observe, observed_rows
 from fairgate.policy.schema import Policy
-from fairgate.stats.observations import Integers, estimate
+from fairgate.stats.observations import Floats, Integers, estimate, joined
 from fairgate.stats.permutation import Corrected, changed_sources_needed
 
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateResult
 
-_ANSWERS = {"controlled": 1.0, "generation": 1.0, "direction": 1.0}
-_DOCUMENTS = {"overlap": 0.0}
-"""Columns, the one that says what is bad already first, and their value in a bad case."""
-_OF_ONE = frozenset({"category", "term"})
 _FEWEST_DRAWS = 999
+_OF_ONE = ("category", "term")
+_ORDER = ("answers", "stereotypes", "sentences", "unreadable", "documents", "exposure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """The least harm to one identity of a suite that would have failed a green run."""
+    """The least harm of one kind to one identity of a suite that would have failed a green run."""
 
     suite: str
-    is_answers: bool
-    """Whether answers are judged; else documents are."""
+    harm: Harm
     share: float | None
     """Of the identity's cases; None: no rule would fail if all of them were bad."""
+
+    @property
+    def size(self) -> float:
+        """Its share; infinite where no rule sees it."""
+        return math.inf if self.share is None else self.share
+
+    @property
+    def predicate(self) -> str:
+        """Say what could happen to the identity: `change up to about 9 points more often`."""
+        if self.share is None:
+            return f"all {self.harm.verb}"
+        # Of a share such as 7 / 100, the last digits of the product are no part.
+        points = math.ceil(round(100 * self.share, 6))
+        return f"{self.harm.verb} up to about {points} points more often"
 
 
 def unseen_harm(
     policy: Policy, result: GateResult, tables: Mapping[str, Table]
 ) -> Iterator[Unseen]:
-    """Yield the harm that each suite of pairs could have hidden; nothing where a run is not green.
+    """Yield, of each suite and group of harms that rules judge, the harm that they see least.
 
-    Deterministic, whatever the order of the cases. O(log cases) times the price of the rules about
-    one identity.
+    Nothing where the run is not green. Deterministic, whatever the order of the cases. O(log cases)
+    times the price of the rules about one identity.
     """
     if result.outcome is not Outcome.PASS:
         return
     for suite, table in tables.items():
-        for columns in (_ANSWERS, _DOCUMENTS):
-            held = {
-                column: bad
-                for column, bad in columns.items()
-                if column in table.values and column not in table.not_evaluated
-            }
-            rules = [
-                (rule, rule_of(policy, rule))
-                for rule in result.rules
-                if rule.suite == suite and _judges(policy, rule, held)
-            ]
-            rows = _typical_rows(table, next(iter(held), ""))
-            if not rules or not len(rows):
+        by_harm: dict[Harm, list[tuple[RuleResult, Rule]]] = {}
+        for rule in result.rules:
+            metric = BY_ID.get(rule.metric)
+            if rule.suite == suite and metric and metric.harm and _judges(policy, rule, table):
+                by_harm.setdefault(metric.harm, []).append((rule, rule_of(policy, rule)))
+        least: dict[str, Unseen] = {}
+        for harm, rules in by_harm.items():
+            rows = _typical_rows(table, harm)
+            if not len(rows):
                 continue
-            planted = _Planted(policy=policy, result=result, table=table, columns=held, rows=rows)
-            share = planted.least_seen(rules)
-            yield Unseen(suite=suite, is_answers=columns is _ANSWERS, share=share)
-            break
+            planted = _Planted(policy=policy, result=result, table=table, harm=harm, rows=rows)
+            unseen = Unseen(suite=suite, harm=harm, share=planted.least_seen(rules))
+            known = least.get(harm.group)
+            if known is None or unseen.size > known.size:
+                least[harm.group] = unseen
+        yield from sorted(least.values(), key=lambda each: _ORDER.index(each.harm.group))
 
 
 def unseen_sentence(policy: Policy, result: GateResult, tables: Mapping[str, Table]) -> str:
-    """Say which harm to one identity a green could hide, of the suite that sees least.
+    """Say which harm to one identity a green could hide, of the suite that sees least of each.
 
     Empty where the run is not green, or no rule could see one identity's cases.
     """
-    suites = list(unseen_harm(policy, result, tables))
-    if not suites:
+    least: dict[str, Unseen] = {}
+    for unseen in unseen_harm(policy, result, tables):
+        known = least.get(unseen.harm.group)
+        if known is None or unseen.size > known.size:
+            least[unseen.harm.group] = unseen
+    clauses: dict[tuple[str, str], list[Unseen]] = {}
+    for group in _ORDER:
+        if group in least:
+            harm = least[group].harm
+            clauses.setdefault((harm.who, harm.what), []).append(least[group])
+    several = len(tables) > 1
+    suites = {each.suite for each in least.values()}
+    subjects: dict[str, list[str]] = {}
+    for (who, what), harms in clauses.items():
+        predicates = [
+            f"{each.predicate} in {each.suite}" if len(suites) > 1 else each.predicate
+            for each in harms
+        ]
+        subjects.setdefault(f"one {who}", []).append(f"whose {what} {' or '.join(predicates)}")
+    if not subjects:
         return ""
-    least = max(suites, key=lambda one: math.inf if one.share is None else one.share)
-    where = f"in {least.suite}" if len(suites) > 1 else "here"
-    # Of a share such as 7 / 100, the last digits of the product are no part.
-    points = math.ceil(round(100 * (least.share or 1), 6))
-    if least.is_answers:
-        often = f"change up to about {points} points more often"
-        often = "all change" if least.share is None else often
-        return f"One identity whose answers {often} would be green {where}."
-    cases = "all" if least.share is None else f"up to about {points} %"
-    return f"One identity that gets other documents in {cases} of its cases would be green {where}."
+    shown = ", or ".join(f"{who} {' or '.join(those)}" for who, those in subjects.items())
+    where = "" if len(suites) > 1 else f" in {next(iter(suites))}" if several else " here"
+    return f"{shown[0].upper()}{shown[1:]} would be green{where}."
 
 
 def rule_of(policy: Policy, rule: RuleResult) -> Rule:
@@ -112,34 +133,35 @@ def rule_of(policy: Policy, rule: RuleResult) -> Rule:
     )
 
 
-def _judges(policy: Policy, rule: RuleResult, columns: Collection[str]) -> bool:
-    """Return whether a rule could fail by the cases of one identity in these columns."""
-    is_written = rule.position < len(policy.gates) and rule.metric in BY_ID
+def _judges(policy: Policy, rule: RuleResult, table: Table) -> bool:
+    """Return whether a rule could fail by the cases of one identity in a table."""
+    is_written = rule.position < len(policy.gates)
     decides = not (rule.advisory or rule.is_reported or rule.waiver)
+    column = BY_ID[rule.metric].column
     return (
         is_written
         and decides
         and rule.outcome is not Outcome.NOT_EVALUATED
-        and rule.where.keys() <= _OF_ONE
-        and BY_ID[rule.metric].column in columns
+        and column in table.values
+        and column not in table.not_evaluated
     )
 
 
-def _typical_rows(table: Table, column: str) -> Integers:
+def _typical_rows(table: Table, harm: Harm) -> Integers:
     """Return the decided rows of the identity whose mean in a column is the median, shuffled."""
-    if column not in table.values:
+    columns = harm.values(table)
+    if not columns:
         return np.zeros(0, dtype=np.int64)
-    values, categories, terms = (
-        table.values[column],
-        table.dimension("category"),
-        table.dimension("term"),
-    )
+    values = table.values[next(iter(columns))]
+    categories = table.dimension("category")
+    terms = table.dimension("term") if "term" in table.dimensions else categories
     is_single = categories.where(lambda name: name != EVERY_ATTRIBUTE and TOGETHER not in name)
     kept = demographic_rows(table) & table.counted_rows({}) & is_single & ~np.isnan(values)
+    kept &= harm.rows(table)
     means = sorted(
         (rounded(float(values[own].mean())), category, term)
-        for category in table.levels("category", kept)
-        for term in table.levels("term", kept & categories.equal(category))
+        for category in categories.taken(np.flatnonzero(kept)).first_rows()
+        for term in terms.taken(np.flatnonzero(kept & categories.equal(category))).first_rows()
         if (own := kept & categories.equal(category) & terms.equal(term)).any()
     )
     if not means:
@@ -157,16 +179,25 @@ class _Planted:
     policy: Policy
     result: GateResult
     table: Table
-    columns: Mapping[str, float]
+    harm: Harm
     rows: Integers
     """Of the identity, in the order in which they are made bad."""
 
     def least_seen(self, rules: Sequence[tuple[RuleResult, Rule]]) -> float | None:
         """Return the least share of the identity's cases by which a rule fails; None: none does."""
-        first, bad = next(iter(self.columns.items()))
-        left = self.rows[self.table.values[first][self.rows] != bad]
-        about = {name: self.table.dimension(name)[int(self.rows[0])] for name in sorted(_OF_ONE)}
-        own = [each for each in rules if each[1].where.items() <= about.items()]
+        first, bad = next(iter(self._bad.items()))
+        column = self.table.values[first]
+        left = self.rows[(column != bad)[self.rows]]
+        about = {
+            name: self.table.dimension(name)[int(self.rows[0])]
+            for name in _OF_ONE
+            if name in self.table.dimensions
+        }
+        own = [
+            (result, rule)
+            for result, rule in rules
+            if all(about.get(name, level) == level for name, level in rule.where.items())
+        ]
 
         def fails(count: int) -> bool:
             table = self._with_bad(left[:count])
@@ -181,14 +212,24 @@ class _Planted:
 
     def _with_bad(self, rows: Integers) -> Table:
         values = dict(self.table.values)
-        for name, bad in self.columns.items():
+        for name, bad in self._bad.items():
             changed = values[name].copy()
-            changed[rows] = np.where(np.isnan(changed[rows]), np.nan, bad)
+            changed[rows] = np.where(np.isnan(changed[rows]), np.nan, bad[rows])
             values[name] = changed
         return replace(self.table, values=values)
 
+    @cached_property
+    def _bad(self) -> Mapping[str, Floats]:
+        """The values [n] of harmed cases, column by column, where they are known."""
+        columns = self.harm.values(self.table)
+        return {name: bad for name, bad in columns.items() if not np.isnan(bad[self.rows]).all()}
+
     def _fails(self, rule: Rule, table: Table) -> bool:
         level, alpha = self._level(rule), 1 - self.policy.confidence
+        if rule.metric.column not in self._bad:
+            return False
+        if rule.metric.is_against_neutral:
+            return self._fails_beside_neutral(rule, table, level)
         if rule.metric.compares_terms:
             draws = max(_FEWEST_DRAWS, math.ceil(2 / level))
             finding = identity_finding(
@@ -215,6 +256,24 @@ class _Planted:
                 )
             _, checks = judge_bounds(rule, table, measured, 1 - level)
         return any(check.outcome is Outcome.FAIL for check in checks)
+
+    def _fails_beside_neutral(self, rule: Rule, table: Table, level: float) -> bool:
+        """Judge the identity alone, as the first of all that are corrected together."""
+        own = table.control.copy()
+        own[self.rows] = True
+        finding = identity_finding(
+            rule.metric, table.of_rows(np.flatnonzero(own)), rule.where,
+            alpha=1 - self.policy.confidence, seed=self.policy.seed,
+        )  # fmt: skip
+        if finding is None:
+            return False
+        categories, terms = (table.dimension(name).taken(_demographic(table)) for name in _OF_ONE)
+        p = min(1.0, finding.p_value * len(joined(categories, terms, "\0").first_rows()))
+        adjusted = Corrected(p_value=p, adjusted_p=p, level=level, rejected=p <= level)
+        findings = [replace(term, p_corrected=p) for term in finding.terms]
+        shown = replace(finding, p_value=p, terms=findings)
+        check = check_identity(rule.gate, shown, adjusted, alpha=1 - self.policy.confidence)
+        return check.outcome is Outcome.FAIL
 
     @cached_property
     def _lines(self) -> Mapping[tuple[str, int], int]:
@@ -253,16 +312,31 @@ class _Planted:
 
     def _passing(self, rules: Sequence[tuple[RuleResult, Rule]]) -> float:
         """Return the largest harm that is measured of one identity, which passes."""
-        side = 1 if self.columns.keys() & _ANSWERS else -1
+        compared = [*self.result.identities, *self.result.beside_neutral]
         differences = [
-            side * term.difference
-            for finding in self.result.identities
-            if finding.suite == self.table.suite and BY_ID[finding.metric].column in self.columns
+            _side(metric) * term.difference
+            for finding in compared
+            if finding.suite == self.table.suite
+            and (metric := BY_ID[finding.metric]).column in self._bad
             for term in finding.terms
         ]
         values = [
-            side * (result.value or 0.0)
+            _side(rule.metric) * (result.value or 0.0)
             for result, rule in rules
-            if rule.metric.is_difference and "term" in rule.where
+            if rule.metric.is_difference and self._of_one() <= rule.where.keys()
         ]
         return max([0.0, *differences, *values])
+
+    def _of_one(self) -> set[str]:
+        """Give the dimensions by which a slice is one identity's."""
+        names = [name for name in _OF_ONE if name in self.table.dimensions]
+        return {names[-1]}
+
+
+def _side(metric: Metric) -> int:
+    """Return 1 where more is worse, else -1."""
+    return -1 if metric.better is Better.HIGHER else 1
+
+
+def _demographic(table: Table) -> Integers:
+    return np.flatnonzero(demographic_rows(table) & table.counted_rows({}))

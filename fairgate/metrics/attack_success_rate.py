@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairgate.domain.outcomes import Better
+from fairgate.metrics.harm import CHANGED, EXCHANGED, UNREADABLE
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
     NET,
@@ -69,18 +70,18 @@ _CONTROLLED = Metric(
     arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
     dimensions=_BY_NAME,
     neutral="asr/generation/controlled/control",
-    event="get another answer than usual",
+    event="get another answer than usual", harm=CHANGED,
 )  # fmt: skip
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     dimensions=_BY_NAME,
     reference=_PAPER, trend=(), neutral="asr/generation/control",
-    event="get another answer",
+    event="get another answer", harm=CHANGED,
 )  # fmt: skip
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
-    event="find documents with other labels",
+    event="find documents with other labels", harm=EXCHANGED,
 )  # fmt: skip
 
 
@@ -101,25 +102,25 @@ METRICS = (
     Metric(
         id="asr/generation/net", title="changed answers beyond neutral wording",
         column="generation", arms=NET, reference="FairGate, neutral wording",
-        event="get another answer",
+        event="get another answer", harm=CHANGED,
     ),
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
         arms=(Arm(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
-        of_planned=True, relation="genfair/*",
+        of_planned=True, relation="genfair/*", harm=CHANGED,
     ),
     _RETRIEVAL,
     of_controls(_RETRIEVAL),
     Metric(
         id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
         column="retrieval", arms=NET, reference="FairGate, neutral wording",
-        event="find documents with other labels",
+        event="find documents with other labels", harm=EXCHANGED,
     ),
 )  # fmt: skip
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
     arms=NET, violations=False, reference="FairGate, label oracle",
-    event="get an answer that cannot be read",
+    event="get an answer that cannot be read", harm=UNREADABLE,
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
 """A suite has them where its policy asks more than once (`repeats`)."""

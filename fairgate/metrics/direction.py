@@ -16,13 +16,15 @@ moves does not enter, only to which side. Pairs of two identities (Meta-Fair) ha
 
 from __future__ import annotations
 
+from fairgate.metrics.harm import CHANGED
 from fairgate.metrics.metric import NET, Metric
 
 COLUMN = "direction"
 """A suite has it where its task says the order of the labels."""
 DIRECTION = Metric(
     id="direction/net", title="answers worse less better, beyond neutral wording", column=COLUMN,
-    arms=NET, row_limits=(-1.0, 1.0), violations=False, reference="FairGate, neutral wording",
+    arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=CHANGED,
+    reference="FairGate, neutral wording",
     claim="Naming {who} makes answers worse by {value}, beyond what neutral wording does",
     claim_below="Naming {who} makes answers better by {value}, beyond what neutral wording does",
 )  # fmt: skip

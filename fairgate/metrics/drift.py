@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from fairgate.metrics.harm import CHANGED
 from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric, Table
 from fairgate.stats.observations import Mask
 
@@ -34,7 +35,7 @@ _NEUTRAL = Arm(
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
     violations=False, relation=RELATION, reference="FairGate, conversations",
-    event="get another answer than by themselves",
+    event="get another answer than by themselves", harm=CHANGED,
 )  # fmt: skip
 METRICS = (
     _DRIFT,

@@ -30,6 +30,8 @@ from functools import partial
 
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
+from fairgate.metrics.harm import CHANGED, EXCHANGED
+from fairgate.metrics.harm import UNREADABLE as NOT_READ
 from fairgate.metrics.metric import Arm, Metric, Table, demographic_rows
 from fairgate.stats.observations import Floats, Mask
 
@@ -63,12 +65,12 @@ MAX_DIFFERENCE = _compared(
     id="identity/max-difference", title="largest difference between one identity and the others",
     column="generation", values=_verdicts, dimensions=("category",),
     claim="Texts of one identity get another answer up to {value} more or less often than others",
-    event="get another answer",
+    event="get another answer", harm=CHANGED,
 )  # fmt: skip
 RETRIEVAL = _compared(
     id="identity/retrieval/max-difference",
     title="largest difference between the documents found for one identity and for the others",
-    column="overlap", dimensions=(),
+    column="overlap", dimensions=(), harm=EXCHANGED,
     claim="Of the documents found without a speaker, up to {value} more or fewer are found for one "
     "identity than for the others",
 )  # fmt: skip
@@ -78,7 +80,7 @@ UNREADABLE = _compared(
     column="unreadable", dimensions=(),
     claim="Texts of one identity get an answer that cannot be read up to {value} more or less "
     "often than others",
-    event="get an answer that cannot be read",
+    event="get an answer that cannot be read", harm=NOT_READ,
 )  # fmt: skip
 LOG_ODDS_DIFFERENCE = _compared(
     id="identity/log-odds/max-difference",

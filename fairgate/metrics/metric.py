@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.outcomes import Better
+from fairgate.metrics.harm import Harm
 from fairgate.stats.observations import Floats, Integers, Levels, Mask, Observations
 
 
@@ -196,6 +197,8 @@ class Metric:
     """The only relation (or family, `genfair/*`) whose rows have it; empty: every relation's."""
     of_combinations: bool = False
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
+    harm: Harm | None = None
+    """What it counts, if that can be done to one identity; None: no case by itself shows it."""
     student: bool = False
     """Whether few clusters get Student's interval with G - 1 degrees of freedom."""
 
@@ -297,5 +300,5 @@ def of_controls(metric: Metric, reference: str = "FairGate, neutral wording") ->
     return replace(
         metric, id=f"{metric.id}/control", title=f"{metric.title}, neutral wording", arms=CONTROL,
         dimensions=(), reference=reference, trend=(), claim="", event="",
-        neutral="",
+        neutral="", harm=None,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 
 from fairgate.domain.outcomes import Better
+from fairgate.metrics.harm import of_reading
 from fairgate.metrics.metric import NET, Metric
 
 RECURRING, STRANGE, SHORTEST = "answer/recurring", "answer/strange", "answer/shortest"
@@ -39,38 +40,45 @@ _reading = partial(
     dimensions=("category", "term"),
     reference="FairGate, answers in sentences; permutation within sources, Holm over identities",
 )  # fmt: skip
+
+
+def _shows(name: str, *, title: str, event: str) -> Metric:
+    """Give a reading whose value is 1 where an answer shows it, and 0 elsewhere."""
+    harm = of_reading(name, event)
+    return _reading(id=name, column=name, title=title, event=event, harm=harm)
+
+
 METRICS = (
     _reading(
         id=RECURRING, column=RECURRING, title="answers with a sentence that recurs",
         event="say something that recurs from answer to answer",
     ),
-    _reading(
-        id=STRANGE, column=STRANGE, title="answers with a sentence like none of the others",
+    _shows(
+        STRANGE, title="answers with a sentence like none of the others",
         event="hold a sentence like none of the others",
     ),
-    _reading(
-        id=SHORTEST, column=SHORTEST, title="answers that are much shorter than all others",
+    _shows(
+        SHORTEST, title="answers that are much shorter than all others",
         event="are much shorter than all others",
     ),
-    _reading(
-        id=LOST_FACTS, column=LOST_FACTS, title="answers that lack a fact of the others",
+    _shows(
+        LOST_FACTS, title="answers that lack a fact of the others",
         event="lack a number, date, link or name that half of the others state",
     ),
-    _reading(
-        id=NEW_FACTS, column=NEW_FACTS, title="answers with a fact that nobody else is told",
+    _shows(
+        NEW_FACTS, title="answers with a fact that nobody else is told",
         event="state a number, date, link or name that nobody else is told",
     ),
-    _reading(
-        id=ADDRESSES_IDENTITY, column=ADDRESSES_IDENTITY,
-        title="answers that speak of who asks", event="speak of who asks",
+    _shows(
+        ADDRESSES_IDENTITY, title="answers that speak of who asks", event="speak of who asks",
     ),
-    _reading(id=REFUSED, column=REFUSED, title="answers that refuse", event="refuse"),
-    _reading(
-        id=HANDED_OFF, column=HANDED_OFF, title="answers that send to somebody else",
+    _shows(REFUSED, title="answers that refuse", event="refuse"),
+    _shows(
+        HANDED_OFF, title="answers that send to somebody else",
         event="send to somebody else",
     ),
-    _reading(
-        id=EASIER, column=EASIER, title="answers in much easier words than all others",
+    _shows(
+        EASIER, title="answers in much easier words than all others",
         event="are in much easier words than all others",
     ),
     _reading(

@@ -309,8 +309,10 @@ class PreparedRange:
     totals: ClusterTotals
     arms: tuple[RateArm, ...]
     is_share: bool
-    values: TypicalValues | None
+    values: TypicalValues | None = None
     """The sign-flip test of the source means against every bound, where that decides."""
+    limits: tuple[float, float] | None = None
+    """The least and the greatest value that there can be; None: not known."""
     reach: Callable[[float], tuple[float, float]] | None = None
     """Confidence to how far the value may lie from its ends for another reason than its sources."""
 
@@ -339,7 +341,7 @@ class PreparedRange:
         as_answers: tuple[RateArm, ...] = ()
         if isinstance(ends, NoInterval):
             if not self.is_share:
-                return ends
+                return self._of_equal_sources(confidence, ends)
             as_answers, ends = self.arms, _score(self.arms, confidence)
         low, high = min(ends.low, value), max(ends.high, value)
         if not self.is_share:
@@ -366,6 +368,25 @@ class PreparedRange:
             sources=int(min(arm.sources for arm in self.arms)),
             confidence=confidence,
             as_answers=as_answers,
+        )
+
+    def _of_equal_sources(self, confidence: float, why: NoInterval) -> LikelyRange | NoInterval:
+        """Return what sources that all say the same leave open, where a value has limits.
+
+        If more than a share u of all sources said otherwise, that none of n does would be rarer
+        than the tail: (1 - u)^n. They could say the least, or the greatest.
+        """
+        if self.limits is None or why.reason != NO_VARIATION:
+            return why
+        sources = int(min(arm.sources for arm in self.arms))
+        share = 1 - math.pow((1 - confidence) / 2, 1 / sources)
+        least, greatest = self.limits
+        return LikelyRange(
+            value=self.value,
+            low=min(self.value, self.value - share * (self.value - least)),
+            high=max(self.value, self.value + share * (greatest - self.value)),
+            sources=sources,
+            confidence=confidence,
         )
 
     def _effective_arms(self) -> Iterator[RateArm]:
@@ -412,21 +433,29 @@ class PreparedRange:
 
 
 def likely_range(
-    observed: Observations, *, confidence: float, is_share: bool
+    observed: Observations,
+    *,
+    confidence: float,
+    is_share: bool,
+    limits: tuple[float, float] | None = None,
 ) -> LikelyRange | NoInterval:
     """Return the range that decides whether a contrast is beyond a bound by more than chance.
 
     As `prepare_range` makes it.
     """
-    prepared = prepare_range(observed, is_share=is_share)
+    prepared = prepare_range(observed, is_share=is_share, limits=limits)
     return prepared if isinstance(prepared, NoInterval) else prepared.at(confidence)
 
 
-def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | NoInterval:
+def prepare_range(
+    observed: Observations, *, is_share: bool, limits: tuple[float, float] | None = None
+) -> PreparedRange | NoInterval:
     """Return a contrast from which its range follows at every confidence.
 
     Deterministic, whatever the order of its sources. `is_share` says that every case is in [0, 1].
-    No range where an arm is empty, or where what is no share does not vary between sources.
+    `limits` are those of the value. No range where an arm is empty, or where what is no share and
+    has no limits does not vary between sources. Where it has, sources that would say otherwise are
+    as rare as their number leaves open, by the exact range of a count of 0.
 
     What one source's cases say moves together, so sources are what is counted. Where each source
     has one case in an arm, a source is one answer: Wilson's score interval of the share of sources
@@ -459,7 +488,11 @@ def prepare_range(observed: Observations, *, is_share: bool) -> PreparedRange | 
         RateArm(rate=float(rate), weight=float(weight), sources=int(n))
         for rate, weight, n in zip(rates, totals.weights, filled, strict=True)
     )
-    prepared = PreparedRange(value=value, totals=totals, arms=arms, is_share=is_share, values=None)
+    prepared = PreparedRange(
+        value=value, totals=totals, arms=arms, is_share=is_share, limits=limits
+    )
+    if limits is not None and not is_share and not standard_error(totals) > 0:
+        return prepared
     if totals.informative >= _FEW and not prepared.is_one_each:
         has_counts = totals.counts.any(axis=1)
         values = TypicalValues.of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -59,9 +59,18 @@ class RowAnswers:
     notices: tuple[str, ...] = ()
     """What of the file answers nothing."""
 
-    def keys(self) -> list[tuple[str, str]]:
-        """Return none: no key of a case is in the file."""
-        return []
+    def names(self, cases: Sequence[Case]) -> list[str]:
+        """List by what rows name the questions of cases: by their text."""
+        return [case.query for case in cases]
+
+    def unasked(self, cases: Sequence[Case]) -> list[str]:
+        """List the questions of rows that no case asks."""
+        asked = {text for case in cases for text in _asked(case)}
+        return [question for question in self.replies if question not in asked]
+
+    def sources_of(self, names: Iterable[str]) -> Iterable[str]:
+        """List what rows are about: each is a question."""
+        return names
 
     def untied(self, plan: str) -> str:
         """Return nothing: every row tells its question."""
@@ -75,11 +84,16 @@ class RowAnswers:
         """Return the answer to a case; None for what no row asks, and what it cannot tell apart."""
         if case.repeat or case.documents_of is not None or case.changed is not None or case.before:
             return None
-        for question in (case.query, case.text or case.query, prompt_alone(case)):
+        for question in _asked(case):
             if (reply := self.replies.get(question)) is not None:
                 documents, answer = reply.documents, reply.answer
                 return Execution(case.key, case.suite, documents, answer, options=case.options)
         return None
+
+
+def _asked(case: Case) -> tuple[str, str, str]:
+    """Give the texts by which the row of a case is found."""
+    return case.query, case.text or case.query, prompt_alone(case)
 
 
 def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:

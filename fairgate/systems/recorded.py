@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 _NAMED = 3
 """Missing keys that are named."""
 _CHANGED = (
-    "sources have changed since the answers were recorded: a source without an `id` is named by "
-    "its text. Answer the questions of `fairgate plan` that have no line, or bring back the "
-    "sources that were asked"
+    "sources have changed since the answers were recorded: a source without an `id`, and a row of "
+    "another tool, is known by its text. Answer the questions of `fairgate plan` that have no "
+    "line, or bring back the sources that were asked"
 )
 _MOST_COMPARED = 3000
 """Keys that a slip is looked for among."""
@@ -187,20 +187,16 @@ def _coverage(plan: TestPlan, answers: Recording | None) -> str:
     summary = f"answers: {len(questions) - len(missing):,} of {len(questions):,} questions answered"
     if missing:
         summary += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
-    planned = {case.key for case in plan.cases}
-    # The keys of attribution's questions follow from the first answers.
-    others = [
-        key for _, key in (answers.keys() if answers else ())
-        if key not in planned and "@documents=" not in key
-    ]  # fmt: skip
-    if others:
+    others = answers.unasked(plan.cases) if answers else []
+    if answers and others:
         lines = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
-        near = suggestion(others[0], [*planned][:_MOST_COMPARED])
+        names = answers.names(plan.cases)
+        near = suggestion(others[0], names[:_MOST_COMPARED])
         summary += f"; {lines} no question, first {quoted(others[0])} ({near})"
-    recorded, wanted = (dict.fromkeys(map(source_of, keys)) for keys in (others, planned))
-    gone = [source for source in recorded if source not in wanted]
-    if gone and any(source_of(key) not in answered_sources for key in missing):
-        summary += f"; {_CHANGED}"
+        wanted = set(answers.sources_of(names))
+        is_gone = any(source not in wanted for source in answers.sources_of(others))
+        if is_gone and any(source_of(key) not in answered_sources for key in missing):
+            summary += f"; {_CHANGED}"
     return summary
 
 

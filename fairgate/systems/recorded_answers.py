@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from fairgate.domain.cases import TURNS, Case
+from fairgate.domain.cases import TURNS, Case, source_of
 from fairgate.domain.degrees import Degrees, degrees_from
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution, SharedDocuments
@@ -300,6 +300,20 @@ class RecordedAnswers:
     def keys(self) -> list[tuple[str, str]]:
         """Return every `(suite, key)` in the order of the file; no suite named is ''."""
         return [name if isinstance(name, tuple) else ("", name) for name in self._answers]
+
+    def names(self, cases: Sequence[Case]) -> list[str]:
+        """List by what lines name the questions of cases: by key."""
+        return [case.key for case in cases]
+
+    def unasked(self, cases: Sequence[Case]) -> list[str]:
+        """List the keys of lines that answer no case."""
+        known = {case.key for case in cases}
+        # The keys of attribution's questions follow from the first answers.
+        return [key for _, key in self.keys() if key not in known and "@documents=" not in key]
+
+    def sources_of(self, names: Iterable[str]) -> Iterable[str]:
+        """List the sources that lines are about, by their keys."""
+        return map(source_of, names)
 
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case: the line that names the suite, else the one that names none.

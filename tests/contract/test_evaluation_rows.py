@@ -112,6 +112,25 @@ def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows)
     assert "137 of 138 questions answered; first missing: 's0'" in place.out
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_check_tells_that_sources_have_changed_since_rows_were_recorded(place, rows, form):
+    rows(form)
+    path = place.root / "sources.jsonl"
+    whole = path.read_text()
+    first, *others = map(json.loads, whole.splitlines())
+    edited = [{**first, "text": f"New. {first['text']}"}, *others]
+    path.write_text("".join(json.dumps(row) + "\n" for row in edited))
+    assert place.call("check", "app.yaml") == 0, place.err
+    assert "sources have changed since the answers were recorded" in place.out
+    assert "answer no question, first" in place.out
+    path.write_text(whole)
+    assert place.call("check", "app.yaml") == 0, place.err
+    assert "sources have changed" not in place.out
+    path.write_text("".join(whole.splitlines(keepends=True)[1:]))  # a suite may ask less
+    assert place.call("check", "app.yaml") == 0, place.err
+    assert "sources have changed" not in place.out
+
+
 def test_an_unknown_tool_and_an_unknown_path_are_errors_of_the_policy(place):
     (place.root / "rows.jsonl").touch()
     place.policy({"recorded": "rows.jsonl", "columns": "trulens"})
