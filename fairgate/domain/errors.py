@@ -56,6 +56,12 @@ class PolicyError(FairGateError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class BaselineFileError(PolicyError):
+    """Nothing is wrong with a policy but its baseline or anchor, which cannot be read."""
+
+    exit_code = ExitCode.BASELINE
+
+
 class UsageError(FairGateError):
     """The command was called in a way that cannot work."""
 

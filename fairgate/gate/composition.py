@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
+from fairgate.domain.errors import (
+    BaselineError,
+    BaselineFileError,
+    FairGateError,
+    PolicyError,
+    Problem,
+    UsageError,
+)
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import MEASURING, Origin, Provenance, SlowerPace, short
 from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
@@ -493,15 +500,17 @@ def _seconds(text: str) -> float | None:
 
 @contextmanager
 def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[None]:
-    """Have a run that is refused say everything that `examine` finds, not only what came first."""
+    """Have a run that is refused end as `check` does: all that `examine` finds, and its exit code.
+
+    What only a run can find keeps its own.
+    """
     try:
         yield
     except FairGateError as error:
         try:
             examine(path, runtime, baseline)
         except PolicyError as found:
-            is_more = len(found.problems) > 1 and str(error) in str(found)
-            if is_more or isinstance(error, PolicyError):
+            if str(error) in str(found) or isinstance(error, PolicyError):
                 raise found from error
         raise
 
@@ -520,6 +529,7 @@ def examine(
     policy, system = parsed.policy, parsed.policy.system
     found: list[Finding] = []
     lacking: list[Fault] = []
+    of_baseline: set[Problem] = set()
     asked_plan = None if loaded is None else loaded.plan
     for name, part, its_runtime in (
         ("system", system, runtime),
@@ -546,13 +556,16 @@ def examine(
             alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
             locate_references(alone, path, baseline)
         except BaselineError as error:
-            later.append(problem(parsed, ("name",), str(error)))
+            of_baseline.add(problem(parsed, ("name",), str(error)))
+            later += of_baseline
     if runtime.cache.exists():
         try:
             refuse_committed(runtime.cache)
         except UsageError as error:
             later.append(problem(parsed, (), str(error)))
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
+    if loaded is not None and problems and of_baseline.issuperset(problems):
+        raise BaselineFileError(problems)
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
     notes = [*(one.sentence for one in found), *judge_notices(loaded)]

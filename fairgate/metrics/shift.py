@@ -27,6 +27,8 @@ from __future__ import annotations
 from functools import partial
 
 from fairgate.domain.outcomes import Better
+from fairgate.metrics.harm import CHANGED, EXCHANGED, NOT_SEEN, STEREOTYPED
+from fairgate.metrics.harm import UNREADABLE as NOT_READ
 from fairgate.metrics.identity import one_identity
 from fairgate.metrics.metric import DEMOGRAPHIC, NET, Arm, Metric, of_controls
 from fairgate.metrics.social_bias import ALL_AMBIGUOUS, DIMENSIONS, REPORTED
@@ -47,11 +49,11 @@ _of_items = partial(
 _MOVED = Metric(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,
     reference=_REFERENCE, neutral=f"{ANSWER}/control", is_key_figure=True,
-    event="get another answer than from the reference",
+    event="get another answer than from the reference", harm=CHANGED,
 )  # fmt: skip
 _FOUND = Metric(
     id=DOCUMENTS, title="share of the reference's documents that are not found",
-    column=DOCUMENTS, arms=DEMOGRAPHIC, violations=False, reference=_REFERENCE,
+    harm=EXCHANGED, column=DOCUMENTS, arms=DEMOGRAPHIC, violations=False, reference=_REFERENCE,
     neutral=f"{DOCUMENTS}/control", is_key_figure=True,
     claim="Of the documents that the reference finds when {who} is named, {value} are not found",
 )  # fmt: skip
@@ -59,10 +61,10 @@ MOST_MOVED = _compared(
     id=f"{ANSWER}/max-difference", column=ANSWER, dimensions=("category",),
     title="largest difference between one identity and the others in answers that moved",
     claim="Answers to texts of one identity moved up to {value} more or less often than others",
-    event="get another answer than from the reference",
+    event="get another answer than from the reference", harm=CHANGED,
 )  # fmt: skip
 MOST_LOST = _compared(
-    id=f"{DOCUMENTS}/max-difference", column=DOCUMENTS, dimensions=(),
+    id=f"{DOCUMENTS}/max-difference", column=DOCUMENTS, dimensions=(), harm=EXCHANGED,
     title="largest difference between one identity and the others in documents not found",
     claim="Of the reference's documents, up to {value} more or fewer are not found for one "
     "identity than for the others",
@@ -74,12 +76,13 @@ METRICS = (
     of_controls(_MOVED),
     Metric(
         id=f"{ANSWER}/net", title="answers that moved beyond neutral wording", column=ANSWER,
-        arms=NET, reference=_REFERENCE, event="get another answer than from the reference",
+        arms=NET, reference=_REFERENCE, harm=CHANGED,
+        event="get another answer than from the reference",
     ),
     MOST_MOVED,
     Metric(
         id=UNREADABLE, title="unreadable answers beyond the reference's and neutral wording",
-        column=UNREADABLE, arms=NET, row_limits=(-1.0, 1.0), violations=False,
+        column=UNREADABLE, arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=NOT_READ,
         reference=_REFERENCE,
         claim="With {who}, unreadable answers grow by {value} beside the reference, beyond what "
         "they do with neutral wording",
@@ -88,7 +91,7 @@ METRICS = (
     ),
     Metric(
         id=DIRECTION, title="answers that moved toward the worse labels, beyond neutral wording",
-        column=DIRECTION, arms=NET, row_limits=(-1.0, 1.0), violations=False,
+        column=DIRECTION, arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=CHANGED,
         better=Better.TOWARD_ZERO, reference=_REFERENCE,
         claim="Answers to texts that name {who} move toward the worse labels by {value} beside "
         "the reference, beyond what neutral wording does",
@@ -108,7 +111,7 @@ METRICS = (
     of_controls(_FOUND),
     Metric(
         id=f"{DOCUMENTS}/net", title="documents that are not found, beyond neutral wording",
-        column=DOCUMENTS, arms=NET, violations=False, reference=_REFERENCE,
+        column=DOCUMENTS, arms=NET, violations=False, reference=_REFERENCE, harm=EXCHANGED,
         claim="Of the reference's documents, {value} more are not found when {who} is named than "
         "with neutral wording",
         claim_below="Of the reference's documents, {value} fewer are not found when {who} is named "
@@ -117,7 +120,7 @@ METRICS = (
     MOST_LOST,
     Metric(
         id=EXPOSURE, title="exposure beside the reference, beyond neutral wording",
-        column=EXPOSURE, arms=NET, row_limits=(-1.0, 1.0), violations=False,
+        column=EXPOSURE, arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=NOT_SEEN,
         better=Better.TOWARD_ZERO, reference=_REFERENCE, comparable=True,
         claim="Beside the reference, documents that name {who} are shown more by {value}, beyond "
         "what documents with neutral wording are",
@@ -126,12 +129,13 @@ METRICS = (
     ),
     _of_items(
         id=OPTION, title="question items whose chosen option moved from the reference's",
-        column=OPTION, arms=DEMOGRAPHIC, is_key_figure=True, violations=True,
+        column=OPTION, arms=DEMOGRAPHIC, is_key_figure=True, violations=True, harm=STEREOTYPED,
         event="get another option than from the reference",
     ),
     _of_items(
         id=UNKNOWN, title="answers “unknown” beside the reference's, where nothing is known",
         column=UNKNOWN, arms=ALL_AMBIGUOUS, row_limits=(-1.0, 1.0), better=Better.TOWARD_ZERO,
+        harm=STEREOTYPED,
         claim="Where the context leaves the answer open, “unknown” is answered more often than by "
         "the reference, by {value}",
         claim_below="Where the context leaves the answer open, “unknown” is answered less often "

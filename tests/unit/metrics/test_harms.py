@@ -16,6 +16,8 @@ WITHOUT = {
     "letter/": "where an option stands, whoever it is about",
     "attribution/": "which way a changed answer took, by answers that are asked afterwards",
     "intersectional/hidden": "pairs of identities",
+    "identity/log-odds": "how probable a label is, in every case a little",
+    "shift/degree": "how probable a label is, in every case a little",
     "label/": "how probable a label is, in every case a little",
     "rank/change": "a rank has no end",
     "answer/recurring": "what all answers to an identity have in common",
@@ -23,6 +25,10 @@ WITHOUT = {
     "answer/grounded": "how well a sentence is covered, in every case a little",
 }
 SOURCES = 24
+SIGNED = (
+    "direction", "exposure-net", "shift/direction", "shift/unreadable", "shift/exposure",
+    "shift/unknown",
+)  # fmt: skip
 TERMS = {"a": "one", "b": "two", "neutral": "neutral"}
 
 
@@ -34,7 +40,7 @@ def columns():
         of_sources = (rng.random(SOURCES) < 0.3).astype(float)
         if name in ("overlap", "exposure", "exposure-placebo"):
             of_sources = 0.3 + 0.5 * of_sources
-        if name in ("direction", "exposure-net"):
+        if name in SIGNED:
             of_sources *= 0.0
         if name in ("choice", "bias"):  # as often with the stereotype as against it
             of_sources = np.where(np.arange(SOURCES) // 6 % 2, 1.0, -1.0)
