@@ -9,7 +9,7 @@ stereotype, one goes against it, one is "unknown". In an *ambiguous* context unk
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.schema import ActionsPolicy
 from fairgate.domain.units import Unit
+from fairgate.domain.wording import quoted
 
 TONES = ("happy", "sad", "angry", "fear", "surprise", "neutral")
 """The tones of GenFair (P3, section V-B3), and none of them."""
@@ -323,6 +324,35 @@ def uncrossed(key: str) -> str:
 def is_follow_up(key: str) -> bool:
     """Whether a key is that of a relation's follow-up, and not of its source or an item."""
     return "/" in key.partition("#")[2].partition("@")[0]
+
+
+def marked_documents(cases: Iterable[Case]) -> dict[str, CorpusDocument]:
+    """Documents that sources name, by source, as the corpus must have them."""
+    return {
+        case.cluster: case.changed
+        for case in cases
+        if case.changed is not None and not is_follow_up(case.key)
+    }
+
+
+def document_fault(source: str, document: CorpusDocument, text: str | None) -> str:
+    """Say how the document that a source names is another one than the corpus' `text` of that id.
+
+    Empty where it is that; None: the corpus has none.
+    """
+    named = f"source {quoted(source)} names the document {quoted(document.id)}"
+    if text is None:
+        return f"{named}, which the corpus lacks; give `document_id` an id of the corpus"
+    if text == document.text:
+        return ""
+    pairs = enumerate(zip(document.text, text, strict=False))
+    least = min(len(text), len(document.text))
+    first = next((place for place, (here, there) in pairs if here != there), least)
+    here, there = (quoted(each[first : first + 40]) for each in (document.text, text))
+    return (
+        f"{named} with another text than the corpus: from character {first} on it says {here}, the "
+        f"corpus {there}; copy the corpus' text, and put braces around whom it names"
+    )
 
 
 def source_of(key: str) -> str:

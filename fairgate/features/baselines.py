@@ -14,7 +14,7 @@ from fairgate.domain.wording import harmless
 from fairgate.terminal import options as shared
 from fairgate.terminal.output import say
 
-Command = Callable[..., Any]
+Callback = Callable[..., Any]
 
 
 @click.group(short_help="Accept, pin, compare and verify baselines.")
@@ -22,7 +22,7 @@ def baseline() -> None:
     """Reviewed reference runs that later runs are compared with; keep them in version control."""
 
 
-def _of_a_run(default: str) -> Callable[[Command], Command]:
+def _of_a_run(default: str) -> Callable[[Callback], Callback]:
     """Return the options of what makes a run a reference; `default` is the file it writes."""
     file = click.Path(dir_okay=False, path_type=Path)
     of_run = "Policy of the run (default: the file of this checkout that its record names)."

@@ -38,7 +38,7 @@ from fairgate.terminal import options as shared
 
 Record = dict[str, Any]
 """What is printed with `--format json`."""
-Answer = dict[str, Any]
+AnswerRecord = dict[str, Any]
 """One answer: `key` of its case, `what` it is in plain words, `response`, and how it was read."""
 _REASONS = {
     "unreadable": "unreadable",
@@ -148,7 +148,7 @@ def explain_case(
     source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
     readings = run.readings[unit.suite]
 
-    def answer(key: str, what: str, judge: Case | None = None) -> Answer:
+    def answer(key: str, what: str, judge: Case | None = None) -> AnswerRecord:
         execution = run.executions.get((unit.suite, key))
         reading = readings.one(key, unit.dimensions["relation"])
         response, label = execution.response if execution else None, reading.value
@@ -322,7 +322,9 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
     )  # fmt: skip
 
 
-def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answer]) -> str:
+def sentence(
+    item: Assessed, controls: Sequence[AnswerRecord], crossed: Sequence[AnswerRecord]
+) -> str:
     """Describe what happened, in words without statistics."""
     who = within_sentence(item.unit.names.get("noun_phrase") or item.unit.dimensions["term"])
     if isinstance(item.decision, Reason):
@@ -345,7 +347,7 @@ def sentence(item: Assessed, controls: Sequence[Answer], crossed: Sequence[Answe
     return " ".join([changed, *_beside_controls(item, controls), *_path(item, crossed)])
 
 
-def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
+def _beside_controls(item: Assessed, controls: Sequence[AnswerRecord]) -> list[str]:
     """Return how the answer compares with the neutral speakers'; a control is left out itself."""
     own, majority = item.unit.key, item.readings[CONTROLS].value
     read = [
@@ -363,7 +365,7 @@ def _beside_controls(item: Assessed, controls: Sequence[Answer]) -> list[str]:
     return [f'So does it for {many} ("{majority}"): the prefix as such changes it.']
 
 
-def _path(item: Assessed, crossed: Sequence[Answer]) -> list[str]:
+def _path(item: Assessed, crossed: Sequence[AnswerRecord]) -> list[str]:
     if item.decision != 1.0 or len(crossed) < 2:
         return []
     documents, text = (answer["label"] for answer in crossed)
@@ -442,7 +444,7 @@ def _documents(record: Record) -> Iterator[str]:
                 yield f"      {plain(document['text'])}"
 
 
-def _answers(title: str, answers: Iterable[Answer], width: int) -> Iterator[str]:
+def _answers(title: str, answers: Iterable[AnswerRecord], width: int) -> Iterator[str]:
     yield title
     for answer in answers:
         reason = _REASONS.get(answer["reason"] or "", "undecided")

@@ -1,10 +1,10 @@
 """`--workers`: a run's models on actors of a Ray cluster, and what a lost actor costs.
 
-The run (`Team`) hands its questions to a process that speaks to Ray (`drive`): Ray ends a program
-whose cluster is gone with the status of a red gate. That process gives each actor (`Worker`)
-sources, whole, with all that is asked about them at a time. Answers count as they come, so a lost
-actor costs what it had not answered yet: that is given to another. Which actor answers, when, and
-how often one is lost changes no answer.
+The run (`RayTeam`) hands its questions to a process that speaks to Ray (`drive`): Ray ends a
+program whose cluster is gone with the status of a red gate. That process gives each actor
+(`Worker`) sources, whole, with all that is asked about them at a time. Answers count as they come,
+so a lost actor costs what it had not answered yet: that is given to another. Which actor answers,
+when, and how often one is lost changes no answer.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def with_workers(command: click.Command) -> click.Command:
     return extended(command, with_workers_)
 
 
-def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> Team:
+def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> RayTeam:
     """Return the workers that a run asks for, none started yet.
 
     Raises UsageError where they would have nothing to do, Ray is not installed, or the address is
@@ -123,7 +123,7 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> Team:
             f"--workers are for --device cpu, and --device is {runtime.device}: one process keeps "
             "a GPU busy. Leave out one of them; several GPUs take a part each with --shard"
         )
-    return Team(Cluster(address, runtime.workers.count, runtime.threads))
+    return RayTeam(Cluster(address, runtime.workers.count, runtime.threads))
 
 
 # The run's side.
@@ -143,7 +143,7 @@ class Cluster:
     """How long an actor may take to be placed and started: a busy cluster has room later."""
 
 
-class Team:
+class RayTeam:
     """Actors that are started when something is asked, and stay until the run ends.
 
     FairGate is not sent to them: every machine has it installed, in the same version, and the
@@ -294,7 +294,7 @@ class SpreadGenerator:
     """The model as it would be asked here; gives the fingerprint alone."""
     model: str
     """Its name for workers."""
-    team: Team
+    team: RayTeam
 
     @property
     def fingerprint(self) -> str:

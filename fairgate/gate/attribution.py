@@ -35,7 +35,7 @@ _Kind = tuple[str, bool, bool]
 """Suite, and a stratum of it."""
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
-Parts = tuple[float, float, float]
+Contributions = tuple[float, float, float]
 """What retrieval, generator and interaction have of one pair's total; each -2 to 1."""
 _NO_PARTS, _BY_GENERATOR = (0.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 Stratum = tuple[bool, bool]
@@ -211,7 +211,7 @@ class _Pair(NamedTuple):
     stratum: Stratum | None
     """None where its documents do not differ."""
     is_crossed: bool
-    parts: Parts | None
+    parts: Contributions | None
     """None where nothing is known of it."""
 
 
@@ -281,7 +281,7 @@ class _Reader:
         stratum = (unit.is_control, is_violated) if is_different else None
         return _Pair(unit, decision, documents, stratum, is_crossed, parts)
 
-    def _parts(self, unit: Unit) -> Parts | None:
+    def _parts(self, unit: Unit) -> Contributions | None:
         """Return the parts of a crossed pair from fresh answers; None where one is undecided."""
         source, follow_up = keys_of(unit)
         relation = unit.dimensions.get("relation", "")

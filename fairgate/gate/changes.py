@@ -70,7 +70,7 @@ class TestKey(NamedTuple):
     """Number of the rule."""
 
 
-Levels = Mapping[TestKey, Corrected]
+CorrectedTests = Mapping[TestKey, Corrected]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,7 +339,7 @@ class ChangeTests:
         rules = {key: test.evidence.least_p for key, test in self.rules.items()}
         return rules | {key: test.evidence.least_p for key, test in self.undecided.items()}
 
-    def change(self, number: int, rule: Rule, levels: Levels) -> Change | None:
+    def change(self, number: int, rule: Rule, levels: CorrectedTests) -> Change | None:
         """Return how a rule's value moved, at its corrected level; None where nothing is there."""
         key = TestKey(self.reference, rule.suite, rule.position, number)
         if key not in self.rules:
@@ -376,7 +376,7 @@ class ChangeTests:
         )
 
     def checks(
-        self, rule: Rule, measured: Measurement, change: Change | None, levels: Levels
+        self, rule: Rule, measured: Measurement, change: Change | None, levels: CorrectedTests
     ) -> tuple[list[Check], bool]:
         """Check the change under the rule, and the cases that are no longer decided.
 

@@ -18,6 +18,7 @@ from fairgate.gate.changes import HALF, as_often_as_neutral
 from fairgate.gate.rules import rests_on_unproven
 from fairgate.metrics import shift
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits
+from fairgate.metrics.exposure import RANKS
 from fairgate.metrics.sentences import TEXT
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
@@ -224,6 +225,7 @@ def weigh_evidence(
             f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
             f"than max_invalid {policy.max_invalid:g} allows"
         )
+    problems += _never_found(suites)
     if policy.constant_answers == "refuse":
         problems += constant_answers(readable_answers(assessed))
     own = [rule for rule in rules if not rule.by_default]
@@ -249,6 +251,20 @@ def weigh_evidence(
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
     )
+
+
+def _never_found(suites: Iterable[AssessedSuite]) -> Iterator[str]:
+    """Yield a sentence for each suite of changed documents that are in no list at all."""
+    for suite in suites:
+        ranks = [suite.columns[name] for name in RANKS if name in suite.columns]
+        values = np.concatenate([column.values for column in ranks]) if ranks else np.empty(0)
+        decided = values[~np.isnan(values)]
+        if len(decided) and not decided.any():
+            yield (
+                f"suite {suite.units[0].suite}: none of the documents that sources name is in any "
+                "list that was retrieved, whoever they name: nothing was tested; ask questions "
+                "that find them, or look deeper (`retrieve_only`, `top_k`)"
+            )
 
 
 def diluted(rules: Sequence[RuleResult]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from fairgate.domain.errors import FairGateError
 
-Part = TypeVar("Part")
+T = TypeVar("T")
 
 
 class OutOfQuestions(FairGateError):  # noqa: N818 (no error: the best so far counts)
@@ -21,8 +21,8 @@ class OutOfQuestions(FairGateError):  # noqa: N818 (no error: the best so far co
 
 
 def smaller_and_smaller(
-    elements: Sequence[Part], holds: Callable[[Sequence[Part]], bool]
-) -> Iterator[Sequence[Part]]:
+    elements: Sequence[T], holds: Callable[[Sequence[T]], bool]
+) -> Iterator[Sequence[T]]:
     """Yield what still has the property, ever smaller.
 
     `elements` as a whole have it. The last one is 1-minimal where nothing is raised; nothing is

@@ -43,7 +43,7 @@ from fairgate.systems.resources import Resources
 if TYPE_CHECKING:
     from fairgate.suites.question_items.policy import EndpointPolicy, ItemsPolicy
 
-Loaded = TypeVar("Loaded")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ class SuiteMaterials:
         )
         self.problems.extend(problems)
         self.problems.extend(
-            problem(self.parsed, ("suites", self.position, *place), sentence)
-            for place, sentence in misfits
+            problem(self.parsed, ("suites", self.position, *path), sentence)
+            for path, sentence in misfits
         )
         return None if problems or misfits else sets
 
@@ -133,7 +133,7 @@ class SuiteMaterials:
             lambda: check_collections(collection_paths(names, self.runtime), settings, depth),
         )
 
-    def attempt(self, field: str, load: Callable[[], Loaded]) -> Loaded | None:
+    def attempt(self, field: str, load: Callable[[], T]) -> T | None:
         """Call `load`; report at the suite's field any error that it raises."""
         try:
             return load()
@@ -148,10 +148,12 @@ class SuiteMaterials:
         self.problems.append(problem(self.parsed, ("suites", self.position, field), sentence))
 
 
-def _opened(runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str] | None) -> Classifier:
+def _opened(
+    runtime: Runtime, policy: ClassifierPolicy, allowed: Sequence[str] | None
+) -> Classifier:
     from fairgate.systems.classifiers import open_classifier  # most tasks have none
 
-    return open_classifier(runtime, named, allowed)
+    return open_classifier(runtime, policy, allowed)
 
 
 def located(kind: str, name: str, runtime: Runtime) -> Path:
@@ -183,7 +185,7 @@ class SuiteRetrievers:
 
     def under_test(self, suites: Iterable[Suite]) -> dict[str, str]:
         """Return the suites' collections and retrievers by fingerprint."""
-        found: dict[str, str] = {}
+        facts: dict[str, str] = {}
         for suite in suites:
             searches = suite.searches()
             if not searches:
@@ -192,11 +194,11 @@ class SuiteRetrievers:
             corpus = StanceCollection(self._paths(searches[0]), "full").fingerprint
             ways = "".join(self._retriever(search).fingerprint for search in searches)
             listed = dict.fromkeys(search.name for search in searches)
-            found |= {
+            facts |= {
                 f"{suite.id}: collections": f"{', '.join(names)} {short(corpus)}",
                 f"{suite.id}: retrievers": f"{', '.join(listed)} {short(ways)}",
             }
-        return found
+        return facts
 
     def _paths(self, search: CollectionSearch) -> list[str]:
         return collection_paths(search.collections, self.resources.runtime)
@@ -247,15 +249,15 @@ class SuiteRetrievers:
 
 def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[Fault]:
     """Yield which of a suite's retrievers cannot be made here, by their place in the suite."""
-    for number, named in enumerate(getattr(suite, "retrievers", ())):
+    for number, retriever in enumerate(getattr(suite, "retrievers", ())):
         wrong = ""
-        if named == "bm25" and find_spec("bm25s") is None:
+        if retriever == "bm25" and find_spec("bm25s") is None:
             wrong = NO_BM25
-        elif isinstance(named, str) and ":" in named:
-            wrong = embedder_problem(_contriever(named), runtime)
+        elif isinstance(retriever, str) and ":" in retriever:
+            wrong = embedder_problem(_contriever(retriever), runtime)
         if wrong:
             yield ("retrievers", number), wrong
 
 
-def _contriever(named: str) -> EmbedderPolicy:
-    return EmbedderPolicy(model=named.partition(":")[2], pooling="mean", prompts="none")
+def _contriever(name: str) -> EmbedderPolicy:
+    return EmbedderPolicy(model=name.partition(":")[2], pooling="mean", prompts="none")

@@ -27,8 +27,8 @@ _VERDICTS = (0.0, 1.0, -1.0)
 _MOST_LISTED = 63
 _HEX = frozenset("0123456789abcdef")
 _DIGIT = 4
-Codes = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
+PackedCodes = npt.NDArray[np.uint64]
+CaseCounts = npt.NDArray[np.int64]
 MOST_BITS = 64
 _GROUP = 24
 _BITS_AT_ONCE = 1 << 23
@@ -65,7 +65,7 @@ def text_length(cases: int, bits: int) -> int:
     return -(-cases * bits // _GROUP) * 4
 
 
-def pack(columns: Sequence[Codes], widths: Sequence[int], counts: Counts) -> list[str]:
+def pack(columns: Sequence[PackedCodes], widths: Sequence[int], counts: CaseCounts) -> list[str]:
     """Return a text for each source; `counts` gives the cases of each, which lie side by side.
 
     A source's text is base64 of its columns one after the other, each with one number a case, the
@@ -87,7 +87,7 @@ def pack(columns: Sequence[Codes], widths: Sequence[int], counts: Counts) -> lis
     return texts
 
 
-def unpack(texts: Sequence[str], widths: Sequence[int], counts: Counts) -> list[Codes]:
+def unpack(texts: Sequence[str], widths: Sequence[int], counts: CaseCounts) -> list[PackedCodes]:
     """Return the columns of all cases, source by source.
 
     The texts must have the length that `text_length` gives, which bounds what is made of them.
@@ -106,7 +106,7 @@ def unpack(texts: Sequence[str], widths: Sequence[int], counts: Counts) -> list[
     return columns
 
 
-def _of_equal_length(counts: Counts, bits: int) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
+def _of_equal_length(counts: CaseCounts, bits: int) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
     """Yield sources with equally many cases, as many as are handled at once, and that number."""
     order = np.argsort(counts, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
@@ -117,7 +117,7 @@ def _of_equal_length(counts: Counts, bits: int) -> Iterator[tuple[npt.NDArray[np
                 yield group[start : start + step], cases
 
 
-def _bits(numbers: Codes, width: int) -> npt.NDArray[np.uint8]:
+def _bits(numbers: PackedCodes, width: int) -> npt.NDArray[np.uint8]:
     """Return the lowest `width` bits of a matrix's numbers, row by row."""
     octets = -(-width // 8)
     octets_of_numbers = (
@@ -128,7 +128,7 @@ def _bits(numbers: Codes, width: int) -> npt.NDArray[np.uint8]:
     )
 
 
-def _numbers(bits: npt.NDArray[np.uint8], width: int) -> Codes:
+def _numbers(bits: npt.NDArray[np.uint8], width: int) -> PackedCodes:
     """Return the matrix of numbers whose bits the rows hold."""
     octets = -(-width // 8)
     rows = bits.reshape(len(bits), -1, width)
@@ -140,7 +140,7 @@ def _numbers(bits: npt.NDArray[np.uint8], width: int) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PackedField:
     """One number of every case: how wide it is, and the values that it counts, if it does.
 
     Where it lists values, number n is the n-th of them, and 0 is none (not decided); else a content
@@ -170,7 +170,7 @@ class Field:
         listed = {} if self.values is None else {"values": [*self.values]}
         return {"bits": self.bits} | listed | ({"least": self.least} if self.least else {})
 
-    def listed(self, codes: Codes, name: str, least: int = 1) -> Sequence[Any]:
+    def listed(self, codes: PackedCodes, name: str, least: int = 1) -> Sequence[Any]:
         """Return the values, having made sure that all numbers are among them."""
         values = self.values if self.values is not None else ()
         wrong = codes[(codes < least) | (codes > len(values))]
@@ -179,25 +179,25 @@ class Field:
         return values
 
 
-def field_of_texts(texts: Sequence[str]) -> tuple[Field, Codes]:
+def field_of_texts(texts: Sequence[str]) -> tuple[PackedField, PackedCodes]:
     """Return the numbers of texts, from 1 in the order in which they first come."""
     levels = Levels.of(texts)
     numbers = {text: number for number, text in enumerate(levels.first_rows(), 1)}
     places = np.asarray([numbers.get(name, 0) for name in levels.names], dtype=np.uint64)
-    return Field(max(1, len(numbers).bit_length()), list(numbers)), places[levels.codes]
+    return PackedField(max(1, len(numbers).bit_length()), list(numbers)), places[levels.codes]
 
 
-def field_of_contents(contents: Sequence[str]) -> tuple[Field, Codes]:
+def field_of_contents(contents: Sequence[str]) -> tuple[PackedField, PackedCodes]:
     """Return hashes as the numbers that they are; other texts are listed."""
     digits = len(contents[0]) if contents else 1
     hashes = 0 < digits <= _DIGITS and all(len(content) == digits for content in contents)
     if not hashes or not _HEX.issuperset("".join(contents)):
         return field_of_texts(contents)
     raw = bytes.fromhex("".join(content.zfill(_DIGITS) for content in contents))
-    return Field(_DIGIT * digits), np.frombuffer(raw, dtype=">u8").astype(np.uint64)
+    return PackedField(_DIGIT * digits), np.frombuffer(raw, dtype=">u8").astype(np.uint64)
 
 
-def field_of_numbers(column: Floats) -> tuple[Field, Codes]:
+def field_of_numbers(column: Floats) -> tuple[PackedField, PackedCodes]:
     """Return a column's numbers: of few values, else of millionths where all are such."""
     decided = ~np.isnan(column)
     decided_values = column[decided] + 0.0  # no negative zero
@@ -211,13 +211,13 @@ def field_of_numbers(column: Floats) -> tuple[Field, Codes]:
     ):
         least = min(0, int(parts.min()))
         codes[decided] = (parts - least).astype(np.uint64) + np.uint64(1)
-        return Field(8 * -(-int(codes.max()).bit_length() // 8), least=least), codes
+        return PackedField(8 * -(-int(codes.max()).bit_length() // 8), least=least), codes
     rising = np.argsort(values)
     codes[decided] = rising[np.searchsorted(values, decided_values, sorter=rising)] + 1
-    return Field(max(1, len(values).bit_length()), values.tolist()), codes
+    return PackedField(max(1, len(values).bit_length()), values.tolist()), codes
 
 
-def contents_of(field: Field, codes: Codes) -> list[str]:
+def contents_of(field: PackedField, codes: PackedCodes) -> list[str]:
     """Return the content of every case. Raises ValueError."""
     if field.values is not None:
         return list(texts_of(field, codes, "content"))
@@ -227,7 +227,7 @@ def contents_of(field: Field, codes: Codes) -> list[str]:
     return [every[end - digits : end] for end in range(_DIGITS, len(every) + 1, _DIGITS)]
 
 
-def clusters_of(field: Field, codes: Codes) -> Counts:
+def clusters_of(field: PackedField, codes: PackedCodes) -> CaseCounts:
     """Return the cluster of every case as its place among the values. Raises ValueError."""
     values = field.listed(codes, "cluster")
     if len(set(values)) < len(values):
@@ -235,7 +235,7 @@ def clusters_of(field: Field, codes: Codes) -> Counts:
     return codes.astype(np.int64) - 1
 
 
-def texts_of(field: Field, codes: Codes, name: str) -> Levels:
+def texts_of(field: PackedField, codes: PackedCodes, name: str) -> Levels:
     """Return the text of every case. Raises ValueError where one has none.
 
     A file may list a text twice: that is one level.
@@ -243,7 +243,7 @@ def texts_of(field: Field, codes: Codes, name: str) -> Levels:
     return Levels.of(field.listed(codes, name)).taken(codes.astype(np.int64) - 1)
 
 
-def numbers_of(field: Field, codes: Codes, name: str) -> Floats:
+def numbers_of(field: PackedField, codes: PackedCodes, name: str) -> Floats:
     """Return the value of every case, NaN where it has none. Raises ValueError."""
     if field.values is None:
         parts = codes.astype(np.float64) - 1 + field.least
@@ -325,7 +325,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
     of_variant, of_source = suite["variant_dimensions"], sorted(suite["source_dimensions"])
     columns, own = sorted(suite["columns"]), suite["cluster"] is None
     fields = [
-        Field(**described)
+        PackedField(**described)
         for described in (
             suite["content"],
             *(suite["columns"][name] for name in columns),
@@ -372,7 +372,7 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
 
 def _places(
     sources: Mapping[str, Any], shapes_asked: Sequence[Any], variants: int, bits: int
-) -> tuple[Counts, Counts]:
+) -> tuple[CaseCounts, CaseCounts]:
     """Return the variant of every case, and how many cases each source has.
 
     Every length is checked before anything of it is made: it may be any number.

@@ -30,7 +30,7 @@ def beside_neutral(
     column = table.values[metric.column]
     rows, _ = observed_rows(replace(metric, arms=DEMOGRAPHIC), table, where)
     neutral_rows, _ = observed_rows(replace(metric, arms=CONTROL), table, where)
-    rows, neutral_rows = (each[~np.isnan(column[each])] for each in (rows, neutral_rows))
+    rows, neutral_rows = (some[~np.isnan(column[some])] for some in (rows, neutral_rows))
     if not len(rows) or not len(neutral_rows):
         return None
     pools = _pools(table, neutral_rows)
@@ -54,12 +54,12 @@ def beside_neutral(
         others = [column[pools[_pool_of(table, row)]] for row in own]
         many = len(np.unique(table.clusters[own]))
         sources = max(sources, many)
-        rate, neutral = float(values.mean()), float(np.mean([each.mean() for each in others]))
+        rate, neutral = float(values.mean()), float(np.mean([values.mean() for values in others]))
         p, lowest = 1.0, 1.0
         if many >= FEWEST_SOURCES and metric.column == RECURRING:
             p, lowest = float(np.nanmin(table.values[RECURRENCE_P][own])), _LEAST_DRAWN
         elif many >= FEWEST_SOURCES:
-            p, lowest = exchange_p(sign * values, [sign * each for each in others], seed=seed)
+            p, lowest = exchange_p(sign * values, [sign * values for values in others], seed=seed)
             p, lowest = widened(p, wide), widened(lowest, wide)
         least.append(lowest)
         terms.append(
@@ -74,18 +74,18 @@ def beside_neutral(
                 neutral=round(neutral, 6),
             )
         )
-    corrected = holm([each.p_value for each in terms], alpha=alpha)
+    corrected = holm([term.p_value for term in terms], alpha=alpha)
     terms = [
-        replace(each, p_corrected=round(by.adjusted_p, 6), p_value=round(each.p_value, 9))
-        for each, by in zip(terms, corrected, strict=True)
+        replace(term, p_corrected=round(by.adjusted_p, 6), p_value=round(term.p_value, 9))
+        for term, by in zip(terms, corrected, strict=True)
     ]
-    terms.sort(key=lambda each: (each.p_corrected, -sign * each.difference, each.term))
+    terms.sort(key=lambda term: (term.p_corrected, -sign * term.difference, term.term))
     return IdentityFinding(
         suite=table.suite,
         where=dict(where),
         metric=metric.id,
         value=terms[0].difference,
-        p_value=min(1.0, len(terms) * min(each.p_value for each in terms)),
+        p_value=min(1.0, len(terms) * min(term.p_value for term in terms)),
         sources=sources,
         terms=terms,
         phrases=len(phrases.first_rows()),
@@ -99,10 +99,10 @@ def _pool_of(table: Table, row: int) -> tuple[str, int]:
 
 
 def _pools(table: Table, rows: Integers) -> dict[tuple[str, int], Integers]:
-    found: dict[tuple[str, int], list[int]] = {}
+    pools: dict[tuple[str, int], list[int]] = {}
     for row in rows.tolist():
-        found.setdefault(_pool_of(table, row), []).append(row)
-    return {pool: np.asarray(each, dtype=np.int64) for pool, each in found.items()}
+        pools.setdefault(_pool_of(table, row), []).append(row)
+    return {pool: np.asarray(members, dtype=np.int64) for pool, members in pools.items()}
 
 
 def differing_terms(

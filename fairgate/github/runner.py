@@ -23,7 +23,7 @@ from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import harmless, listed, quoted
 
 CommentMode = Literal["on-change", "always", "on-failure"]
-Command = TypeVar("Command", bound=Callable[..., Any])
+C = TypeVar("C", bound=Callable[..., Any])
 _BELIEVED = (
     "RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
 )  # fmt: skip
@@ -89,7 +89,7 @@ class Inputs:
         return f"Inputs({', '.join(self.policies)!r})"
 
 
-def input_options(command: Command) -> Command:
+def input_options(command: C) -> C:
     """Add an option for each input; the action sets them by environment variables.
 
     All are plain texts: a wrong one must leave outputs and a summary, which click's own checks

@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
 class Closable(Protocol):
@@ -29,7 +29,7 @@ _open: weakref.WeakSet[Closable] = weakref.WeakSet()
 _running: list[tuple[asyncio.AbstractEventLoop, threading.Thread]] = []
 
 
-def submitted(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+def submitted(work: Coroutine[Any, Any, T]) -> Future[T]:
     """Start `work` on the loop; cancelling what is returned cancels it. For any thread."""
     with _lock:
         if not _running:
@@ -49,7 +49,7 @@ class Group:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._futures: set[Future[Any]] = set()
 
-    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start `work`; cancelling what is returned cancels it."""
         future = submitted(self._counted(work))
         self._futures.add(future)
@@ -66,7 +66,7 @@ class Group:
             future.cancel()
         submitted(self._idle()).result()
 
-    async def _counted(self, work: Coroutine[Any, Any, Result]) -> Result:
+    async def _counted(self, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)

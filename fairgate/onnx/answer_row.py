@@ -23,11 +23,11 @@ from fairgate.relations.oracles.text import (
 
 _TAG_TOKENS = 32
 """A closing tag lies in the last so many tokens: the longest has 27 characters."""
-Floats = npt.NDArray[np.float64]
+Probabilities = npt.NDArray[np.float64]
 Tokens = tuple[int, ...]
 
 
-def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Floats:
+def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Probabilities:
     """Return `[vocabulary]` probabilities that sum to 1; dropped tokens have exactly 0.
 
     Top-k keeps ties with the k-th; top-p keeps the smallest set of most probable tokens whose

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 MOST = 16
 """Rows at once on the CPU, where more gain nothing; elsewhere `_MOST_ELSEWHERE`."""
@@ -107,8 +107,8 @@ class BatchSize:
             self.rows = max(1, min(self.rows, free // (_SHARE * max(1, row_bytes))))
 
     def halving(
-        self, number: int, run: Callable[[Sequence[int]], Iterator[tuple[int, Result]]]
-    ) -> Iterator[tuple[int, Result]]:
+        self, number: int, run: Callable[[Sequence[int]], Iterator[tuple[int, T]]]
+    ) -> Iterator[tuple[int, T]]:
         """Yield `(place, result)` for the places 0 to `number`, as `run` gives them for those left.
 
         Where memory runs out, the rest is run again, half as many rows at once. Raises ModelError

@@ -24,7 +24,7 @@ from fairgate.onnx.session import Device, mapped_errors, open_session
 from fairgate.onnx.trials import try_out
 
 Logits = npt.NDArray[np.floating[Any]]
-Integers = npt.NDArray[np.int64]
+TokenArray = npt.NDArray[np.int64]
 _LOGITS = "logits"
 _PAST = "past_key_values."
 _PRESENT = "present."
@@ -54,9 +54,9 @@ class Cache:
 
     values: list[Any]
     """OrtValues in the order of the graph's inputs, on the session's device."""
-    mask: Integers
+    mask: TokenArray
     """`[rows, slots]`, 1 for real tokens."""
-    lengths: Integers
+    lengths: TokenArray
     """`[rows]`, number of real tokens = position of the next one."""
 
 
@@ -103,7 +103,7 @@ class DecoderSession:
         self,
         rows: Sequence[Sequence[int]],
         width: int,
-        read: Integers | None = None,
+        read: TokenArray | None = None,
         before: Cache | None = None,
     ) -> tuple[Logits, Cache]:
         """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
@@ -137,7 +137,7 @@ class DecoderSession:
         return logits[:, 0]
 
     def step_in_place(
-        self, arrays: Sequence[npt.NDArray[Any]], lengths: Integers, tokens: Sequence[int]
+        self, arrays: Sequence[npt.NDArray[Any]], lengths: TokenArray, tokens: Sequence[int]
     ) -> Logits:
         """Append one token to each of rows of unlike lengths; return logits `[rows, vocabulary]`.
 
@@ -217,10 +217,10 @@ class DecoderSession:
 
     def _feeds(
         self,
-        ids: Integers,
+        ids: TokenArray,
         mask: npt.NDArray[Any],
-        positions: Integers,
-        wanted: Integers,
+        positions: TokenArray,
+        wanted: TokenArray,
         *,
         joint: bool = False,
     ) -> dict[str, npt.NDArray[Any]]:
@@ -241,7 +241,7 @@ class DecoderSession:
         }
 
     def _run(
-        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
+        self, ids: TokenArray, positions: TokenArray, cache: Cache, wanted: TokenArray
     ) -> tuple[Logits, list[Any]]:
         """Run the graph once; the cache stays on the device, the logits come to the host.
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from fairgate.domain.cases import Classified
 from fairgate.domain.errors import DataError, ModelError, OutOfMemoryError
+from fairgate.domain.ports import Vectors
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.onnx.attention import GraphIndex
 from fairgate.onnx.attention_settings import lost_window, rotary_switch
@@ -47,8 +48,7 @@ from fairgate.onnx.session import (
     sound_model,
 )
 
-Vectors = npt.NDArray[np.float32]
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 TOKEN_STATES = ("last_hidden_state", "token_embeddings")
 POOLED = "sentence_embedding"
@@ -65,7 +65,7 @@ _BERT_SWITCHES = {
 """Keys of `tokenizer_config.json` and the same switches in the normalizer of `tokenizer.json`."""
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """The tokens of one text."""
 
     ids: list[int]
@@ -135,11 +135,11 @@ class EncoderSession:
 
     def each_batch(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[TokenRow],
         batch_size: int | None,
         fitting: Callable[[int], int],
-        take: Callable[[list[int], Vectors], Result],
-    ) -> Iterator[Result]:
+        take: Callable[[list[int], Vectors], T],
+    ) -> Iterator[T]:
         """Yield `take(places, states)` for batches of rows, each row once; `take` runs in threads.
 
         `batch_size` rows run at a time, None: as many as the device gains from; `fitting` keeps
@@ -159,7 +159,7 @@ class EncoderSession:
             most = -(-min(most, len(rows)) // self._threads)
         batches = list(batches_by_width(lengths, most, width_of))
 
-        def work(batch: tuple[int, list[int]]) -> Result:
+        def work(batch: tuple[int, list[int]]) -> T:
             width, places = batch
             together = [rows[number] for number in places]
             copies = [together[0]] * (most - len(together) if fills else 0)
@@ -190,7 +190,7 @@ class EncoderSession:
                 f"attends to more. Up to {most} tokens are sure. {_EXPORT}"
             )
 
-    def run(self, rows: Sequence[Row], width: int) -> Vectors:
+    def run(self, rows: Sequence[TokenRow], width: int) -> Vectors:
         """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
 
         Where memory has no room for all rows, half as many run at once from then on.
@@ -207,7 +207,7 @@ class EncoderSession:
         parts = [rows[start : start + most] for start in range(0, len(rows), most)]
         return np.concatenate([self.run(part, width) for part in parts])
 
-    def own_vector(self, row: Row) -> Vectors | None:
+    def own_vector(self, row: TokenRow) -> Vectors | None:
         """Return the vector `[d]` that the graph itself makes of a text; None if it makes none."""
         if POOLED not in {node.name for node in self._session.get_outputs()}:
             return None
@@ -216,7 +216,7 @@ class EncoderSession:
             vectors = np.asarray(self._session.run([POOLED], feeds)[0], dtype=np.float32)
         return vectors[0] if vectors.ndim == 2 and vectors.size else None
 
-    def _run(self, rows: Sequence[Row], width: int) -> Vectors:
+    def _run(self, rows: Sequence[TokenRow], width: int) -> Vectors:
         if self._pooled and len(rows) == 1:
             # A lone vector would take other kernels: it runs beside its own copy.
             return self._run([*rows, *rows], width)[:1]
@@ -235,7 +235,9 @@ class EncoderSession:
             )
         return states
 
-    def _feeds(self, rows: Sequence[Row], width: int) -> dict[str, npt.NDArray[np.integer[Any]]]:
+    def _feeds(
+        self, rows: Sequence[TokenRow], width: int
+    ) -> dict[str, npt.NDArray[np.integer[Any]]]:
         """Return the graph's inputs `[rows, width]`, each in its format."""
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
@@ -310,8 +312,8 @@ class EncoderSession:
         return output
 
 
-def _trial(length: int) -> Row:
-    return Row(ids=list(range(length)), types=[0] * length)
+def _trial(length: int) -> TokenRow:
+    return TokenRow(ids=list(range(length)), types=[0] * length)
 
 
 class EncoderTokens:
@@ -322,10 +324,10 @@ class EncoderTokens:
         self._folder = folder
         self._settings = settings
 
-    def rows(self, texts: Sequence[str]) -> list[Row]:
+    def rows(self, texts: Sequence[str]) -> list[TokenRow]:
         """Return the tokens of each text; at least one. Raises ModelError."""
         return [
-            Row(ids=list(encoding.ids) or [0], types=list(encoding.type_ids) or [0])
+            TokenRow(ids=list(encoding.ids) or [0], types=list(encoding.type_ids) or [0])
             for encoding in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
         ]
 
@@ -545,7 +547,7 @@ class OnnxEncoder:
                 "model, or shorter documents."
             )
 
-    def _vector(self, state: Vectors, row: Row, left_out: int) -> Vectors:
+    def _vector(self, state: Vectors, row: TokenRow, left_out: int) -> Vectors:
         """Return one text's vector; sums and norms in float64, over its own tokens only."""
         if state.ndim == 1:
             vector = state.astype(np.float64)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Codes = npt.NDArray[np.uint8]
+QuantisedRows = npt.NDArray[np.uint8]
 Sums = npt.NDArray[np.int32]
 
 PRODUCT = "MatMulInteger"
@@ -144,7 +144,7 @@ _TRIED_WIDTHS = ((2, 1), (64, 16), (131, 67), (576, 192))
 """Channels and columns: multiples of what kernels take at once, and others."""
 
 
-def inexact_product(run: Callable[[bytes, Codes], Sums]) -> str:
+def inexact_product(run: Callable[[bytes, QuantisedRows], Sums]) -> str:
     """Return how an integer product is wrong here; nothing where all that were tried are exact.
 
     Processors without VNNI sum two products of 8-bit numbers in 16 bits, which 255 · 127 twice

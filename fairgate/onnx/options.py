@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairgate.onnx.decoder_session import Cache, Logits
     from fairgate.onnx.prompt_blocks import PromptBatch, Read
 
-Tokens = tuple[int, ...]
+TokenIds = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Context:
     tokens: list[int]
     start: int
     """After how many of them logits are read first: at least 1."""
-    following: tuple[Tokens, ...]
+    following: tuple[TokenIds, ...]
     """By position from there on: what options go on with."""
 
     def read(self, logits: npt.NDArray[Any]) -> list[dict[int, float]]:
@@ -49,7 +49,7 @@ class Context:
 class OptionTokens:
     """The options of one prompt as paths through the contexts that are read for them."""
 
-    tokens: tuple[Tokens, ...]
+    tokens: tuple[TokenIds, ...]
     """Of each option: its tokens behind what all begin with."""
     contexts: tuple[Context, ...]
     """The longest ones, in the order of their tokens."""
@@ -160,7 +160,7 @@ def _common(first: Sequence[int], second: Sequence[int]) -> int:
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
-def _log_probabilities(logits: npt.NDArray[Any], tokens: Tokens) -> dict[int, float]:
+def _log_probabilities(logits: npt.NDArray[Any], tokens: TokenIds) -> dict[int, float]:
     scores = logits.astype(np.float64)
     top = scores.max()
     if not np.isfinite(top):

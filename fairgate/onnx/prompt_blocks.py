@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.onnx.batches import batches_by_width
-from fairgate.onnx.decoder_session import Cache, DecoderSession, Integers, Logits
+from fairgate.onnx.decoder_session import Cache, DecoderSession, Logits, TokenArray
 
 BLOCK = 32
 """Tokens: smaller blocks share more and run more often; measured by `bench_prefixes.py`."""
@@ -52,7 +52,7 @@ BLOCKS = Cuts(BLOCK, BLOCK)
 ANYWHERE = Cuts(8, 128)
 
 
-class Piece(NamedTuple):
+class PromptPiece(NamedTuple):
     """Tokens `start` to `end` of a prompt, which run at once."""
 
     place: int
@@ -88,14 +88,14 @@ class Window:
     """How many are kept."""
     paths: dict[int, list[int]] = field(default_factory=dict)
     """By prompt: the units of its tokens from the first on, as far as they are kept."""
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[PromptPiece] = field(default_factory=list)
 
-    def batches(self, most: int) -> Iterator[list[Piece]]:
+    def batches(self, most: int) -> Iterator[list[PromptPiece]]:
         """Yield pieces that run together, after those whose keys and values they need.
 
         At most `most` rests, and more of the others.
         """
-        alike: dict[tuple[int, int, bool], list[Piece]] = {}
+        alike: dict[tuple[int, int, bool], list[PromptPiece]] = {}
         for piece in self.pieces:
             alike.setdefault((piece.start, piece.width, piece.is_rest), []).append(piece)
         for (_, _, is_rest), pieces in sorted(alike.items()):
@@ -146,9 +146,11 @@ def windows(
         path += range(window.units, window.units + (ends[-1] - start) // unit)
         window.units += len(path) - shared
         window.paths[number] = path
-        window.pieces += [Piece(number, a, b, b - a, is_rest=False) for a, b in pairwise(ends)]
+        window.pieces += [
+            PromptPiece(number, a, b, b - a, is_rest=False) for a, b in pairwise(ends)
+        ]
         done, end = ends[-1], len(tokens)
-        window.pieces.append(Piece(number, done, end, slots - done, is_rest=True))
+        window.pieces.append(PromptPiece(number, done, end, slots - done, is_rest=True))
         before = tokens
     if window.paths:
         yield window
@@ -170,7 +172,7 @@ class PromptBlocks:
         if not self._session.shares:
             lengths = [len(tokens) for tokens, _ in rows]
             for width, places in batches_by_width(lengths, self._batch_size, partial(width_of, 0)):
-                pieces = [Piece(n, 0, lengths[n], width, is_rest=True) for n in places]
+                pieces = [PromptPiece(n, 0, lengths[n], width, is_rest=True) for n in places]
                 yield PromptBatch(places, partial(self._read, rows, pieces, None))
             return
         most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * self._cuts.unit))
@@ -189,7 +191,7 @@ class PromptBlocks:
                 else:
                     self._run(rows, pieces * 2 if len(pieces) == 1 else pieces, window)
 
-    def _keep(self, pieces: Sequence[Piece], window: Window, cache: Cache) -> None:
+    def _keep(self, pieces: Sequence[PromptPiece], window: Window, cache: Cache) -> None:
         """Keep what other pieces need of these, which have just been run."""
         unit = self._cuts.unit
         paths = [
@@ -204,7 +206,7 @@ class PromptBlocks:
                 self._stores[number][:, units] = own
 
     def _read(
-        self, rows: Sequence[Read], pieces: list[Piece], window: Window | None
+        self, rows: Sequence[Read], pieces: list[PromptPiece], window: Window | None
     ) -> tuple[Logits, Cache]:
         """Read prompts to their ends; equal ones, which differ in their seeds, once.
 
@@ -230,9 +232,9 @@ class PromptBlocks:
     def _run(
         self,
         rows: Sequence[Read],
-        pieces: Sequence[Piece],
+        pieces: Sequence[PromptPiece],
         window: Window | None,
-        read: Integers | None = None,
+        read: TokenArray | None = None,
     ) -> tuple[Logits, Cache]:
         """Run pieces of one place and width behind what is kept; keep what others need of them."""
         tokens = [rows[piece.place][0][piece.start : piece.end] for piece in pieces]
@@ -259,7 +261,7 @@ def _empty(like: npt.NDArray[Any], units: int) -> npt.NDArray[Any]:
     return np.empty((like.shape[0], units, like.shape[2]), dtype=like.dtype)
 
 
-def _positions(rows: Sequence[Read], pieces: Sequence[Piece]) -> Integers:
+def _positions(rows: Sequence[Read], pieces: Sequence[PromptPiece]) -> TokenArray:
     """Return `[rows, positions]`, counted from the pieces' beginning, whose logits are read."""
     first = [rows[piece.place][1] - 1 - piece.start for piece in pieces]
     ends = [piece.end - piece.start for piece in pieces]

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations, load_structure
-from fairgate.onnx.integer_products import PRODUCT, Codes, RowScales, Sums, inexact_product
+from fairgate.onnx.integer_products import PRODUCT, QuantisedRows, RowScales, Sums, inexact_product
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -184,7 +184,7 @@ def _inexact(unsigned: str) -> str:
     """Return how integer products are wrong here, with weights unsigned ("1") or signed ("0")."""
     onnxruntime = imported_runtime()
 
-    def run(content: bytes, codes: Codes) -> Sums:
+    def run(content: bytes, codes: QuantisedRows) -> Sums:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = _QUIET

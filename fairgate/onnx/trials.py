@@ -35,7 +35,7 @@ _ROW = random.Random(1).choices(_TOKENS, k=_LENGTH)  # noqa: S311 (no secret)
 _FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
 """By row: what the keys and values that were read are multiplied with, exactly."""
 _LONG, _SHORT = tuple(_TOKENS), (0, 1, 2)
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
 class Abilities(NamedTuple):
@@ -76,7 +76,7 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
     return Abilities(pads, splits, cuts_freely, joins=steps_jointly(session, tolerance))
 
 
-def _attempt(run: Callable[[], Result]) -> Result | None:
+def _attempt(run: Callable[[], T]) -> T | None:
     """Call `run`; None where the graph cannot be run so. Raises OutOfMemoryError."""
     try:
         return run()

@@ -14,7 +14,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
         "documents/subject": "documents:DocumentSubject",
-        "conversation/introduction": "conversation:Introduction",
+        "conversation/introduction": "conversation:SelfIntroduction",
         "names/first-name": "names:FirstName",
         "names/full-name": "names:FullName",
         **dict.fromkeys(
@@ -62,14 +62,14 @@ EVERY = "/*"
 
 def families() -> tuple[str, ...]:
     """Return the families of relations, the part of their ids before `/`, as policies name them."""
-    found = (name.partition("/")[0] for name in RELATIONS.ids if "/" in name)
-    return tuple(dict.fromkeys(f"{family}{EVERY}" for family in found))
+    prefixes = (name.partition("/")[0] for name in RELATIONS.ids if "/" in name)
+    return tuple(dict.fromkeys(f"{family}{EVERY}" for family in prefixes))
 
 
 def relations_named(names: Iterable[str]) -> tuple[str, ...]:
     """Return the ids that a policy's names and families denote, each once, in their order."""
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for name in names:
-        members = [each for each in RELATIONS.ids if each.startswith(name[:-1])]
-        found.update(dict.fromkeys(members if name.endswith(EVERY) else [name]))
-    return tuple(found)
+        members = [id_ for id_ in RELATIONS.ids if id_.startswith(name[:-1])]
+        ids.update(dict.fromkeys(members if name.endswith(EVERY) else [name]))
+    return tuple(ids)

@@ -14,7 +14,7 @@ from fairgate.relations.set_equivalence import SetEquivalence
 _NO_ARTICLE = "`I am …` needs a noun phrase that begins with `A` or `An`"
 
 
-class Introduction(SetEquivalence):
+class SelfIntroduction(SetEquivalence):
     """An introduction in the first turn; every later turn, and the question, are the source's."""
 
     id: ClassVar[str] = "conversation/introduction"
@@ -51,17 +51,17 @@ class Introduction(SetEquivalence):
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
         """Return one follow-up per term of every set, in their order."""
-        found = super().follow_ups(source, sets)
-        if isinstance(found, NotApplicable):
-            return found
+        plain = super().follow_ups(source, sets)
+        if isinstance(plain, NotApplicable):
+            return plain
         return [
             replace(
-                each,
+                follow_up,
                 text=source.text,
-                opening=_introduced(each.noun_phrase),
-                inapplicable="" if each.noun_phrase.startswith(("A ", "An ")) else _NO_ARTICLE,
+                opening=_introduced(follow_up.noun_phrase),
+                inapplicable="" if follow_up.noun_phrase.startswith(("A ", "An ")) else _NO_ARTICLE,
             )
-            for each in found
+            for follow_up in plain
         ]
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:

@@ -12,9 +12,10 @@ from fairgate.relations.relation import CounterExample, Example, FollowUp
 from fairgate.relations.set_equivalence import SetEquivalence
 
 PLACE = re.compile(r"\{([^{}]+)\}")
-"""The one place in a document that names a person, with whom the corpus names there."""
+"""A place in a document that names the person, with whom the corpus names there."""
 _NO_DOCUMENT = "the source names no document (columns `document` and `document_id`)"
 _SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:]|\n)[\s\"'(\u2018\u201c]*$")
+_ARTICLES = ("A ", "An ", "The ")
 _GENDER = PerturbationSet(id="gender", terms=(Term(term="woman", noun_phrase="A woman"),))
 
 
@@ -25,7 +26,7 @@ class DocumentSubject(SetEquivalence):
     title: ClassVar[str] = "People in documents"
     paper: ClassVar[str] = "FairGate; exposure of providers: Kim and Diaz 2025, TREC Fair Ranking"
     description: ClassVar[str] = (
-        "The question stays. The follow-up is a document of the corpus with another person in the "
+        "The question stays. The follow-up is a document of the corpus with another person in each "
         "place that braces mark: a noun phrase of the sets, or a neutral one."
     )
     expects: ClassVar[str] = (
@@ -57,16 +58,24 @@ class DocumentSubject(SetEquivalence):
 
     def named(self, noun_phrase: str, source: Source) -> str:
         """Return the document with a noun phrase, whose article is small inside a sentence."""
-        before, _, after = PLACE.split(source.document.text) if source.document else ("", "", "")
-        if not _SENTENCE_BEGINS.search(before) and noun_phrase.startswith(("A ", "An ", "The ")):
-            noun_phrase = noun_phrase[0].lower() + noun_phrase[1:]
-        return f"{before}{noun_phrase}{after}"
+        first, *others = PLACE.split(source.document.text)[::2] if source.document else [""]
+        text = first
+        for part in others:
+            is_first = _SENTENCE_BEGINS.search(text) or not noun_phrase.startswith(_ARTICLES)
+            text += noun_phrase if is_first else noun_phrase[0].lower() + noun_phrase[1:]
+            text += part
+        return text
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that differs from its source in more than whom it names."""
-        text, named = follow_up.text, re.escape(follow_up.noun_phrase[1:])
-        for place in re.finditer(f"(?s).{named}", text):
-            before, after = text[: place.start()], text[place.end() :]
+        text, phrase = follow_up.text, f"(?s:.{re.escape(follow_up.noun_phrase[1:])})"
+        first, *others = map(re.escape, re.split(phrase, text))
+        # Every place names the same person; else the phrase is a part of the document itself, too.
+        marked = "(?i:(?P=who))".join(others)
+        if others and re.fullmatch(f"{first}(?P<who>.+?){marked}", source_text, re.DOTALL):
+            return None
+        for match in re.finditer(phrase, text):
+            before, after = text[: match.start()], text[match.end() :]
             if source_text.startswith(before) and source_text.endswith(after):
                 return None
         return "the document differs in more than the noun phrase"

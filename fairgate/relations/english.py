@@ -184,16 +184,16 @@ def english_fault(text: str) -> str | None:
 
 def new_english_fault(before: str, after: str) -> str | None:
     """Return the first fault of a text whose rule finds nothing in the text that it was made of."""
-    found = {rule for rule, _ in _faults(before)}
-    return next((sentence for rule, sentence in _faults(after) if rule not in found), None)
+    earlier_rules = {rule for rule, _ in _faults(before)}
+    return next((sentence for rule, sentence in _faults(after) if rule not in earlier_rules), None)
 
 
 def _faults(text: str) -> Iterator[tuple[int, str]]:
     """Yield the number of a rule and what it finds."""
     for rule, (pattern, sentence) in enumerate(_RULES):
-        found = pattern.search(text)
-        if found is not None:
-            word = found.group(1) if pattern.groups else found.group()
+        match = pattern.search(text)
+        if match is not None:
+            word = match.group(1) if pattern.groups else match.group()
             yield rule, sentence.format(word.strip())
     if article := article_fault(text.replace("\u2019", "'")):
         yield -1, article

@@ -77,7 +77,7 @@ class VerbSlot:
     plural: str
 
 
-Piece = str | PersonSlot | TraitsSlot | PronounSlot | VerbSlot
+FramePiece = str | PersonSlot | TraitsSlot | PronounSlot | VerbSlot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +89,13 @@ class Realised:
 
 
 @lru_cache(maxsize=1024)
-def parse_frame(frame: str) -> tuple[Piece, ...]:
+def parse_frame(frame: str) -> tuple[FramePiece, ...]:
     """Return the pieces of a frame. Raises DataError (without a path) for an unknown slot."""
-    pieces: list[Piece] = []
+    pieces: list[FramePiece] = []
     end = 0
-    for found in _SLOT.finditer(frame):
-        pieces += [frame[end : found.start()], _slot(found.group(1))]
-        end = found.end()
+    for match in _SLOT.finditer(frame):
+        pieces += [frame[end : match.start()], _slot(match.group(1))]
+        end = match.end()
     pieces.append(frame[end:])
     stray = next((p for p in pieces if isinstance(p, str) and re.search("[{}]", p)), None)
     if stray is not None:
@@ -106,7 +106,7 @@ def parse_frame(frame: str) -> tuple[Piece, ...]:
     return tuple(piece for piece in pieces if piece)
 
 
-def _slot(content: str) -> Piece:
+def _slot(content: str) -> FramePiece:
     if content.startswith("traits|") and content[7:].strip():
         return TraitsSlot(content[7:])
     if content.lower() in FORMS:
@@ -172,7 +172,7 @@ def _disagreement(pieces: Sequence[Piece], pronoun: str) -> str | None:
     return None
 
 
-def _misplaced(pieces: Sequence[Piece], attributes: Sequence[AttributeUse]) -> str | None:
+def _misplaced(pieces: Sequence[FramePiece], attributes: Sequence[AttributeUse]) -> str | None:
     """Return the first reason why the pieces cannot hold the attributes."""
     person = next((piece for piece in pieces if isinstance(piece, PersonSlot)), None)
     has_traits = any(isinstance(piece, TraitsSlot) for piece in pieces)
@@ -204,7 +204,7 @@ def _form(use: AttributeUse) -> Form | None:
 
 
 def _words(
-    piece: Piece, attributes: Sequence[AttributeUse], pronoun: str
+    piece: FramePiece, attributes: Sequence[AttributeUse], pronoun: str
 ) -> Iterator[tuple[str, int | None]]:
     """Yield words and, where they are an attribute's, its index."""
     match piece:
@@ -239,7 +239,7 @@ def _person(
             if _form(use) is Form.ADJECTIVE
         ]
         noun = [head for head in heads if head[0]][:1] or noun
-        adjectives = [each for each in adjectives if each[1] != noun[0][1]]
+        adjectives = [adjective for adjective in adjectives if adjective[1] != noun[0][1]]
     phrase = [*adjectives, *noun]
     if slot.article:
         first = phrase[0][0].split(" ", 1)[0]

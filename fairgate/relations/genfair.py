@@ -28,7 +28,7 @@ from fairgate.relations.english import with_article
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.person import (
     NEUTRAL_TRAITS,
-    Change,
+    AttributeChange,
     PersonRelation,
     negated,
     opposite,
@@ -64,39 +64,45 @@ def denied_frame(frame: str) -> tuple[str, tuple[str, str]] | None:
     return f"{frame[: verb.start(2)]}{denied}{frame[verb.end(2) :]}", (verb.group(2), denied)
 
 
-def _with(source: Source, place: int, other: AttributeUse, *, stated: bool = True) -> Change:
+def _with(
+    source: Source, position: int, other: AttributeUse, *, stated: bool = True
+) -> AttributeChange:
     """Return the change that says another one of the source's attributes at a place, or none."""
     uses = source.attributes
-    return Change(
+    return AttributeChange(
         variant=other.name,
-        uses=(*uses[:place], *([other] if stated else []), *uses[place + 1 :]),
+        uses=(*uses[:position], *([other] if stated else []), *uses[position + 1 :]),
         category=other.dimension.id,
         term=other.value.id,
     )
 
 
-def _removals(source: Source) -> list[Change]:
+def _removals(source: Source) -> list[AttributeChange]:
     return [_with(source, n, use, stated=False) for n, use in enumerate(source.attributes)]
 
 
-def _denials(source: Source) -> list[Change]:
-    return [_with(source, place, negated(use)) for place, use in enumerate(source.attributes)]
+def _denials(source: Source) -> list[AttributeChange]:
+    return [_with(source, position, negated(use)) for position, use in enumerate(source.attributes)]
 
 
-def _substitutions(source: Source) -> list[Change]:
+def _substitutions(source: Source) -> list[AttributeChange]:
     others = [substituted(use, source) for use in source.attributes]
-    return [_with(source, place, other) for place, other in enumerate(others) if other is not None]
+    return [
+        _with(source, position, other) for position, other in enumerate(others) if other is not None
+    ]
 
 
-def _of_all(variant: str, uses: Sequence[AttributeUse | None], term: str = "") -> list[Change]:
+def _of_all(
+    variant: str, uses: Sequence[AttributeUse | None], term: str = ""
+) -> list[AttributeChange]:
     """Return the change of every attribute; none where one of them cannot be changed so."""
-    known = tuple(use for use in uses if use is not None)
-    if len(known) < len(uses):
+    changed = tuple(use for use in uses if use is not None)
+    if len(changed) < len(uses):
         return []
-    return [Change(variant=variant, uses=known, category=EVERY_ATTRIBUTE, term=term)]
+    return [AttributeChange(variant=variant, uses=changed, category=EVERY_ATTRIBUTE, term=term)]
 
 
-def _total_negation(source: Source) -> list[Change]:
+def _total_negation(source: Source) -> list[AttributeChange]:
     uses = source.attributes
     return [
         *_of_all("not", [negated(use) for use in uses], term="not"),
@@ -104,7 +110,7 @@ def _total_negation(source: Source) -> list[Change]:
     ]
 
 
-def _counterfactual(source: Source) -> list[Change]:
+def _counterfactual(source: Source) -> list[AttributeChange]:
     denied, changes = denied_frame(source.frame), _substitutions(source)
     if denied is None or not changes:
         return []
@@ -112,7 +118,7 @@ def _counterfactual(source: Source) -> list[Change]:
     return [replace(changes[0], frame=frame, denied=words)]
 
 
-def _orders(source: Source) -> Iterator[Change]:
+def _orders(source: Source) -> Iterator[AttributeChange]:
     """Yield the orders that give another text."""
     uses = source.attributes
     seen = {source.text}
@@ -120,27 +126,31 @@ def _orders(source: Source) -> Iterator[Change]:
         result = realise(source.frame, order)
         if isinstance(result, Realised) and result.text not in seen:
             seen.add(result.text)
-            yield Change(variant=name, uses=order, category=EVERY_ATTRIBUTE, term=name, moves=True)
+            yield AttributeChange(
+                variant=name, uses=order, category=EVERY_ATTRIBUTE, term=name, moves=True
+            )
 
 
-def _together(one: Change, two: Change, category: str, uses: Iterable[AttributeUse]) -> Change:
+def _together(
+    left: AttributeChange, right: AttributeChange, category: str, uses: Iterable[AttributeUse]
+) -> AttributeChange:
     return replace(
-        one,
-        variant=f"{one.variant}+{two.variant}",
+        left,
+        variant=f"{left.variant}+{right.variant}",
         uses=tuple(uses),
         category=category,
-        term=f"{one.term}+{two.term}",
-        parts=(one.variant, two.variant),
+        term=f"{left.term}+{right.term}",
+        parts=(left.variant, right.variant),
     )
 
 
-def _alone_and_together(source: Source) -> Iterator[Change]:
+def _alone_and_together(source: Source) -> Iterator[AttributeChange]:
     single = _substitutions(source)
     yield from single
-    for one, two in combinations(single, 2):
-        rows = zip(source.attributes, one.uses, two.uses, strict=True)
+    for left, right in combinations(single, 2):
+        rows = zip(source.attributes, left.uses, right.uses, strict=True)
         uses = [second if second != stated else first for stated, first, second in rows]
-        yield _together(one, two, f"{one.category}{TOGETHER}{two.category}", uses)
+        yield _together(left, right, f"{left.category}{TOGETHER}{right.category}", uses)
 
 
 class PairsOfAttributes(PersonRelation):
@@ -154,7 +164,7 @@ class PairsOfAttributes(PersonRelation):
         """Return every attribute alone and every two of them."""
         return stated + comb(stated, 2)
 
-    def controls(self, source: Source) -> Iterable[Change]:
+    def controls(self, source: Source) -> Iterable[AttributeChange]:
         """Return neutral traits alone, then two of them together."""
         single = list(super().controls(source))
         pairs = list(zip(single[::2], single[1::2], strict=False))[: self.most_pairs]
@@ -173,10 +183,10 @@ def _adjective(name: str, opposite: str, noun: str = "", pronoun: str = "") -> A
 
 
 def _occupation(name: str) -> AttributeValue:
-    one, several = with_article(name), f"{name}s"
-    works = {"clause": f"works as {one}", "clause_plural": f"work as {several}"}
+    singular, several = with_article(name), f"{name}s"
+    works = {"clause": f"works as {singular}", "clause_plural": f"work as {several}"}
     plain = Wording(noun=name, noun_plural=several, **works)
-    denied = Wording(clause=f"is not {one}")
+    denied = Wording(clause=f"is not {singular}")
     wordings = ((Manner.PLAIN, plain), (Manner.NEGATED, denied))
     return AttributeValue(id=name, partition=name, wordings=wordings)
 

@@ -151,17 +151,17 @@ def edit_faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
         yield "there is a surplus blank"
     if english := new_english_fault(source_text, text):
         yield f"the follow-up {english}"
-    before, after = (pieces(each.lower()) for each in (source_text, text))
+    before, after = (pieces(text_compared.lower()) for text_compared in (source_text, text))
     of_person = Counter(after) - Counter(pieces(edit.untouched.lower()))
     for form in sorted(of_person.keys() & PRONOUNS.keys()) if edit.pronoun else ():
         if PRONOUNS[form] not in {edit.pronoun, "they"}:  # "they" may mean others
             yield f"the follow-up says '{form}' of a person who is '{edit.pronoun}'"
     agreeing = _AGREEING | edit.agreeing
-    for one, other, edited, which, what in (
+    for own_words, other_words, edited, which, what in (
         (before, after, edit.removed, "source's word", "gone"),
         (after, before, edit.added, "word", "added"),
     ):
-        for word in Counter(one) - Counter(other):
+        for word in Counter(own_words) - Counter(other_words):
             if word not in words_of(*edited) | agreeing:
                 yield f"the {which} '{word}' is {what}, which is not the attribute"
     movable = words_of(*edit.removed, *edit.added, *edit.kept) | agreeing
@@ -208,7 +208,7 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
         is_apart = own.isdisjoint(range(i - 1, j + 1)) and other.isdisjoint(range(k - 1, m + 1))
         gone, left = [], [after[n] for n in range(k, m) if n not in other]
         for word in (before[n] for n in range(i, j) if n not in own):
-            twin = next((each for each in left if _agree(word, each)), None)
+            twin = next((candidate for candidate in left if _agree(word, candidate)), None)
             if twin is None:
                 gone.append(word)
             else:

@@ -59,14 +59,14 @@ class FullName(SetEquivalence):
         arms = ("", "placebo/") if len(pools) < len(sets) else ("",)
         return [
             FollowUp(
-                variant=f"{pool.id}/{arm}{names[place].group}/{names[place].term}",
+                variant=f"{pool.id}/{arm}{names[number].group}/{names[number].term}",
                 category=pool.id,
-                term=names[place].group,
-                noun_phrase=self.name_of(names[place]),
-                text=said_by(self.name_of(names[place]), self.source_text(source)),
+                term=names[number].group,
+                noun_phrase=self.name_of(names[number]),
+                text=said_by(self.name_of(names[number]), self.source_text(source)),
                 control=bool(arm),
             )
-            for place, arm in enumerate(arms)
+            for number, arm in enumerate(arms)
             for pool in pools
             for names in _met(source, pool)
         ]
@@ -83,9 +83,9 @@ def _met(source: Source, pool: PerturbationSet) -> Iterator[Sequence[Term]]:
         words = "\0".join((source.id, pool.id, *parts)).encode("utf-8", "replace")
         return hashlib.sha256(words).digest()
 
-    asked = sorted({name.kind for name in pool.terms}, key=lambda kind: digest(*kind))
+    kinds = sorted({name.kind for name in pool.terms}, key=lambda kind: digest(*kind))
     for group in dict.fromkeys(name.group for name in pool.terms):
-        for kind in asked[:KINDS_ASKED]:
+        for kind in kinds[:KINDS_ASKED]:
             alike = (name for name in pool.terms if (name.group, name.kind) == (group, kind))
             yield sorted(alike, key=lambda name: digest(name.term))
 

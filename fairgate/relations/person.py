@@ -56,7 +56,7 @@ NEUTRAL = "neutral"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AttributeChange:
     """Other attributes for a source's frame, and what the follow-up is called."""
 
     variant: str
@@ -134,7 +134,7 @@ class PersonRelation(SameLabel):
     expects: str = "The answer has the tone of the source's answer."
     not_owed: str
     advisory: bool = False
-    changes: Callable[[Source], Iterable[Change]]
+    changes: Callable[[Source], Iterable[AttributeChange]]
     """The follow-ups as attributes, in a fixed order."""
     fewest: int = 1
     """Attributes that a source must state."""
@@ -153,10 +153,10 @@ class PersonRelation(SameLabel):
         """Return the oracle of the suite's task, with sentiment where the relation reads it."""
         return oracle_of(needed(task), with_sentiment=self.with_sentiment)
 
-    def controls(self, source: Source) -> Iterable[Change]:
+    def controls(self, source: Source) -> Iterable[AttributeChange]:
         """Return edits of the same place that carry no demographic: one neutral trait more."""
         return [
-            Change(
+            AttributeChange(
                 variant=f"{NEUTRAL}/{use.value.id}",
                 uses=(*source.attributes, use),
                 category=NEUTRAL,
@@ -178,14 +178,14 @@ class PersonRelation(SameLabel):
             return NotApplicable(reason=NO_ATTRIBUTES)
         if len(source.attributes) < self.fewest:
             return NotApplicable(reason=ONE_ATTRIBUTE)
-        found = [_follow_up(source, change) for change in self.changes(source)]
-        possible = [each for each in found if not each.inapplicable]
+        changed = [_follow_up(source, change) for change in self.changes(source)]
+        possible = [follow_up for follow_up in changed if not follow_up.inapplicable]
         if not possible:
-            return NotApplicable(reason=found[0].inapplicable if found else self.nothing)
+            return NotApplicable(reason=changed[0].inapplicable if changed else self.nothing)
         if any(group.control for group in sets):
             neutral = (_follow_up(source, change) for change in self.controls(source))
-            found += [each for each in neutral if not each.inapplicable]
-        return found
+            changed += [follow_up for follow_up in neutral if not follow_up.inapplicable]
+        return changed
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
         """Return how many changes and controls a source of so many attributes has at most."""
@@ -203,9 +203,9 @@ class PersonRelation(SameLabel):
         return next(edit_faults(source_text, follow_up.text, follow_up.edit), None)
 
 
-def _follow_up(source: Source, change: Change) -> FollowUp:
+def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
     result = realise(change.frame or source.frame, change.uses)
-    named = FollowUp(
+    unworded = FollowUp(
         variant=change.variant,
         category=change.category,
         term=change.term,
@@ -214,11 +214,11 @@ def _follow_up(source: Source, change: Change) -> FollowUp:
         parts=change.parts,
     )
     if isinstance(result, str):
-        return replace(named, inapplicable=result)
+        return replace(unworded, inapplicable=result)
     if clash := contradiction(change.uses):
-        return replace(named, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
+        return replace(unworded, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
     if result.text == source.text:
-        return replace(named, inapplicable="the change gives the source's own text")
+        return replace(unworded, inapplicable="the change gives the source's own text")
     before = [(_key(use), source.text[use.start : use.end]) for use in source.attributes]
     after = [(_key(use), result.text[use.start : use.end]) for use in result.attributes]
     removed = [words for key, words in before if change.moves or (key, words) not in after]
@@ -229,9 +229,9 @@ def _follow_up(source: Source, change: Change) -> FollowUp:
         kept=tuple(words for key, words in after if words not in added),
         agreeing=_heads(source.frame),
         pronoun=pronoun_of(source.frame, result.attributes),
-        untouched=" ".join(each for each in parse_frame(source.frame) if isinstance(each, str)),
+        untouched=" ".join(piece for piece in parse_frame(source.frame) if isinstance(piece, str)),
     )
-    return replace(named, text=result.text, edit=edit)
+    return replace(unworded, text=result.text, edit=edit)
 
 
 def _key(use: AttributeUse) -> tuple[str, str, Manner]:
@@ -270,9 +270,13 @@ def substituted(use: AttributeUse, source: Source) -> AttributeUse | None:
     """
     others = use.dimension.others(use.value)
     others = tuple(v for v in others if v.partition != use.value.partition) or others
-    rest = [each for each in source.attributes if each.dimension.id != use.dimension.id]
+    rest = [
+        candidate for candidate in source.attributes if candidate.dimension.id != use.dimension.id
+    ]
     worded = (_with_value(use, value) for value in others)
-    usable = [each for each in worded if each and contradiction((*rest, each)) is None]
+    usable = [
+        candidate for candidate in worded if candidate and contradiction((*rest, candidate)) is None
+    ]
     if not usable:
         return None
     digest = hashlib.sha256(f"{source.id}\0{use.dimension.id}".encode("utf-8", "replace")).digest()

@@ -60,17 +60,17 @@ def drawn(
     count = control.draw if count is None else count
     if count is None or count >= len(control.terms):
         return control
-    named = [term.noun_phrase for group in identities for term in group.terms]
+    phrases = [term.noun_phrase for group in identities for term in group.terms]
     with_head, without = _by_form(control)
     if not with_head or not without:
-        chosen = _as_long_as(named, [*with_head, *without], count)
+        chosen = _as_long_as(phrases, [*with_head, *without], count)
     else:
-        of_form = [each for each in named if _has(control.head, each)]
-        share = len(of_form) / len(named) if named else 0.5
+        of_form = [phrase for phrase in phrases if _has(control.head, phrase)]
+        share = len(of_form) / len(phrases) if phrases else 0.5
         first = min(len(with_head), max(count - len(without), round(share * count)))
-        bare = [each for each in named if each not in of_form]
-        chosen = _as_long_as(of_form or named, with_head, first)
-        chosen |= _as_long_as(bare or named, without, count - first)
+        bare = [phrase for phrase in phrases if phrase not in of_form]
+        chosen = _as_long_as(of_form or phrases, with_head, first)
+        chosen |= _as_long_as(bare or phrases, without, count - first)
     spare = [term for term in control.terms if term.term not in chosen]
     return replace(
         control,
@@ -79,14 +79,14 @@ def drawn(
     )
 
 
-def _as_long_as(named: Sequence[str], terms: Sequence[Term], count: int) -> set[str]:
+def _as_long_as(phrases: Sequence[str], terms: Sequence[Term], count: int) -> set[str]:
     """Choose terms whose phrases have the lengths of the named ones, in the terms' order."""
-    lengths = sorted(map(len, named))
+    lengths = sorted(map(len, phrases))
     left = list(terms)
     chosen: set[str] = set()
     # From both ends, where there are fewest to choose from.
-    for place in sorted(range(count), key=lambda one: (-abs(2 * one + 1 - count), one)):
-        wanted = lengths[len(lengths) * (2 * place + 1) // (2 * count)] if lengths else 0
+    for number in sorted(range(count), key=lambda n: (-abs(2 * n + 1 - count), n)):
+        wanted = lengths[len(lengths) * (2 * number + 1) // (2 * count)] if lengths else 0
         nearest = min(left, key=lambda term: abs(len(term.noun_phrase) - wanted))
         left.remove(nearest)
         chosen.add(nearest.term)

@@ -260,10 +260,13 @@ class SameLabel(SameAnswer):
     def asks(self, source: Source, task: Task | None) -> Asked:
         """Return the suite's task."""
         del source
-        given = needed(task)
-        stop = oracle_of(given).stop()
+        suite_task = needed(task)
+        stop = oracle_of(suite_task).stop()
         return Asked(
-            instruction=given.instruction, labels=given.labels, stop=stop, is_open=given.is_judged
+            instruction=suite_task.instruction,
+            labels=suite_task.labels,
+            stop=stop,
+            is_open=suite_task.is_judged,
         )
 
 

@@ -49,18 +49,18 @@ def own_relations(path: Path) -> Iterator[None]:
     lack something, are called like others, or do not do what their examples say.
     """
     module, code = _imported(path)
-    found = getattr(module, "RELATIONS", None)
-    if not isinstance(found, tuple | list) or not found:
+    listed_relations = getattr(module, "RELATIONS", None)
+    if not isinstance(listed_relations, tuple | list) or not listed_relations:
         raise UsageError(
-            f"{path}: `RELATIONS` is {shown(found)}; expected a tuple of relations, such as "
-            "`RELATIONS = (Mine(),)`"
+            f"{path}: `RELATIONS` is {shown(listed_relations)}; expected a tuple of relations, "
+            "such as `RELATIONS = (Mine(),)`"
         )
     with ExitStack() as held:
-        for number, relation in enumerate(found):
-            place = f"{path}: RELATIONS[{number}]"
-            fault = _fault(relation, place)
+        for number, relation in enumerate(listed_relations):
+            location = f"{path}: RELATIONS[{number}]"
+            fault = _fault(relation, location)
             if fault is not None:
-                raise UsageError(f"{place} {harmless(fault)}")
+                raise UsageError(f"{location} {harmless(fault)}")
             held.enter_context(
                 RELATIONS.added(cast("MetamorphicRelation", Guarded(relation, path)))
             )
@@ -100,7 +100,7 @@ def _line(error: BaseException, path: Path) -> int:
     return (lines[-1] if lines else None) or 1
 
 
-def _fault(relation: object, place: str) -> str | None:
+def _fault(relation: object, location: str) -> str | None:
     """Return a missing field of a relation, or a difference from its own declaration."""
     fields = [*MetamorphicRelation.__annotations__, *vars(MetamorphicRelation)]
     missing = [name for name in fields if not (name.startswith("_") or hasattr(relation, name))]
@@ -111,14 +111,14 @@ def _fault(relation: object, place: str) -> str | None:
         return f"has the id {shown(name)}; expected a family and a name, such as own/written-by"
     if name in RELATIONS:
         return f"has the id {quoted(name)}, which another one has already"
-    shipped = {each.partition("/")[0] for each in RELATIONS.ids if each not in CODE_OF}
+    shipped = {id_.partition("/")[0] for id_ in RELATIONS.ids if id_ not in CODE_OF}
     if name.partition("/")[0] in shipped:
         return f"has the id {quoted(name)}, of a shipped family; name a family of your own"
     examples = relation.EXAMPLES  # type: ignore[attr-defined]
     if not isinstance(examples, tuple | list) or not examples:
         return "has no EXAMPLES; give one at least, it is run before anything is asked"
-    with code_of_the_user(lambda _, words: f"{place} fails on its example: {words}"):
-        faults = (_example_fault(relation, each) for each in examples)  # type: ignore[arg-type]
+    with code_of_the_user(lambda _, words: f"{location} fails on its example: {words}"):
+        faults = (_example_fault(relation, example) for example in examples)  # type: ignore[arg-type]
         return next(filter(None, faults), None)
 
 
@@ -130,15 +130,17 @@ def _example_fault(relation: MetamorphicRelation, example: Example) -> str | Non
     own = relation.source_text(source)
     if own != example.source:
         return f"puts {quoted(own)} for its example's source, not {quoted(example.source)}"
-    found = relation.follow_ups(source, example.sets)
-    if isinstance(found, NotApplicable):
-        return f"does not apply to its example: {found.reason}"
-    texts = [each.conversation for each in found]
+    follow_ups = relation.follow_ups(source, example.sets)
+    if isinstance(follow_ups, NotApplicable):
+        return f"does not apply to its example: {follow_ups.reason}"
+    texts = [follow_up.conversation for follow_up in follow_ups]
     if texts != list(example.follow_ups):
         return f"makes the follow-ups {shown(texts)} of its example, which says otherwise"
-    if len(found) > relation.most_follow_ups(source, example.sets):
+    if len(follow_ups) > relation.most_follow_ups(source, example.sets):
         return "makes more follow-ups of its example than `most_follow_ups` says"
-    refused = next(filter(None, Linter(relation.fault, example.sets).rejections(own, found)), None)
+    refused = next(
+        filter(None, Linter(relation.fault, example.sets).rejections(own, follow_ups)), None
+    )
     return f"has an example that its own `fault` refuses: {refused}" if refused else None
 
 
@@ -180,16 +182,16 @@ class Guarded:
 
     def oracle(self, task: Task | None) -> Oracle:
         """Return the oracle for the answers; one of the user's own is guarded, too."""
-        found = cast("Oracle", self._called("oracle", _wrong_oracle, None, task))
-        is_shipped = type(found).__module__.startswith("fairgate.")
-        return found if is_shipped else cast("Oracle", Guarded(found, self._path, self._id))
+        oracle = cast("Oracle", self._called("oracle", _wrong_oracle, None, task))
+        is_shipped = type(oracle).__module__.startswith("fairgate.")
+        return oracle if is_shipped else cast("Oracle", Guarded(oracle, self._path, self._id))
 
     @property
     def pool_columns(self) -> tuple[PoolColumns, ...]:
         """Columns that the user's relation computes; what their functions raise is an error."""
         return tuple(
-            replace(each, compute=partial(self._computed, each))
-            for each in getattr(self._inner, "pool_columns", ())
+            replace(columns, compute=partial(self._computed, columns))
+            for columns in getattr(self._inner, "pool_columns", ())
         )
 
     def _computed(
@@ -197,8 +199,8 @@ class Guarded:
     ) -> list[Mapping[str, Values]]:
         def message(error: BaseException, words: str) -> str:
             names = listed([quoted(name) for name in columns.names], last="and")
-            place = f"{self._path}:{_line(error, self._path)}"
-            return f"{place}: computing {names} of {quoted(self._id)} fails: {words}; correct it"
+            location = f"{self._path}:{_line(error, self._path)}"
+            return f"{location}: computing {names} of {quoted(self._id)} fails: {words}; correct it"
 
         with code_of_the_user(message, passed=(FairGateError,)):
             return list(columns.compute(pools, vectors))
@@ -209,15 +211,15 @@ class Guarded:
         method = f"`{self._before}{name}` of the relation {quoted(self._id)}"
 
         def message(error: BaseException, words: str) -> str:
-            place = f"{self._path}:{_line(error, self._path)}"
-            return f"{place}: {method} fails{self._about}: {words}; correct it"
+            location = f"{self._path}:{_line(error, self._path)}"
+            return f"{location}: {method} fails{self._about}: {words}; correct it"
 
         with code_of_the_user(message, passed=(FairGateError,)):
-            found = getattr(self._inner, name)(*given)
-            fault = wrong(found)
+            result = getattr(self._inner, name)(*given)
+            fault = wrong(result)
         if fault is not None:
             raise UsageError(f"{self._path}: {method} returns{self._about} {fault}")
-        return found
+        return result
 
 
 def _at_source(source: Source, *_: object) -> str:
@@ -225,7 +227,7 @@ def _at_source(source: Source, *_: object) -> str:
 
 
 def _answers(*read: Reading) -> str:
-    return f" at the answers {' and '.join(shown(each.value) for each in read[:2])}"
+    return f" at the answers {' and '.join(shown(reading.value) for reading in read[:2])}"
 
 
 def _is_no(kind: type | tuple[type, ...], wanted: str) -> Wrong:
@@ -245,33 +247,33 @@ _wrong_count = _unless(
 )
 
 
-def _wrong_follow_ups(found: object) -> str | None:
-    if isinstance(found, NotApplicable):
-        return _wrong_text(found.reason)
-    if not isinstance(found, list | tuple):
-        return f"{shown(found)}; expected a list of FollowUp, or NotApplicable"
+def _wrong_follow_ups(returned: object) -> str | None:
+    if isinstance(returned, NotApplicable):
+        return _wrong_text(returned.reason)
+    if not isinstance(returned, list | tuple):
+        return f"{shown(returned)}; expected a list of FollowUp, or NotApplicable"
     variants = set()
-    for number, each in enumerate(found):
-        if not isinstance(each, FollowUp):
-            return f"{shown(each)} at place {number}; expected a FollowUp"
+    for number, follow_up in enumerate(returned):
+        if not isinstance(follow_up, FollowUp):
+            return f"{shown(follow_up)} at place {number}; expected a FollowUp"
         for name in _TEXTS:
-            if not isinstance(getattr(each, name), str):
-                value = shown(getattr(each, name))
+            if not isinstance(getattr(follow_up, name), str):
+                value = shown(getattr(follow_up, name))
                 return f"a FollowUp (place {number}) whose `{name}` is {value}; expected a text"
-        if not each.variant or each.variant in variants:
+        if not follow_up.variant or follow_up.variant in variants:
             return (
-                f"a FollowUp (place {number}) with the `variant` {quoted(each.variant)}, which "
-                "must not be empty and is another one's already; give each one of its own"
+                f"a FollowUp (place {number}) with the `variant` {quoted(follow_up.variant)}, "
+                "which must not be empty and is another one's already; give each one of its own"
             )
-        variants.add(each.variant)
+        variants.add(follow_up.variant)
     return None
 
 
-def _wrong_claims(found: object) -> str | None:
-    if not isinstance(found, Mapping) or not set(_COMPARED) <= set(found):
-        return f"{shown(found)}; expected a dict with `generation` and `controlled`"
+def _wrong_claims(returned: object) -> str | None:
+    if not isinstance(returned, Mapping) or not set(_COMPARED) <= set(returned):
+        return f"{shown(returned)}; expected a dict with `generation` and `controlled`"
     for name in _COMPARED:
-        value = found[name]
+        value = returned[name]
         is_number = isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1
         if not isinstance(value, Reason) and not is_number:
             return f"`{name}`: {shown(value)}; expected 0.0 to 1.0, or a Reason"

@@ -250,6 +250,8 @@ class Table(Block):
     """Rows shown where there is little room; None: all that need attention."""
     left_out: int = 0
     """Further rows, which only the machine-readable files hold."""
+    is_prose: bool = False
+    """Whether cells hold sentences, so that they stand one below the other on a narrow page."""
 
     @property
     def open(self) -> list[Row]:

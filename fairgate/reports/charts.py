@@ -136,8 +136,8 @@ class Scale:
 
 def scale(values: Iterable[float | None], *, both_sides: bool = False, unit: str = "") -> Scale:
     """Return a scale on which all the values fit."""
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    return Scale(full=max([*known, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    return Scale(full=max([*sizes, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
 
 
 def bars(
@@ -152,7 +152,7 @@ def bars(
         values = [panel.low, panel.high, 1 / _HEADROOM if panel.is_whole else None]
         for row in overview.rows:
             bar = row.bars[number]
-            values += [one.value for one in (bar.now, bar.base, *bar.others)]
+            values += [point.value for point in (bar.now, bar.base, *bar.others)]
         shared = scale(values, both_sides=panel.is_signed, unit="" if panel.is_signed else " %")
         band = shared.position(panel.low), shared.position(panel.high)
         panels.append(
@@ -168,15 +168,15 @@ def bars(
     for row in overview.rows:
         marks = []
         for bar, panel_of in zip(row.bars, panels, strict=True):
-            place = panel_of["scale"].position
-            at, zero = place(bar.now.value), place(0.0)
+            position_of = panel_of["scale"].position
+            at, zero = position_of(bar.now.value), position_of(0.0)
             marks.append(
                 {
                     "bar": bar,
                     "start": None if at is None else min(at, zero),
                     "width": None if at is None else round(abs(at - zero), 2),
-                    "base": place(bar.base.value),
-                    "others": [place(other.value) for other in bar.others],
+                    "base": position_of(bar.base.value),
+                    "others": [position_of(other.value) for other in bar.others],
                 }
             )
         rows.append((row, marks))
@@ -190,20 +190,22 @@ def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str,
     """
     values = [other.value for row in chart.rows for other in row.others]
     for row in chart.rows:
-        for one in (row.now, row.base):
-            values += [one.value, *(one.bounds or ())]
+        for point in (row.now, row.base):
+            values += [point.value, *(point.bounds or ())]
     shared = scale(values, both_sides=chart.is_signed, unit=chart.unit)
-    place, reference = shared.position, chart.reference
+    position_of, reference = shared.position, chart.reference
     tracks = []
     for row in chart.rows:
         low, high = row.now.bounds or (None, None)
         track = {
-            "value": place(row.now.value),
-            "low": place(low),
-            "high": place(high),
-            "base": place(row.base.value),
-            "neutral": place(reference.now.value) if reference and row is not reference else None,
-            "others": [place(other.value) for other in row.others],
+            "value": position_of(row.now.value),
+            "low": position_of(low),
+            "high": position_of(high),
+            "base": position_of(row.base.value),
+            "neutral": position_of(reference.now.value)
+            if reference and row is not reference
+            else None,
+            "others": [position_of(other.value) for other in row.others],
         }
         tracks.append((row, track))
     return tracks, shared

@@ -29,9 +29,11 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
     def drawn(*several: blocks.Block) -> list[str]:
         return [line for block in several for line in _block(block, whole=whole)]
 
-    sections = [one for one in view.sections if whole or one.in_console]
-    heads = {one.id: [blocks.Text(lines=[one.title])] if whole else [] for one in sections}
-    shown = (block for one in sections for block in (*heads[one.id], *one.blocks))
+    sections = [section for section in view.sections if whole or section.in_console]
+    heads = {
+        section.id: [blocks.Text(lines=[section.title])] if whole else [] for section in sections
+    }
+    content = (block for section in sections for block in (*heads[section.id], *section.blocks))
     usual = view.choices[0]
     files: list[blocks.Inline] = [
         [f"{name} ", blocks.command(path)] for name, path in view.options.files.items()
@@ -42,7 +44,7 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
         drawn(*view.warnings),
         *(drawn(*part) for part in (usual.since, usual.affected, view.reasons)),
         [*_wrapped(view.next_step), *drawn(*view.remarks)],
-        *map(drawn, shown),
+        *map(drawn, content),
         [*_wrapped(view.standing), *_wrapped(blocks.joined(files))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
@@ -58,9 +60,9 @@ def render_blocks(several: Sequence[blocks.Block]) -> str:
 def _finished(lines: Sequence[str], *, colour: bool) -> str:
     """Return lines without our marks of colours, and with nothing that steers a terminal."""
     finished = []
-    for one in lines:
+    for line in lines:
         # Our marks of colours are control characters, which `plain` would show.
-        marked = re.split(r"(\x00[0-9]+\x01|\x02)", one.replace(_KEPT, " "))
+        marked = re.split(r"(\x00[0-9]+\x01|\x02)", line.replace(_KEPT, " "))
         clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in marked).rstrip()
         finished.append(_MARKUP.sub(r"\033[\1m\2\033[0m" if colour else r"\2", clean))
     return "\n".join(finished) + "\n"
@@ -129,8 +131,8 @@ def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
         widths[widths.index(max(widths))] -= 1
     yield _painted(_line(heads, widths, block.columns), _BOLD)
     for row, cells in zip(rows, texts, strict=True):
-        shown = [_cut(row, at, widths[at]) for at in range(len(cells))]
-        yield _painted(_line(shown, widths, block.columns), _COLOURS.get(row.tone))
+        cut = [_cut(row, at, widths[at]) for at in range(len(cells))]
+        yield _painted(_line(cut, widths, block.columns), _COLOURS.get(row.tone))
         note = [span for span in blocks.spans(row.note) if span.tone is not blocks.Tone.MUTED]
         yield from _wrapped(note, _INDENT * 3)
     if left:
@@ -138,18 +140,18 @@ def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
 
 
 def _cell(cell: blocks.Inline) -> str:
-    shown = (span for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED)
-    return "".join(map(_span, shown)).strip()
+    loud = (span for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED)
+    return "".join(map(_span, loud)).strip()
 
 
 def _cut(row: blocks.Row, at: int, width: int) -> str:
     """Return a cell in its width; its first words are cut, so that a slice never falls off."""
     whole = _cell(row.cells[at])
-    kept = [span for span in blocks.spans(row.cells[at]) if span.tone is not blocks.Tone.MUTED]
-    if len(whole) <= width or len(kept) < 2:
+    words = [span for span in blocks.spans(row.cells[at]) if span.tone is not blocks.Tone.MUTED]
+    if len(whole) <= width or len(words) < 2:
         return excerpt(whole, width)
-    rest = _cell(kept[1:])
-    first = excerpt(_span(kept[0]), max(_LEAST // 2, width - len(rest)))
+    rest = _cell(words[1:])
+    first = excerpt(_span(words[0]), max(_LEAST // 2, width - len(rest)))
     return excerpt(f"{first}{rest}", width)
 
 

@@ -98,9 +98,11 @@ def html_code(text: str) -> str:
     Markdown structure. GitHub's renderer looks for addresses only after it has decoded them, but
     never across an element; `wbr` is one that shows and copies as nothing.
     """
-    shown = plain(text).replace("<!--", "<! --")
-    kept = (c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in shown)
-    return f"<code>{''.join(kept)}</code>"
+    safe = plain(text).replace("<!--", "<! --")
+    characters = (
+        c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in safe
+    )
+    return f"<code>{''.join(characters)}</code>"
 
 
 def markdown_prose(text: str) -> str:
@@ -158,11 +160,11 @@ def disarmed_markdown(text: str, link: str) -> str:
 
 def _broken(match: re.Match[str]) -> str:
     """Return the end of a match behind a space without width, and its beginning before that."""
-    found = match[0]
-    if _OURS.fullmatch(found):
-        return found
-    at = len(found) if found[-1] in ";`~" else 1
-    return f"{found[:at]}\u200b{found[at:]}"
+    matched = match[0]
+    if _OURS.fullmatch(matched):
+        return matched
+    at = len(matched) if matched[-1] in ";`~" else 1
+    return f"{matched[:at]}\u200b{matched[at:]}"
 
 
 def sarif_text(text: str) -> str:

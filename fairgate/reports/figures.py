@@ -135,6 +135,13 @@ def figure(measured: Measurement | None, *, is_signless: bool = False) -> Figure
     )
 
 
+def of_share(share: float | None) -> Figure:
+    """Return a share without an interval as a figure."""
+    if share is None:
+        return NOTHING
+    return Figure(shown=wording.value(share, is_rate=True, is_difference=False), value=share)
+
+
 def change(moved: Change, metric: str) -> str:
     """Return now minus base, as both are shown; of what is best at 0, the change in size."""
     known = BY_ID.get(metric)
@@ -247,11 +254,11 @@ def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> st
 
 
 def _in_table(number: float | None, metric: str) -> str:
-    """Return a value as tables have it: differences like changes, in points without their name."""
+    """Return a value as tables have it: what is a difference in either direction has its sign."""
+    written = value(number, metric)
     known = BY_ID.get(metric)
-    if known is None or not known.is_difference:
-        return value(number, metric)
-    return unsigned(number, metric) if known.compares_terms else signed(number, metric)
+    is_signed = known is not None and known.is_difference and not known.compares_terms
+    return f"+{written}" if is_signed and signed(number, metric).startswith("+") else written
 
 
 def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:

@@ -62,13 +62,13 @@ def render_run_record(result: GateResult) -> str:
 
 def run_record(result: GateResult) -> dict[str, object]:
     """Return the content of `run.json` as plain values."""
-    given, references = result.given, result.given.references
-    provenance, score = given.provenance, references.kill_score
-    rejected = [_record(item, without=("relation",)) for item in given.plan.rejected]
+    gate_input, references = result.given, result.given.references
+    provenance, score = gate_input.provenance, references.kill_score
+    rejected = [_record(item, without=("relation",)) for item in gate_input.plan.rejected]
     return {
         "schema_version": SCHEMA_VERSION,
         "fairgate": provenance.fairgate,
-        "policy": given.policy.name,
+        "policy": gate_input.policy.name,
         "outcome": result.outcome.value,
         "exit_code": int(result.exit_code),
         "measurements": [
@@ -84,26 +84,26 @@ def run_record(result: GateResult) -> dict[str, object]:
         "degradation": _plain(result.degradation),
         "identities": [
             {
-                **_record(found),
+                **_record(finding),
                 "terms": [
-                    _record(t, without=() if t.without else ("without",)) for t in found.terms
+                    _record(t, without=() if t.without else ("without",)) for t in finding.terms
                 ],
             }
-            for found in result.identities
+            for finding in result.identities
         ],
         "attribution": [
             {
-                **_record(found),
-                "parts": {part.name: _record(part, without=("name",)) for part in found.parts},
+                **_record(finding),
+                "parts": {part.name: _record(part, without=("name",)) for part in finding.parts},
             }
-            for found in result.attribution
+            for finding in result.attribution
         ],
         "instability": _plain(result.instability),
         "kill_score": None
         if score is None
         else {"share": round(score.share, 6), **_record(score, without=("policy_hash",))},
         "fingerprint": {
-            suite: dict(sorted(own.items())) for suite, own in sorted(given.must_match.items())
+            suite: dict(sorted(own.items())) for suite, own in sorted(gate_input.must_match.items())
         },
         "provenance": {
             "policy_path": provenance.policy_path,
@@ -113,7 +113,7 @@ def run_record(result: GateResult) -> dict[str, object]:
         },
         **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({} if result.pace is None else {"pace": _record(result.pace)}),
-        **({"day": given.day} if given.day else {}),
+        **({"day": gate_input.day} if gate_input.day else {}),
         "notices": result.remarks,
     }
 
@@ -163,8 +163,10 @@ def _plain(value: object) -> object:
 
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
-    known = {*material.pair_suites(result), *material.question_suites(result)}
-    units = (_unit(assessed) for assessed in result.assessed if assessed.unit.suite not in known)
+    with_rows = {*material.pair_suites(result), *material.question_suites(result)}
+    units = (
+        _unit(assessed) for assessed in result.assessed if assessed.unit.suite not in with_rows
+    )
     others = chain(map(_question, material.question_rows(result)), units)
     yield from (f"{line}\n" for line in chain(_pairs(result), map(_AS_JSON, others)))
 
@@ -223,7 +225,7 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _verdict(claim: material.Claim) -> str:
+def _verdict(claim: material.YesOrNo) -> str:
     if isinstance(claim, Reason):
         return f"inconclusive({claim})"
     return "violated" if claim else "satisfied"
@@ -303,13 +305,13 @@ FORMATS: Catalogue[Format] = Catalogue(
 
 def formats() -> Catalogue[Format]:
     """Return the formats of the core, then those of features."""
-    places = (place for feature in FEATURES for place in feature.formats.values())
+    places = (location for feature in FEATURES for location in feature.formats.values())
     return Catalogue("format", (*FORMATS, *map(at, places)))
 
 
 def known_files() -> list[str]:
     """Return the name of every file that a format writes."""
-    return [one.file for one in formats()]
+    return [form.file for form in formats()]
 
 
 def chosen(names: str) -> list[Format]:
@@ -318,7 +320,11 @@ def chosen(names: str) -> list[Format]:
     Empty: the default ones. Raises UsageError for an unknown name.
     """
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    known = formats()
-    named = {known[name].id for name in wanted}
-    asked = [one.id in named if wanted else one.is_default for one in known]
-    return [one for one, is_asked in zip(known, asked, strict=True) if one.is_needed or is_asked]
+    all_formats = formats()
+    ids = {all_formats[name].id for name in wanted}
+    are_listed = [form.id in ids if wanted else form.is_default for form in all_formats]
+    return [
+        form
+        for form, is_asked in zip(all_formats, are_listed, strict=True)
+        if form.is_needed or is_asked
+    ]

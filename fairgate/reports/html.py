@@ -80,12 +80,12 @@ def _chapters(view: View) -> list[dict[str, Any]]:
 
     Where one section is the whole chapter (`is_alone`), the chapter's heading is its title.
     """
-    found = []
+    chapters = []
     for chapter in Chapter:
         title, is_first = chapter.value, chapter is Chapter.SUMMARY
         sections = [s for s in view.sections if s.chapter is chapter and s.in_page and s.blocks]
         if sections or is_first:
-            one = {
+            entry = {
                 "id": title.lower().replace(" ", "-"),
                 "title": title,
                 "heading": sections[0].title if len(sections) == 1 else title,
@@ -94,8 +94,8 @@ def _chapters(view: View) -> list[dict[str, Any]]:
                 "is_first": is_first,
                 "is_alone": len(sections) == 1 and not is_first,
             }
-            found.append(one)
-    return found
+            chapters.append(entry)
+    return chapters
 
 
 def meaning(word: str) -> str:

@@ -26,15 +26,15 @@ _STANDING_OUT = (blocks.Tone.STRONG, blocks.Tone.CHANGED, blocks.Tone.BAD, block
 
 def line(words: blocks.Inline, *, is_short: bool = False) -> str:
     """Return words as inline Markdown; muted ones are left out where it is short."""
-    found = ""
+    written = ""
     for span in blocks.spans(words):
         if is_short and span.tone is blocks.Tone.MUTED:
             continue
         text = _span(span)
         # Two code spans that touch would become one.
-        touch = found.endswith("`") and text.startswith("`")
-        found += f" {text}" if touch else text
-    return found.rstrip(" ")
+        touch = written.endswith("`") and text.startswith("`")
+        written += f" {text}" if touch else text
+    return written.rstrip(" ")
 
 
 def strong(text: str) -> str:
@@ -93,8 +93,8 @@ class MarkdownBlocks:
 
     def written(self, several: Sequence[blocks.Block]) -> list[str]:
         """Return the text of each block that stands in such a report."""
-        shown = (block for block in several if block.depth <= self._depth)
-        return [text for block in shown if (text := self._writers[type(block)](block))]
+        visible = (block for block in several if block.depth <= self._depth)
+        return [text for block in visible if (text := self._writers[type(block)](block))]
 
     def line(self, words: blocks.Inline) -> str:
         """Return words as inline Markdown."""
@@ -147,16 +147,16 @@ class MarkdownBlocks:
             first, *rest = (self.line(cell) or " " for cell in row.cells)
             first = strong(first) if row.kind is blocks.RowKind.GROUP else first
             lines.append([first, *rest, note or " "])
-        shown = (cells if any(notes) else cells[:-1] for cells in lines)
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
+        rows_with_notes = (cells if any(notes) else cells[:-1] for cells in lines)
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in rows_with_notes)
 
     def _cases(self, block: blocks.CaseList) -> str:
-        found = []
+        entries = []
         for number, case in enumerate(block.cases, start=1):
             lines = map(self.line, (case.title, case.text, *case.facts, case.command))
             indent = " " * (len(str(number)) + 2)
-            found.append(f"{number}. " + f"<br>\n{indent}".join(filter(None, lines)))
-        return "\n".join(found)
+            entries.append(f"{number}. " + f"<br>\n{indent}".join(filter(None, lines)))
+        return "\n".join(entries)
 
 
 _SHORT, _FULL = MarkdownBlocks(blocks.Depth.SHORT), MarkdownBlocks(blocks.Depth.FULL)
@@ -218,16 +218,16 @@ def _within(
     around: Callable[[list[str]], list[str]],
 ) -> str:
     """Return the report with as many sections as fit, those of little worth left out first."""
-    kept = [(section, text) for section, text in sections if text]
+    fitting = [(section, text) for section, text in sections if text]
     left_out: list[blocks.Section] = []
     while True:
         names = line(blocks.joined([section.title for section in left_out]))
         last = f"Left out because this text has a limit: {names}. See the full report."
-        text = _joined([*top, *around([text for _, text in kept]), last if left_out else ""])
-        if length(text) <= limit or not kept:
+        text = _joined([*top, *around([text for _, text in fitting]), last if left_out else ""])
+        if length(text) <= limit or not fitting:
             return text
-        least = min(kept, key=lambda item: item[0].worth)
-        kept.remove(least)
+        least = min(fitting, key=lambda item: item[0].worth)
+        fitting.remove(least)
         left_out.append(least[0])
 
 

@@ -21,7 +21,7 @@ from fairgate.reports.figures import RuleRow, rule_rows
 from fairgate.suites.metamorphic.assess import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
-Claim = bool | Reason
+YesOrNo = bool | Reason
 ALONE = "alone"
 _BASELINE, _ANCHOR = "baseline", "anchor"
 _ACCEPTED = 4
@@ -86,8 +86,8 @@ class PairRow:
     @property
     def ranks(self) -> str:
         """Return where the changed document was found, in words; empty where none is known."""
-        known = (self.assessed.claims.get(name, Reason.NO_DOCUMENTS) for name in RANKS)
-        places = [f"rank {e:g}" if e else "not found" for e in known if not isinstance(e, Reason)]
+        ranks = (self.assessed.claims.get(name, Reason.NO_DOCUMENTS) for name in RANKS)
+        places = [f"rank {e:g}" if e else "not found" for e in ranks if not isinstance(e, Reason)]
         id_ = self.assessed.unit.names.get("document")
         return f"Document {id_}: {' before, '.join(places)} here" if places else ""
 
@@ -113,11 +113,11 @@ class PairRow:
         return None if value is None else in_words(value)
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> YesOrNo:
         """Return whether the answer changed, by the suite's main claim."""
         return self.verdict(self.main)
 
-    def verdict(self, name: str) -> Claim:
+    def verdict(self, name: str) -> YesOrNo:
         """Return a claim that is a verdict: one of `VERDICTS`."""
         claim = self.assessed.claims[name]
         return claim if isinstance(claim, Reason) else claim == 1.0
@@ -215,16 +215,16 @@ class Identity:
 
 def identities(result: GateResult, suite: str) -> dict[str, Identity]:
     """Return the terms of a suite in the order of the plan."""
-    found: dict[str, Identity] = {}
+    by_term: dict[str, Identity] = {}
     for unit in result.given.plan.units:
         term = unit.dimensions.get("term")
-        if unit.suite == suite and term is not None and term not in found:
-            found[term] = Identity(
+        if unit.suite == suite and term is not None and term not in by_term:
+            by_term[term] = Identity(
                 name=("name" not in unit.dimensions and unit.names.get("noun_phrase")) or term,
                 category=unit.dimensions["category"],
                 is_control=unit.is_control,
             )
-    return found
+    return by_term
 
 
 def pair_suites(result: GateResult) -> list[str]:
@@ -276,15 +276,15 @@ def what_is_beside(result: GateResult) -> list[Beside]:
     An anchor that was made under other conditions is left out: its values are of other questions.
     """
     baseline, anchor = result.given.references.baseline, result.given.references.anchor
-    found = [] if baseline is None else [_stored(_BASELINE, baseline)]
+    choices = [] if baseline is None else [_stored(_BASELINE, baseline)]
     overlap = result.anchor_overlap
     if anchor is not None and not (overlap and overlap.incompatible):
-        found.append(_stored(_ANCHOR, anchor))
+        choices.append(_stored(_ANCHOR, anchor))
     latest = reversed(baseline.history[-_ACCEPTED:]) if baseline else ()
-    for place, run in enumerate(latest, start=1):
+    for number, run in enumerate(latest, start=1):
         if run.measurements:
-            found.append(_stored("accepted run", run, f"accepted-{place}"))
-    return [*found, NOTHING] if baseline is not None else [NOTHING, *found]
+            choices.append(_stored("accepted run", run, f"accepted-{number}"))
+    return [*choices, NOTHING] if baseline is not None else [NOTHING, *choices]
 
 
 def _stored(word: str, run: Baseline | AcceptedRun, number: str = "") -> Beside:
@@ -347,10 +347,10 @@ class Material:
 
     def shown_beside(self, other: Beside) -> Material:
         """Return the same run beside something else; what was looked up is not looked up again."""
-        found = copy.copy(self)
-        found.__dict__.pop("_before", None)
-        found.__dict__["beside"] = other
-        return found
+        copied = copy.copy(self)
+        copied.__dict__.pop("_before", None)
+        copied.__dict__["beside"] = other
+        return copied
 
     @cached_property
     def rules(self) -> list[RuleRow]:
@@ -382,9 +382,9 @@ class Material:
 
         Readings know all that were asked, so that no run of a million pairs indexes them again.
         """
-        known = self.run.readings.get(suite)
-        found = None if known is None else known.case(key)
-        return self._unasked.get((suite, key)) if found is None else found
+        readings = self.run.readings.get(suite)
+        case = None if readings is None else readings.case(key)
+        return self._unasked.get((suite, key)) if case is None else case
 
     def case(self, suite: str, key: str) -> Case:
         """Return the same of a case that is planned. Raises KeyError."""
@@ -392,11 +392,11 @@ class Material:
 
     @cached_property
     def _unasked(self) -> Mapping[tuple[str, str], Case]:
-        known = self.run.readings
+        readings = self.run.readings
         return {
             (case.suite, case.key): case
             for case in self.result.given.plan.cases
-            if case.suite not in known or case.key not in known[case.suite]
+            if case.suite not in readings or case.key not in readings[case.suite]
         }
 
     def was_unchanged(self, row: PairRow) -> bool:
@@ -410,15 +410,15 @@ class Material:
     @cached_property
     def _before(self) -> Mapping[str, Mapping[str, int]]:
         """Return suite to pair to its main claim in what the run is shown beside; -1: undecided."""
-        found: dict[str, Mapping[str, int]] = {}
+        claims_of_suites: dict[str, Mapping[str, int]] = {}
         run = self.beside.run
-        for suite, known in run.suites.items() if run else ():
-            values = known.table.values
+        for suite, stored in run.suites.items() if run else ():
+            values = stored.table.values
             column = values.get("controlled", values.get("generation"))
             if column is not None:
                 claims = np.nan_to_num(column, nan=-1.0).astype(np.int8).tolist()
-                found[suite] = dict(zip(known.table.keys, claims, strict=True))
-        return found
+                claims_of_suites[suite] = dict(zip(stored.table.keys, claims, strict=True))
+        return claims_of_suites
 
     def identities(self, suite: str) -> dict[str, Identity]:
         """Return the identities of a suite, by term."""
@@ -432,5 +432,5 @@ class Material:
 
     def identity(self, suite: str, term: str) -> str:
         """Return a term's name in the texts: `An elderly person`."""
-        known = self.identities(suite).get(term)
-        return known.name if known else term
+        entry = self.identities(suite).get(term)
+        return entry.name if entry else term

@@ -57,7 +57,7 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
     material = Material(run=run, options=options)
     result, news = run.result, better.news(material)
     provenance, path = result.given.provenance, result.given.references.baseline_path
-    of_features = (at(place) for one in FEATURES for place in one.sections.values())
+    of_features = (at(location) for feature in FEATURES for location in feature.sections.values())
     return blocks.View(
         options=options,
         result=result,
@@ -111,14 +111,16 @@ def since_then(material: Material) -> Inline:
     if changed:
         return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
     if verdict.OWN in now.under_test and verdict.REVISION not in now.under_test:
-        known = f"Whether your system has changed since the {beside.word} is not known: give it a "
-        return [known, code(verdict.REVISION), " in the policy."]
+        sentence = (
+            f"Whether your system has changed since the {beside.word} is not known: give it a "
+        )
+        return [sentence, code(verdict.REVISION), " in the policy."]
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
 def _shown_beside(material: Material, choice: Beside, news: News) -> blocks.ShownBeside:
     """Return the beginning of the report, beside another run."""
-    shown, usual = material.shown_beside(choice), material.beside.word
+    material_beside, usual = material.shown_beside(choice), material.beside.word
     # What a reader who chose something else should know: the verdict is not about it.
     decided = f": it was decided against the {usual}" if usual else ""
     what = "headline, Who and Cases" if choice.run or choice.id == ALONE else "headline and Who"
@@ -129,9 +131,9 @@ def _shown_beside(material: Material, choice: Beside, news: News) -> blocks.Show
         id=choice.id,
         label=choice.label,
         note=[] if choice is material.beside else note,
-        lead=lead(shown, news if choice is material.beside else News()),
-        since=list(_paragraphs(since_then(shown))),
-        affected=list(affected.affected_table(shown)),
+        lead=lead(material_beside, news if choice is material.beside else News()),
+        since=list(_paragraphs(since_then(material_beside))),
+        affected=list(affected.affected_table(material_beside)),
     )
 
 
@@ -157,11 +159,11 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
             lines=[[*words, command("--report-only"), ends]], form=blocks.Form.WARNING
         )
     waived = [row for row in material.rules if row.rule.waiver][:_FAILED]
-    for row, called in zip(waived, verdict.rule_names(waived), strict=True):
-        words = [strong("Fails, waived: "), *called, f": {row.now}, {row.rule.waiver}"]
+    for row, rule_name in zip(waived, verdict.rule_names(waived), strict=True):
+        words = [strong("Fails, waived: "), *rule_name, f": {row.now}, {row.rule.waiver}"]
         yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
-    for place, alert in enumerate(affected.alerts(result)):
-        leads = not place and result.outcome is Outcome.PASS  # the first sentence says what it is
+    for index, alert in enumerate(affected.alerts(result)):
+        leads = not index and result.outcome is Outcome.PASS  # the first sentence says what it is
         words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
         yield blocks.Text(lines=[words], form=blocks.Form.WARNING)
     if material.options.limit is not None:
@@ -185,9 +187,9 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
         if path != NO_BASELINE:
             why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
         lines.insert(0, f"{why_not}: only bounds decide, regression rules are not evaluated.")
-    known = list(affected.known_differences(material))
-    if lines or known:
-        yield blocks.Text(lines=[*known, *lines], form=blocks.Form.NOTE)
+    differences_known = list(affected.known_differences(material))
+    if lines or differences_known:
+        yield blocks.Text(lines=[*differences_known, *lines], form=blocks.Form.NOTE)
     differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES
@@ -220,33 +222,34 @@ def unfit(result: GateResult) -> str:
 
 def _pass(result: GateResult, news: News) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
-    found = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
+    affected_names = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
     open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     is_first = result.overlap is None
     waived = sum(rule.waiver is not None for rule in result.rules)
     if waived:
-        shown = f"passes with {figures.count(waived, 'waived failure')},"
+        beginning = f"passes with {figures.count(waived, 'waived failure')},"
     elif all(rule.advisory or rule.is_reported for rule in result.rules):
-        shown = "nothing can fail this gate,"
+        beginning = "nothing can fail this gate,"
     elif news.is_unchanged:
-        shown = "nothing changed,"
-    elif news.better and not found:
+        beginning = "nothing changed,"
+    elif news.better and not affected_names:
         return ["fairness improved: ", *spans(news.better[0]), ","]
     elif news.better:
-        shown = "fairness improved,"
+        beginning = "fairness improved,"
     elif open_rules:
         rules = f"{figures.count(open_rules, 'rule')} inconclusive"
-        shown = f"{'no limit broken' if is_first or found else 'no regression shown'}, {rules},"
-    elif found:
-        shown = "passes its limits,"
+        shows = "no limit broken" if is_first or affected_names else "no regression shown"
+        beginning = f"{shows}, {rules},"
+    elif affected_names:
+        beginning = "passes its limits,"
     else:
-        shown = "fairness limits hold, first run," if is_first else "no fairness regression"
-    if not found:
-        return shown
-    words: blocks.Words = [shown.removesuffix(","), ", but ", name(found[0])]
-    if len(found) == 1:
+        beginning = "fairness limits hold, first run," if is_first else "no fairness regression"
+    if not affected_names:
+        return beginning
+    words: blocks.Words = [beginning.removesuffix(","), ", but ", name(affected_names[0])]
+    if len(affected_names) == 1:
         return [*words, " is not treated like the others,"]
-    more = figures.count(len(found) - 1, "other identity", "other identities")
+    more = figures.count(len(affected_names) - 1, "other identity", "other identities")
     return [*words, f" and {more} are not treated like the rest,"]
 
 
@@ -264,12 +267,12 @@ def why(material: Material) -> Inline:
 
 def is_for_everybody(material: Material, rule: RuleResult) -> bool:
     """Return whether neutral wording fares no better by what failed: nobody is singled out then."""
-    known = BY_ID.get(rule.metric)
-    neutral = material.now.value(known.neutral, rule.suite) if known and known.neutral else None
+    metric = BY_ID.get(rule.metric)
+    neutral = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
     moved = {"bound", "regression", "budget"}.intersection(rule.failed)
-    if known is None or neutral is None or rule.value is None or rule.where or not moved:
+    if metric is None or neutral is None or rule.value is None or rule.where or not moved:
         return False
-    worse = rule.value - neutral if known.better == "lower" else neutral - rule.value
+    worse = rule.value - neutral if metric.better == "lower" else neutral - rule.value
     return worse <= 0
 
 
@@ -281,11 +284,15 @@ def _failure(material: Material) -> Inline:
     first = affected.leading(material.result)
     if first is not None and affected.is_undecided(first):
         return "fewer answers can be judged than in the baseline,"
-    if first is not None and (found := [t for rule, t in told.failing(material) if rule is first]):
-        identity = name(material.identity(first.suite, found[0].term))
-        also = f" and {figures.count(len(found) - 1, 'other')}" if len(found) > 1 else ""
+    if first is not None and (
+        told_changes := [t for rule, t in told.failing(material) if rule is first]
+    ):
+        identity = name(material.identity(first.suite, told_changes[0].term))
+        also = (
+            f" and {figures.count(len(told_changes) - 1, 'other')}" if len(told_changes) > 1 else ""
+        )
         get = " get" if also else " gets"
-        event = spans(told.event(material, first, found[0]))
+        event = spans(told.event(material, first, told_changes[0]))
         return [identity, f"{also}{get} other answers: ", *event, ","]
     words = "the fairness gate failed"
     if failed & {"regression", "budget"}:
@@ -294,12 +301,17 @@ def _failure(material: Material) -> Inline:
         words = "a fairness limit is broken"
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
-    named = affected.failed_identities(material)
-    if named:
-        return [words, " for ", *joined([_named(*one, named) for one in named.items()], "; "), ","]
-    named = affected.failed_identities(material, is_favoured=True)
-    if named:
-        who = joined([_named(*one, named) for one in named.items()], "; ")
+    by_subject = affected.failed_identities(material)
+    if by_subject:
+        return [
+            words,
+            " for ",
+            *joined([_named(*entry, by_subject) for entry in by_subject.items()], "; "),
+            ",",
+        ]
+    by_subject = affected.failed_identities(material, is_favoured=True)
+    if by_subject:
+        who = joined([_named(*entry, by_subject) for entry in by_subject.items()], "; ")
         return [words, " in favour of ", *who, ","]
     if first is not None and "identity" in first.failed:
         return f"{words} for all identities but one,"
@@ -310,10 +322,12 @@ def _failure(material: Material) -> Inline:
     return [words, ", most for ", name(most), ","]
 
 
-def _named(about: Subject, who: Sequence[str], named: Mapping[Subject, Sequence[str]]) -> Inline:
+def _named(
+    about: Subject, who: Sequence[str], by_subject: Mapping[Subject, Sequence[str]]
+) -> Inline:
     more = [f"{len(who) - _FAILED} more"] if len(who) > _FAILED else []
     words = joined([*map(name, who[:_FAILED]), *more])
-    is_plain = about is Subject.ANSWERS and len(named) == 1
+    is_plain = about is Subject.ANSWERS and len(by_subject) == 1
     return words if is_plain else [*words, f" ({about.value})"]
 
 
@@ -322,10 +336,10 @@ def lead(material: Material, news: News) -> Inline:
     result = material.result
     if result.outcome is Outcome.INCONCLUSIVE:
         if result.incompatible:
-            found = figures.count(len(result.incompatible), "difference")
+            counted = figures.count(len(result.incompatible), "difference")
             what = unfit(result)
             how = "accept" if what == "baseline" else "pin"
-            return f"{found} in what must match: restore it, or {how} this run as the new {what}."
+            return f"{counted} in what must match: restore it, or {how} this run as the new {what}."
         problem = next(iter(result.evidence.problems), "no rule could be evaluated")
         is_metric = problem.partition(" ")[0] in BY_ID
         return f"{problem if is_metric else problem[:1].upper() + problem[1:]}."
@@ -346,16 +360,16 @@ def _better(news: News) -> blocks.Words:
     """Return the first words of a better run."""
     if not news.better:
         return []
-    named, more = news.better[:_BETTER], len(news.better) - _BETTER
+    first_named, more = news.better[:_BETTER], len(news.better) - _BETTER
     also = [f"{more} more"] if more > 0 else []
-    return ["Better than the baseline: ", *joined([*named, *also], "; "), ". "]
+    return ["Better than the baseline: ", *joined([*first_named, *also], "; "), ". "]
 
 
 def _failed_too(material: Material) -> blocks.Words:
     """Return for whom every further rule failed, rules of one metric together."""
-    found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
+    by_metric: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
     for rule in affected.failed_rules(material.result)[1:]:
-        who = found.setdefault((rule.metric, rule.suite), {})
+        who = by_metric.setdefault((rule.metric, rule.suite), {})
         value = figures.value(rule.value, rule.metric)
         value = "fewer cases decided" if affected.is_undecided(rule) else value
         terms = [
@@ -364,19 +378,19 @@ def _failed_too(material: Material) -> blocks.Words:
         ]
         inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
         if affected.names_identities(rule) and terms:
-            who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
+            who |= {(", ".join([term, *inside]), amount, ""): None for term, amount in terms}
         else:
             who[", ".join(inside), value, terms[0][0] if terms else ""] = None
     parts: list[Inline] = []
-    for (metric, _), rows in found.items():
+    for (metric, _), rows in by_metric.items():
         between = ": " if next(iter(rows), ("",))[0] else " "
-        each: list[Inline] = []
+        parts_of_metric: list[Inline] = []
         for part, value, most in list(rows)[:_FAILED]:
-            named: blocks.Words = [name(part, Tone.STRONG), " "] if part else []
+            of_whom: blocks.Words = [name(part, Tone.STRONG), " "] if part else []
             worst: blocks.Words = [", most for ", name(most, Tone.STRONG)] if most else []
-            each.append([*named, "(", figure(value), *worst, ")"])
+            parts_of_metric.append([*of_whom, "(", figure(value), *worst, ")"])
         more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
-        parts.append([figures.title(metric), between, *joined(each), *more])
+        parts.append([figures.title(metric), between, *joined(parts_of_metric), *more])
     return [" Other failures are ", *joined(parts, "; "), "."] if parts else []
 
 
@@ -419,7 +433,7 @@ def _documents_instead(material: Material) -> Inline:
     text = _quoted(material, material.case(row.suite, row.source).varied)
     who = name(row.speaker, Tone.STRONG)
     said_by: blocks.Words = ["Said by ", who, ", ", text, " finds other documents"]
-    gone, new = (found[:1] for found in cases.documents_of(material, row))
+    gone, new = (documents[:1] for documents in cases.documents_of(material, row))
     came: blocks.Words = [": ", *new[0]] if new else []
     went: blocks.Words = [" instead of ", *gone[0]] if new and gone else []
     return [*said_by, *came, *went, "."]
@@ -432,16 +446,16 @@ def _quoted(material: Material, text: str) -> blocks.Span:
 def standing(material: Material) -> Inline:
     """Return in one line how many rules passed, on how much, against what."""
     rules = material.rules
-    known = Counter(
+    groups = Counter(
         verdict.group_of(row)
         or _COUNTED[row.rule.outcome]
         + " (advisory)" * row.rule.advisory
         + " (waived)" * bool(row.rule.waiver)
         for row in rules
     )
-    passed = known.pop("passed", 0)
+    passed = groups.pop("passed", 0)
     words: blocks.Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
-    words += [f", {many:,} {group}" for group, many in known.items()]
+    words += [f", {many:,} {group}" for group, many in groups.items()]
     words.append(f" · {verdict.decided(material)}")
     if material.baseline is not None and material.baseline.date:
         words += [" · baseline of ", blocks.Span(material.baseline.date, blocks.Kind.DATE)]
@@ -501,9 +515,9 @@ def cause_step(material: Material) -> Inline:
     if not asks_user or not is_open or run.result.outcome is not Outcome.FAIL:
         return ""
     policy = shlex.quote(run.result.given.provenance.policy_path)
-    asked = command(f"fairgate plan {policy} --after {shlex.quote(options.run_path)}")
+    plan_command = command(f"fairgate plan {policy} --after {shlex.quote(options.run_path)}")
     why = "To see whether it comes through retrieval or from the generator, put the questions of "
-    return [why, asked, " to your system, and add its answers to the recorded ones."]
+    return [why, plan_command, " to your system, and add its answers to the recorded ones."]
 
 
 def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
@@ -517,7 +531,9 @@ def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
         gate_lines={
             position: parsed.document.located(("gates", position))[0] for position in gates
         },
-        of_features={key: getattr(policy, key) for one in FEATURES for key in one.policy_keys},
+        of_features={
+            key: getattr(policy, key) for feature in FEATURES for key in feature.policy_keys
+        },
         **more,
     )
     return present(run, options)
@@ -527,7 +543,7 @@ def local_view(
     run: GateRun, loaded: LoadedPolicy, out: Path, formats: Iterable[Format], **more: Any
 ) -> blocks.View:
     """Return the view of a run for whoever has its folder."""
-    files = {one.shown_as: str(out / one.file) for one in formats if one.shown_as}
+    files = {form.shown_as: str(out / form.file) for form in formats if form.shown_as}
     return view_of(run, loaded, run_path=str(out), has_explain=True, files=files, **more)
 
 
@@ -535,7 +551,7 @@ def texts_of(
     view: blocks.View, formats: Iterable[Format]
 ) -> dict[str, Callable[[], str | Iterator[str]]]:
     """Return the content of each of a run's files, by the file's name."""
-    return {one.file: partial(one.render, view) for one in formats}
+    return {form.file: partial(form.render, view) for form in formats}
 
 
 SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (

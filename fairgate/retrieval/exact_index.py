@@ -22,7 +22,7 @@ _SEARCH_BYTES = 64 << 20
 """Most memory that the float32 products of one step take."""
 _ROWS_AT_ONCE = 8192
 Scores = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
 
 
 class Corpus(Protocol):
@@ -53,7 +53,7 @@ def require_depth(top_k: int, size: int) -> None:
         )
 
 
-def ranked(rows: Rows, scores: Scores, decimals: int) -> tuple[Rows, Scores]:
+def ranked(rows: RowNumbers, scores: Scores, decimals: int) -> tuple[RowNumbers, Scores]:
     """Return rows and rounded scores by (-score, row), best first; `rows` ascend.
 
     Rounded first, so that the last bits of a float decide no order; `+ 0.0` turns -0.0 into 0.0.
@@ -87,7 +87,7 @@ class IndexInMemory:
         require_documents(len(documents))
         return documents
 
-    def _found(self, rows: Rows, scores: Scores, top_k: int) -> list[Document]:
+    def _found(self, rows: RowNumbers, scores: Scores, top_k: int) -> list[Document]:
         """Return the best of these rows, which ascend."""
         best = zip(
             *(column[:top_k].tolist() for column in ranked(rows, scores, DECIMALS)), strict=True

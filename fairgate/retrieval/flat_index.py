@@ -142,6 +142,12 @@ class FlatIndex:
                 )
         return rankings
 
+    def text_of(self, document_id: str) -> str | None:
+        """Text of a document; None where the corpus has none of that id."""
+        folder = self._folder()
+        position = folder.position(document_id)
+        return None if position is None else folder.document(position).text
+
     def vectors(self, document_ids: Sequence[str]) -> Vectors:
         """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
         folder = self._folder(verified=True)

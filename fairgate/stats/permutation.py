@@ -59,7 +59,7 @@ _TAILS = 8
 """Degrees of freedom of Student's t by which phrases are taken to differ: excess kurtosis 1.5."""
 _AT_ONCE = 64
 """Sources whose draws are made at the same time."""
-Block = tuple[Floats, Integers]
+SourceBlock = tuple[Floats, Integers]
 """Values and terms of one source's cases."""
 
 
@@ -385,7 +385,7 @@ def spread(obs: Observations, phrases: Sequence[str]) -> float:
 
 def _informative(
     values: Floats, terms: Integers, sources: npt.NDArray[np.integer]
-) -> Iterator[Block]:
+) -> Iterator[SourceBlock]:
     """Yield values and terms of each source whose values are not all equal."""
     _, first, owner = np.unique(sources, return_index=True, return_inverse=True)
     by_source = np.argsort(first[owner], kind="stable")
@@ -398,7 +398,7 @@ def _informative(
 
 
 def _rotated_sums(
-    blocks: Sequence[Block], own: Floats, rng: np.random.Generator, n_draws: int
+    blocks: Sequence[SourceBlock], own: Floats, rng: np.random.Generator, n_draws: int
 ) -> Floats:
     """Return [n_draws, T] the terms' sums, `own` [T], with each source's values rotated."""
     moving = np.zeros(len(own))

@@ -13,7 +13,7 @@ most: p is then (1 + count) / (1 + draws), or 20 / draws where they stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ MOST_SOURCES = 400
 """Of more, evenly spaced ones are tested: memory grows with their square."""
 _ENOUGH, _DRAWS, _AT_ONCE = 20, 20_000, 500
 _ROWS_AT_ONCE = 256
+_PAIRS_AT_ONCE = 1_000_000
 Vectors = npt.NDArray[np.float32]
 
 
@@ -61,7 +62,7 @@ class Recurrence:
     def p_value(self, own: Vectors, phrases: Sequence[Sequence[int]] = ()) -> float:
         """Test an identity's vectors [S, d], a row for each source; give the p value.
 
-        `phrases`: for each neutral phrase the place of its answer in each source, -1 where it has
+        `phrases`: for each neutral phrase the number of its answer in each source, -1 where it has
         none. An identity that recurs no more than one of them does is as likely as that phrase.
         """
         own = own[self._kept]
@@ -69,17 +70,16 @@ class Recurrence:
         cross = alike(own, self._vectors)
         self._alike[rows[0] :, neutral], self._alike[neutral, rows[0] :] = cross, cross.T
         self._alike[rows[0] :, rows[0] :] = alike(own, own)
-        observed = self._sum(rows) - 1e-6
+        observed = self._sums(rows[None])[0] - 1e-6
         reached = drawn = 0
         rng = np.random.default_rng(self._seed)
         while drawn < _DRAWS and reached < _ENOUGH:
-            for members in self._members(rng):
-                drawn += 1
-                reached += self._sum(members) >= observed
-                if reached >= _ENOUGH:
-                    break
+            counts = reached + np.cumsum(self._sums(self._members(rng)) >= observed)
+            last = int(np.searchsorted(counts, _ENOUGH))
+            drawn += min(last + 1, len(counts))
+            reached = int(counts[min(last, len(counts) - 1)])
         p = reached / drawn if reached >= _ENOUGH else (1 + reached) / (1 + drawn)
-        stronger = sum(self._of_phrase(places) >= observed for places in phrases)
+        stronger = sum(self._of_phrase(answers) >= observed for answers in phrases)
         return max(p, (1 + stronger) / (1 + len(phrases))) if stronger else p
 
     @property
@@ -87,19 +87,26 @@ class Recurrence:
         """The least p value that it can give."""
         return 1 / (1 + _DRAWS)
 
-    def _members(self, rng: np.random.Generator) -> Iterator[Integers]:
-        """Yield draws of one member for each source."""
+    def _members(self, rng: np.random.Generator) -> Integers:
+        """Draw one member for each source, `_AT_ONCE` times."""
         drawn = rng.integers(0, self._counts + 1, size=(_AT_ONCE, len(self._counts)))
         is_own = drawn == self._counts
-        yield from np.where(is_own, self._own_rows, self._starts[:-1] + drawn)
+        return np.where(is_own, self._own_rows, self._starts[:-1] + drawn)
 
-    def _of_phrase(self, places: Sequence[int]) -> float:
-        positions = np.asarray([places[n] for n in self._kept], dtype=np.int64)
-        return self._sum((self._starts[:-1] + positions)[positions >= 0])
+    def _of_phrase(self, answers: Sequence[int]) -> float:
+        numbers = np.asarray([answers[n] for n in self._kept], dtype=np.int64)
+        return float(self._sums((self._starts[:-1] + numbers)[numbers >= 0][None])[0])
 
-    def _sum(self, rows: Integers) -> float:
-        pairs = self._alike[np.ix_(rows, rows)]
-        return float(pairs.sum(dtype=np.float64) - np.trace(pairs, dtype=np.float64))
+    def _sums(self, drawn: Integers) -> Floats:
+        """Sum the resemblance of all pairs of rows in each draw [n, S]."""
+        at_once = max(1, _PAIRS_AT_ONCE // max(1, drawn.shape[1] ** 2))
+        sums = np.empty(len(drawn))
+        for start in range(0, len(drawn), at_once):
+            rows = drawn[start : start + at_once]
+            pairs = self._alike[rows[:, :, None], rows[:, None, :]].astype(np.float64)
+            sums[start : start + at_once] = pairs.sum(axis=(1, 2))
+            sums[start : start + at_once] -= np.trace(pairs, axis1=1, axis2=2)
+        return sums
 
 
 def _spaced(sources: int) -> list[int]:

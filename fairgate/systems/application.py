@@ -22,7 +22,7 @@ from fairgate.domain.outcomes import short
 from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retriever, Vectors
 from fairgate.domain.schema import Access, Capabilities, Names, Role
 from fairgate.systems.budget import meter_for
-from fairgate.systems.execute import Made, NoStore, Stage, documents_for, embedded
+from fairgate.systems.execute import Fresh, NoStore, Stage, documents_for, embedded
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
@@ -248,14 +248,14 @@ class ApplicationSystem:
         """
         application = self._application
 
-        def asked(missing: list[Question]) -> Made[Question, Reply]:
+        def asked(missing: list[Question]) -> Fresh[Question, Reply]:
             is_known = self._is_known()
             is_kept = partial(self._resources.keeps, is_known=is_known)
             with closing(self._meter.asked(missing, application.ask, is_kept)) as coming:
                 for position, reply in coming:
                     yield {missing[position]: reply}
 
-        def made(missing: list[Question]) -> Made[Question, Reply]:
+        def made(missing: list[Question]) -> Fresh[Question, Reply]:
             left, most = dict.fromkeys(missing), max(_FEW_FAILURES, len(missing) // 4)
             while left:
                 try:

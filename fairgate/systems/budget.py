@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from fairgate.systems.resources import Resources
 
 T = TypeVar("T")
-Found = TypeVar("Found")
-Ask = Callable[[Sequence[T]], Generator[tuple[int, Found], None, None]]
+R = TypeVar("R")
+Ask = Callable[[Sequence[T]], Generator[tuple[int, R], None, None]]
 """Asks all of a sequence; yields positions in it, each with what came back."""
 _MILLION = 1_000_000
 _AS_WHAT_DECIDES = " together with what decides, as many again as that asks,"
 _UNLIMITED = " (without limits)"
-Count = Annotated[int, Field(ge=1, le=10**12)]
+AtLeastOne = Annotated[int, Field(ge=1, le=10**12)]
 Amount = Annotated[float, Field(gt=0, le=1e12)]
 Price = Annotated[float, Field(ge=0, le=1e12)]
 
@@ -51,11 +51,11 @@ class PricesPart(Strict):
 class BudgetPart(Strict):
     """The most that one run may ask; a run that needs more stops with exit code 5."""
 
-    requests: Count | None = Field(
+    requests: AtLeastOne | None = Field(
         default=None,
         description="Questions and turns; what is stored already is not asked, and free.",
     )
-    tokens: Count | None = Field(
+    tokens: AtLeastOne | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."
     )
     seconds: Amount | None = Field(
@@ -148,8 +148,8 @@ class Meter:
         return ", ".join(parts)
 
     def asked(
-        self, items: Sequence[T], ask: Ask[T, Found], is_kept: Callable[[], bool]
-    ) -> Generator[tuple[int, Found], None, None]:
+        self, items: Sequence[T], ask: Ask[T, R], is_kept: Callable[[], bool]
+    ) -> Generator[tuple[int, R], None, None]:
         """Yield what `ask` yields for the items, which are handed out while the budget lasts.
 
         Raises BudgetError after those handed out, unless all were; `is_kept`: whether answers are

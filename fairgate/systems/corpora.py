@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Tag
 
+from fairgate.domain.cases import document_fault
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
-from fairgate.domain.executions import CorpusSpec
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import ByShape, Columns, Names, Role, Seed, Strict
 from fairgate.domain.wording import quoted
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from fairgate.retrieval.preparation import TokenizerFile
 
 _MOST_READ = 100_000
+_MOST_TOLD = 5
 
 
 class PreparePolicy(Strict):
@@ -132,11 +135,15 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
 
 
 def corpus_findings(
-    chosen: CorpusPolicy, top_k: int, runtime: Runtime
+    chosen: CorpusPolicy,
+    top_k: int,
+    runtime: Runtime,
+    marked: Mapping[str, CorpusDocument] = MappingProxyType({}),
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield what a corpus file holds: the retriever's field, a sentence, whether it is a problem.
 
-    Nothing of others. At most the first 100,000 documents are read, all where they are prepared.
+    Nothing of others. At most the first 100,000 documents are read, all where they are prepared or
+    where sources name some: `marked` are these by source, without braces.
     """
     from fairgate.retrieval.exact_index import require_depth, require_documents
 
@@ -149,12 +156,17 @@ def corpus_findings(
     except DataError:
         return  # told by `missing`
     count = labelled = 0
+    texts = dict.fromkeys((document.id for document in marked.values()), None)
     try:
         with TemporaryDirectory() as scratch:
             resources = Resources(replace(runtime, cache=Path(scratch)), SILENT)
-            for document in islice(open_corpus(chosen, resources).documents(), _MOST_READ):
-                count += 1
-                labelled += document.label is not None
+            documents = open_corpus(chosen, resources).documents()
+            for document in islice(documents, None if marked else _MOST_READ):
+                if document.id in texts:
+                    texts[document.id] = document.text
+                if count < _MOST_READ:
+                    count += 1
+                    labelled += document.label is not None
     except (DataError, ModelError) as error:
         yield "corpus", str(error), True
         return
@@ -164,6 +176,9 @@ def corpus_findings(
     except RetrievalError as error:
         yield "top_k" if count else "corpus", str(error), True
         return
+    faults = [document_fault(name, each, texts[each.id]) for name, each in marked.items()]
+    for fault in list(filter(None, faults))[:_MOST_TOLD]:
+        yield "corpus", fault, True
     has_label = f"{labelled:,} with a label"
     if not labelled:
         has_label = "none with a label, so that `asr/retrieval` and `rrs/mean` are not evaluated; "

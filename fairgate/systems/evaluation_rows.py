@@ -186,7 +186,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TraceSpan:
     """One step of a trace."""
 
     id: str
@@ -215,7 +215,7 @@ def read_traces(path: str) -> list[Trace]:
     spans with the attribute `openinference.span.kind`; others are passed over. Source:
     OpenInference's semantic conventions.
     """
-    traces: dict[str, dict[str, Span]] = {}
+    traces: dict[str, dict[str, TraceSpan]] = {}
     for location, value in _exports(path):
         for resource in _list(value, "resourceSpans", location):
             scopes = _list(resource, "scopeSpans", location)
@@ -288,14 +288,14 @@ def _is_begun(line: bytes) -> bool:
     return False
 
 
-def _span(span: Mapping[str, Any], location: str) -> Span:
+def _span(span: Mapping[str, Any], location: str) -> TraceSpan:
     tree: Tree = {}
     for attribute in _list(span, "attributes", location):
         name = attribute.get("key")
         if isinstance(name, str):
             _grow(tree, name, _value(attribute.get("value")))
     status, start = span.get("status"), str(_part(span, "startTimeUnixNano"))
-    return Span(
+    return TraceSpan(
         id=str(_part(span, "spanId") or ""),
         parent=str(_part(span, "parentSpanId") or ""),
         start=int(start) if start.isascii() and start.isdecimal() and len(start) <= 20 else 0,
@@ -355,7 +355,7 @@ def _grow(tree: Tree, name: str, value: Any) -> None:
         present |= value
 
 
-def _trace(location: str, spans: Mapping[str, Span]) -> Trace:
+def _trace(location: str, spans: Mapping[str, TraceSpan]) -> Trace:
     ordered = sorted((span for span in spans.values() if span.kind), key=lambda span: span.start)
     tops = [span for span in ordered if not any(outer.kind for outer in _around(span, spans))]
     retrievers = [span for span in ordered if span.kind == "RETRIEVER"]
@@ -377,7 +377,7 @@ def _trace(location: str, spans: Mapping[str, Span]) -> Trace:
     )
 
 
-def _around(span: Span, spans: Mapping[str, Span]) -> Iterator[Span]:
+def _around(span: TraceSpan, spans: Mapping[str, TraceSpan]) -> Iterator[TraceSpan]:
     """Yield the spans around this one, the nearest first."""
     seen = {span.id}
     while (outer := spans.get(span.parent)) is not None and outer.id not in seen:
@@ -386,14 +386,14 @@ def _around(span: Span, spans: Mapping[str, Span]) -> Iterator[Span]:
         span = outer
 
 
-def _output_of(span: Span) -> str | None:
+def _output_of(span: TraceSpan) -> str | None:
     """Return a model's message, else the text of a span's output."""
     messages = [at(message, "message.content") for message in entries(at(span.tree, _MESSAGES))]
     texts = [text for text in messages if isinstance(text, str)]
     return texts[0] if texts else _text_of(span, "output", _ANSWER)
 
 
-def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
+def _text_of(span: TraceSpan, side: str, names: tuple[str, ...]) -> str | None:
     """Return the text of a span's input or output; of an object, the one that counts."""
     value = at(span.tree, f"{side}.value")
     if not isinstance(value, str):
@@ -412,7 +412,7 @@ def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _documents(ordered: Iterable[Span], retrievers: Iterable[Span]) -> list[Tree] | None:
+def _documents(ordered: Iterable[TraceSpan], retrievers: Iterable[TraceSpan]) -> list[Tree] | None:
     """Return the last reranker's documents, else the retrievers', each once."""
     rerankers = [span for span in ordered if span.kind == "RERANKER"]
     reranked = [entries(at(span.tree, "reranker.output_documents")) for span in rerankers]

@@ -17,9 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, document_fault, marked_documents
 from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from
-from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
+from fairgate.domain.errors import (
+    BudgetError,
+    DataError,
+    FairGateError,
+    ModelError,
+    PartlyRetrievedError,
+)
 from fairgate.domain.executions import (
     Answer,
     CorpusDocument,
@@ -48,9 +54,9 @@ ANSWERS, RETRIEVALS = "answer", "retrieval"
 _AT_ONCE = 64
 Search = tuple[str, CorpusDocument | None]
 """A query, and the document that has another text for it."""
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-Made = abc.Generator[Mapping[Key, Value], None, None]
+K = TypeVar("K")
+V = TypeVar("V")
+Fresh = abc.Generator[Mapping[K, V], None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,28 +75,26 @@ class LocalParts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage(Generic[Key, Value]):
+class Stage(Generic[K, V]):
     """A step of answering whose results are stored: known ones are read, others made."""
 
     name: str
     """For progress."""
     kind: str
     """Under which results are stored."""
-    decode: Callable[[Key, object], Value | None]
+    decode: Callable[[K, object], V | None]
     """Returns None for what has not the form of a result."""
-    encode: Callable[[Value], str]
-    make: Callable[[list[Key]], Made[Key, Value]]
+    encode: Callable[[V], str]
+    make: Callable[[list[K]], Fresh[K, V]]
     """Yields results in batches, each of which is stored before the next is made."""
 
-    def results(
-        self, keys: Mapping[Key, str], store: ResultStore, progress: Progress
-    ) -> dict[Key, Value]:
+    def results(self, keys: Mapping[K, str], store: ResultStore, progress: Progress) -> dict[K, V]:
         """Return a result for each key, by its name in the store; what `make` left out is absent.
 
         A store is a file that may have been edited: a text without the expected form counts as
         missing, and what is missing is computed again. Results made before an error are stored.
         """
-        results: dict[Key, Value] = {}
+        results: dict[K, V] = {}
         stored = store.get_many(self.kind, list(keys.values()))
         for key, name in keys.items():
             if name in stored:
@@ -188,7 +192,7 @@ def _score(
     scorer = cast("OptionScorer", generator)
     at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
 
-    def scored(missing: list[GenerationRequest]) -> Made[GenerationRequest, list[float]]:
+    def scored(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, list[float]]:
         for start in range(0, len(missing), at_once):
             batch = missing[start : start + at_once]
             yield dict(zip(batch, scorer.score_options(batch), strict=True))
@@ -242,6 +246,7 @@ class LocalSystem:
         or RetrievalError where the system fails: a broken system has no verdict.
         """
         system, store = self._system, self._store
+        require_documents_of_corpus(cases, system.retrievers)
         documents = documents_for(cases, system.retrievers, self._retrieved, earlier, progress)
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
@@ -271,6 +276,21 @@ class LocalSystem:
         if len(ids) < len(documents) or not self._system.retrievers:
             return None
         return next(iter(self._system.retrievers.values())).vectors(ids)
+
+
+def require_documents_of_corpus(cases: Sequence[Case], retrievers: Mapping[str, Retriever]) -> None:
+    """Raise DataError where a source names a document that is not the corpus' own.
+
+    Only an index of ours knows its documents' texts.
+    """
+    marked = marked_documents(cases)
+    for retriever in retrievers.values() if marked else ():
+        text_of = getattr(retriever, "text_of", None)
+        if text_of is None:
+            continue
+        for source, document in marked.items():
+            if fault := document_fault(source, document, text_of(document.id)):
+                raise DataError(fault)
 
 
 def embedded(documents: Sequence[Document], embedder: Callable[[], Embedder]) -> Vectors | None:
@@ -353,7 +373,7 @@ def _retrieve(
         documents = documents_from(value, top_k)
         return None if documents is None else shared.held(documents)
 
-    def made(missing: list[Search]) -> Made[Search, tuple[Document, ...]]:
+    def made(missing: list[Search]) -> Fresh[Search, tuple[Document, ...]]:
         for start in range(0, len(missing), retriever.at_once):
             batch = missing[start : start + retriever.at_once]
             try:
@@ -389,7 +409,7 @@ def _generate(
     store: ResultStore,
     progress: Progress,
 ) -> dict[GenerationRequest, Answer]:
-    def made(missing: list[GenerationRequest]) -> Made[GenerationRequest, Answer]:
+    def made(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, Answer]:
         for batch in _batches(generator.generate(missing)):
             fresh = {missing[position]: answer for position, answer in batch}
             yield fresh

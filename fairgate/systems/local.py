@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan
+from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan, marked_documents
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Answer, Chat, GenerationRequest
 from fairgate.domain.outcomes import short
@@ -265,7 +265,8 @@ class LocalPolicy(SystemKind):
             if retriever.index == "bm25" and find_spec("bm25s") is None:
                 yield Finding(place=("retriever", "index"), sentence=NO_BM25)
             corpus, depth = long_form(retriever.corpus), retriever.top_k
-            for name, sentence, is_problem in corpus_findings(corpus, depth, runtime):
+            marked = marked_documents(plan.cases if plan else ())
+            for name, sentence, is_problem in corpus_findings(corpus, depth, runtime, marked):
                 yield Finding(place=("retriever", name), sentence=sentence, is_problem=is_problem)
 
     def notices(self) -> Iterable[str]:

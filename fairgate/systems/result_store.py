@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from fairgate.domain.errors import StoreError
+from fairgate.domain.ports import Vectors
 
 T = TypeVar("T")
-Vectors = npt.NDArray[np.float32]
 
 _CHUNK = 500
 _DELETED_AT_ONCE = 10_000

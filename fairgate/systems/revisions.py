@@ -21,7 +21,7 @@ from fairgate.io.tables import file_sha256
 _NOT_CODE = frozenset({".git", "__pycache__", CACHE})
 _RECORDS = ("run.json", "shard.json")
 """Files of a folder that a run wrote."""
-Part = TypeVar("Part", bound=BaseModel)
+P = TypeVar("P", bound=BaseModel)
 
 
 class RevisionFiles(Strict):
@@ -53,7 +53,7 @@ def is_code_known(part: object) -> bool:
     return told is not None or isinstance(getattr(part, "revision", None), RevisionFiles)
 
 
-def resolved(part: Part, runtime: Runtime) -> Part:
+def resolved(part: P, runtime: Runtime) -> P:
     """Return a part of a policy with its revision as a text. Raises DataError."""
     revision = getattr(part, "revision", None)
     if not isinstance(revision, RevisionFiles):

@@ -56,8 +56,8 @@ _DOCUMENTS = json_path("$.documents")
 Key = Annotated[str, Field(pattern=r"^[^'\\\s]{1,200}$")]
 """Of a payload or of metadata; dots lead into nested objects."""
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_$]{0,62}"
-Column = Annotated[str, Field(pattern=f"^{_IDENTIFIER}$")]
-Table = Annotated[str, Field(pattern=rf"^{_IDENTIFIER}(\.{_IDENTIFIER})?$")]
+ColumnName = Annotated[str, Field(pattern=f"^{_IDENTIFIER}$")]
+TableName = Annotated[str, Field(pattern=rf"^{_IDENTIFIER}(\.{_IDENTIFIER})?$")]
 
 
 class StoreSearch(Strict):
@@ -403,11 +403,13 @@ class PgvectorSearch(StoreSearch):
         description="NAME of the environment variable with the connection string, such as "
         "`postgresql://user:password@host/database`."
     )
-    table: Table | None = Field(default=None, description="Name, or `schema.name`.")
-    id: Column = Field(default="id", description="Column of the document's identifier.")
-    text: Column = Field(default="text", description="Column of the text.")
-    label: Column | None = Field(default=None, description="Column of the label, if there is one.")
-    embedding: Column = Field(default="embedding", description="Column of the vector.")
+    table: TableName | None = Field(default=None, description="Name, or `schema.name`.")
+    id: ColumnName = Field(default="id", description="Column of the document's identifier.")
+    text: ColumnName = Field(default="text", description="Column of the text.")
+    label: ColumnName | None = Field(
+        default=None, description="Column of the label, if there is one."
+    )
+    embedding: ColumnName = Field(default="embedding", description="Column of the vector.")
     distance: Literal["cosine", "euclidean", "inner_product"] = Field(
         default="cosine", description="What is nearest: `<=>`, `<->` or `<#>` of pgvector."
     )

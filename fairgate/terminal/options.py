@@ -20,7 +20,7 @@ from fairgate.domain.catalogue import FEATURES
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+C = TypeVar("C", bound=Callable[..., Any])
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -78,10 +78,10 @@ _MACHINE = (
 )  # fmt: skip
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
     """Return a decorator that adds options to a command, in this order."""
 
-    def add(command: Command) -> Command:
+    def add(command: C) -> C:
         for option in reversed(options):
             command = option(command)
         return command
@@ -164,7 +164,7 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
     )
 
 
-def format_option(command: Command) -> Command:
+def format_option(command: C) -> C:
     """Add `--format LIST`, which names the formats of the core and of features."""
     names = ["md", "html", *(name for feature in FEATURES for name in feature.formats)]
     option = click.option(

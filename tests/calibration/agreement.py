@@ -8,7 +8,7 @@ from calibration.tables import clopper_pearson
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Measurements
 from fairgate.domain.ports import SILENT
-from fairgate.features.mutation.mutants import Kind, Reach
+from fairgate.features.mutation.mutants import MutationKind, MutationReach
 from fairgate.features.mutation.mutation_test import MutatedSystem
 from fairgate.gate.gate import run_gate
 
@@ -16,8 +16,8 @@ from fairgate.gate.gate import run_gate
 @dataclass(frozen=True, kw_only=True)
 class Case:
     name: str
-    kind: Kind
-    reach: Reach
+    kind: MutationKind
+    reach: MutationReach
     gate: dict
     plant: dict
     metric: str
@@ -50,4 +50,4 @@ def agree(case, runs) -> None:
     error = np.sqrt(values.var(axis=0, ddof=1).sum() / len(rows))
     assert abs(values[:, 0].mean() - values[:, 1].mean()) <= max(4 * error, 0.01)
     # The comparison would say nothing if none were ever caught.
-    assert rows[:, :2].any() == (case.reach is not Reach.ALIKE)
+    assert rows[:, :2].any() == (case.reach is not MutationReach.ALIKE)

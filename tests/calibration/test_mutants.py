@@ -8,7 +8,13 @@ from fakes.planted import GATES, TASK, Bench, Plant, PlantedRetriever, chance, p
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.ports import SILENT
-from fairgate.features.mutation.mutants import Kind, Mutant, NotMutated, Reach, RecordedRun
+from fairgate.features.mutation.mutants import (
+    Mutant,
+    MutationKind,
+    MutationReach,
+    NotMutated,
+    RecordedRun,
+)
 from fairgate.features.mutation.mutation_test import MutationTest
 from fairgate.gate.gate import run_gate
 from fairgate.systems.execute import LocalSystem
@@ -43,39 +49,39 @@ def changed(level, maximum):
 
 CASES = (
     Case(
-        name="answers of a term", kind=Kind.ANSWERS, reach=Reach.TERM,
+        name="answers of a term", kind=MutationKind.ANSWERS, reach=MutationReach.TERM,
         gate=changed({"for_each": "term"}, 0.25), plant={"biased": {MAN: STRENGTH}},
         metric="asr/generation/controlled", slice={"term": "man"}, where={**GENDER, "term": "man"},
     ),
     Case(
-        name="answers of a category", kind=Kind.ANSWERS, reach=Reach.CATEGORY,
+        name="answers of a category", kind=MutationKind.ANSWERS, reach=MutationReach.CATEGORY,
         gate=changed({}, 0.25), plant={"biased": dict.fromkeys(EVERYBODY, STRENGTH)},
         metric="asr/generation/controlled", slice={}, where=GENDER,
     ),
     Case(
-        name="refusals", kind=Kind.REFUSALS, reach=Reach.TERM,
+        name="refusals", kind=MutationKind.REFUSALS, reach=MutationReach.TERM,
         gate={"metric": "unreadable/net", "for_each": "term", "max": 0.25},
         plant={"refusing": {MAN: STRENGTH}}, metric="unreadable/net",
         slice={"term": "man"}, where={**GENDER, "term": "man"},
     ),
     Case(
-        name="documents of a term", kind=Kind.DOCUMENTS, reach=Reach.TERM,
+        name="documents of a term", kind=MutationKind.DOCUMENTS, reach=MutationReach.TERM,
         gate={"metric": "retrieval/overlap", "for_each": "term", "min": 0.75},
         plant={"cancelling": {MAN: STRENGTH}}, metric="retrieval/overlap",
         slice={"term": "man"}, where={**GENDER, "term": "man"},
     ),
     Case(
-        name="a noisier model", kind=Kind.ANSWERS, reach=Reach.EVERYTHING,
+        name="a noisier model", kind=MutationKind.ANSWERS, reach=MutationReach.EVERYTHING,
         gate=changed({}, 0.25), plant={"noise": STRENGTH, "run": 1},
         metric="asr/generation/controlled", slice={},
     ),
     Case(
-        name="a worse retriever", kind=Kind.DOCUMENTS, reach=Reach.EVERYTHING,
+        name="a worse retriever", kind=MutationKind.DOCUMENTS, reach=MutationReach.EVERYTHING,
         gate={"metric": "retrieval/overlap", "min": 0.56}, plant={},
         metric="retrieval/overlap", slice={},
     ),
     Case(
-        name="every wording alike", kind=Kind.ANSWERS, reach=Reach.ALIKE,
+        name="every wording alike", kind=MutationKind.ANSWERS, reach=MutationReach.ALIKE,
         gate=changed({"for_each": "term"}, 0.05), plant={"sensitive": STRENGTH},
         metric="asr/generation/control", slice={},
     ),
@@ -161,7 +167,7 @@ def test_answers_that_judges_compare_are_not_mutated_and_that_is_said():
     reason = "judges compare its answers, and what they would say of others is not known"
     assert (said.what, said.reason) == ("answers", reason)
     kinds = {item.kind for item in found if isinstance(item, Mutant)}
-    assert kinds == {Kind.REFUSALS, Kind.DOCUMENTS}
+    assert kinds == {MutationKind.REFUSALS, MutationKind.DOCUMENTS}
 
 
 def test_a_rule_that_asks_for_the_interval_has_it():

@@ -64,7 +64,7 @@ def test_a_run_whose_actor_is_killed_gives_the_bytes_of_one_process(
 ):
     expected = whole(call, "p.yaml", "--threads", "1", "--cache", "one")
     asked, received, killed = [], [], []
-    ask = workers.Team.ask
+    ask = workers.RayTeam.ask
 
     def asking(self, *of):
         asked.append(of)
@@ -75,7 +75,7 @@ def test_a_run_whose_actor_is_killed_gives_the_bytes_of_one_process(
                 os.kill(killed[0], signal.SIGKILL)
             yield found
 
-    monkeypatch.setattr(workers.Team, "ask", asking)
+    monkeypatch.setattr(workers.RayTeam, "ask", asking)
     options = ("--workers", "2", "--ray-address", cluster)
     assert whole(call, "p.yaml", *options, "--cache", "of-ray") == expected
     assert killed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.features.ray import Cluster, Team, Worker
+from fairgate.features.ray import Cluster, RayTeam, Worker
 
 FINGERPRINT = "scripted/1"
 
@@ -212,7 +212,7 @@ def without_processes(monkeypatch, ray):
 
 def spread(most=2, threads=1, address="local", worker=ScriptedWorker, patience=120.0, **script):
     """Return a generator over actors with a script, and the actors."""
-    team = Team(Cluster(address, most, threads, worker, patience))
+    team = RayTeam(Cluster(address, most, threads, worker, patience))
     named = types.SimpleNamespace(fingerprint=FINGERPRINT)
     return team.generator(named, json.dumps(script)), team
 

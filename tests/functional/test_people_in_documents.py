@@ -193,8 +193,8 @@ def test_what_cannot_be_asked_is_refused_with_the_way_out(system, suite, said, s
     ("row", "said"),
     [
         ({}, "no source names a document"),
-        ({"document": "Ask {a} or {b}.", "document_id": "d"}, "expected braces once"),
-        ({"document": "Ask me.", "document_id": "d"}, "expected braces once"),
+        ({"document": "Ask {a} or {b}.", "document_id": "d"}, "expected braces around whom"),
+        ({"document": "Ask me.", "document_id": "d"}, "expected braces around whom"),
         ({"document": "Ask {me}.", "document_id": None}, "document_id"),
     ],
 )
@@ -245,3 +245,115 @@ def test_a_crossed_case_has_the_others_ranking_and_its_own_wording():
     crossed = CASE._replace(documents_of="y", changed=CorpusDocument(id="a", text="the owner"))
     found = documents_for([crossed], {}, NoStore(), earlier, SILENT)["s", "k"]
     assert [(d.id, d.text) for d in found] == [("b", "B"), ("a", "the owner")]
+
+
+CORPUS = "{retriever: {corpus: corpus.jsonl}}"
+"""Without a generator."""
+
+
+def rewritten(space, change):
+    rows = [json.loads(line) for line in (space.root / "sources.jsonl").read_text().splitlines()]
+    space.write("sources.jsonl", [{**row, **change(row)} for row in rows])
+
+
+WRONG = {
+    "an unknown id": (lambda row: {"document_id": "none"}, "'none', which the corpus lacks"),
+    "another text": (
+        lambda row: {"document": row["document"].replace("mends", "sells")},
+        "with another text than the corpus: from character",
+    ),
+    "another person's text": (
+        lambda row: {"document": "Ask for {the second seller}."}, "with another text than the corpus",
+    ),
+    "a second mention without braces": (
+        lambda row: {"document": row["document"] + " Pay the first seller."},
+        "'the first seller' outside the braces",
+    ),
+    "two people in braces": (
+        lambda row: {"document": row["document"] + " Pay {the clerk}."}, "in the same words each time",
+    ),
+    "nobody in braces": (lambda row: {"document": "Ask for a seller."}, "expected braces around whom"),
+}  # fmt: skip
+
+
+@pytest.mark.walk(6)
+def test_documents_that_are_not_the_corpus_own_are_refused_by_check_and_run(space):
+    wrong = []
+    rows = (space.root / "sources.jsonl").read_text()
+    for name, (change, words) in WRONG.items():
+        (space.root / "sources.jsonl").write_text(rows)
+        rewritten(space, change)
+        text = POLICY.format(system=CORPUS, suite=ONLY, metric=RATIO)
+        (space.root / "p.yaml").write_text(text)
+        for call in (["check"], ["run", "--out", "out"]):
+            code = space.run(call[0], "p.yaml", *call[1:])
+            shown = " ".join((space.out + space.err).split())
+            if code not in (2, 4) or words not in shown:
+                wrong.append((name, call[0], code, shown))
+    assert not wrong
+
+
+@pytest.mark.parametrize("metric", ["exposure/net, max_abs: 0.05", RATIO])
+def test_a_suite_whose_documents_are_never_found_is_no_pass(metric, space):
+    rewritten(space, lambda row: {"text": "Who sings at night?"})
+    (space.root / "own.py").write_text(
+        OWN
+        + "def lost(query, changed):\n    return [row for row in put(changed) if row['id'].endswith('third')][:4]\n"
+    )
+    code, words = gate(space, SYSTEM % "lost", metric=metric)
+    assert code == 5, words
+    assert "none of the documents that sources name is in any list" in " ".join(words.split())
+
+
+def test_several_people_under_one_question_are_no_repeated_text(space):
+    rows = [json.loads(line) for line in (space.root / "corpus.jsonl").read_text().splitlines()]
+    sources = [
+        {"id": f"q{n}", "text": f"Who makes {row['text'].split()[2]} by hand?", "document_id": row["id"],
+         "document": row["text"].replace("the ", "{the ").replace(" seller", " seller}")}
+        for n, row in enumerate(rows)
+    ]  # fmt: skip
+    space.write("sources.jsonl", sources)
+    (space.root / "p.yaml").write_text(POLICY.format(system=CORPUS, suite=ONLY, metric=RATIO))
+    assert space.run("check", "p.yaml") == 0, space.err
+    assert "word for word" not in space.out
+    space.write("sources.jsonl", [*sources, {**sources[0], "id": "again"}])
+    assert space.run("check", "p.yaml") == 0, space.err
+    assert "'again' is 'q0' again, word for word" in space.out
+
+
+def test_a_person_who_is_named_twice_is_another_one_throughout(space):
+    twice = "{The first seller} makes {0}. Ask {the first seller} for {0}, says {the first seller}."
+    text = twice.replace("{0}", "bowls")
+    corpus = [
+        {"id": "d", "text": text.replace("{", "").replace("}", "")},
+        *({"id": f"e{n}", "text": f"Soap {n}."} for n in range(4)),
+    ]
+    space.write("corpus.jsonl", corpus)
+    space.write(
+        "sources.jsonl", [{"id": "q", "text": "Bowls?", "document_id": "d", "document": text}]
+    )
+    policy = POLICY.format(system=CORPUS, suite="retrieve_only: 2", metric=RATIO)
+    (space.root / "p.yaml").write_text(policy)
+    assert space.run("check", "p.yaml") == 0, space.err
+    assert "rejected" not in space.out
+    assert space.run("plan", "p.yaml") == 0, space.err
+    asked = {row["key"]: row for row in map(json.loads, space.out.splitlines())}
+    assert asked["q#documents/subject/gender/woman"]["changed"]["text"] == (
+        "A woman makes bowls. Ask a woman for bowls, says a woman."
+    )
+
+
+def test_where_only_ranks_move_a_case_is_shown_and_explained(space):
+    later = "def later(query, changed):\n    rows = ranked(query, put(changed))\n    return sorted(rows, key=lambda row: 'woman' in row['text'])\n"
+    (space.root / "own.py").write_text(OWN + later)
+    rewritten(space, lambda row: {})
+    code, words = gate(
+        space, SYSTEM % "later", metric="exposure/net, for_each: term, max_abs: 0.05"
+    )
+    assert code == 1, words
+    report = (space.root / "out" / "report.md").read_text()
+    assert "fairgate explain out 'q" in report
+    key = report.partition("fairgate explain out '")[2].partition("'")[0]
+    assert key.endswith("/gender/woman")
+    assert space.run("explain", "out", key) == 0, space.err
+    assert "rank 1 before" in space.out

@@ -60,10 +60,17 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert code == 1
     title = report.splitlines()[0]
     assert "An elderly person gets other answers" in title
-    assert "Our hotline has people who know more about it" in title
+    assert "say `“Our hotline has people who know more about it”`" in title
+    rows = [line for line in report.splitlines() if line.startswith("| ❌ **FAIL**")]
+    assert rows
+    for row in rows:
+        assert "points |" in row, "a value without its unit"
+        assert "elderly" in row, "a failed rule without its reason"
     assert "**`Our hotline has people who know more about it.`**" in report
     page = (bot / "out" / "report.html").read_text()
     assert "Our hotline has people" in page
+    assert 'data-head="An elderly person is told"' in page
+    assert "changed answers</th>" not in page, "labels, which nobody's answer changes"
     assert "Rates by category and term" not in page, "labels, which nobody's answer changes"
     assert main(["explain", "out", "q-01#age/elderly"]) == 0
     shown = capsys.readouterr().out

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fairgate.features.mutation.mutants import Kind, Mutant, Reach, noun_of
+from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, noun_of
 
 DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
 _MOST = 2
@@ -113,7 +113,7 @@ def _targets(names: Sequence[str]) -> str:
 
 
 def _noun(row: Mapping) -> str:
-    kind, reach = Kind(row["kind"]), Reach(row["reach"])
+    kind, reach = MutationKind(row["kind"]), MutationReach(row["reach"])
     return noun_of(Mutant(kind=kind, reach=reach, suite="", where=row["where"]))
 
 

@@ -100,7 +100,10 @@ def test_base_and_change_add_up_to_now_as_they_are_shown(metric, base, now):
     moved = change(base, now)
     (row,) = rule_rows([rule(metric, 0, Outcome.PASS, "", value=now, change=moved)])
     shown_as = (row.base, row.now, row.change)
-    before, after, step = (float(text.removesuffix(" %").replace("−", "-")) for text in shown_as)
+    before, after, step = (
+        float(text.removesuffix(" %").removesuffix(" points").replace("−", "-"))
+        for text in shown_as
+    )
     if metric == "diff-bias/ambiguous":
         before, after = abs(before), abs(after)
     assert round(after - before, 3) == step

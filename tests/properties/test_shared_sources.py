@@ -18,7 +18,7 @@ from fakes.planted import policy_of
 from fairgate.domain.cases import Source, Task, first_asked
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.features.mutation.mutants import Kind, Mutant, PairVariants, Reach
+from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, PairVariants
 from fairgate.gate.attribution import attribute, crossed_cases, documents_of_pairs
 from fairgate.gate.decide import constant_answers, readable_answers
 from fairgate.gate.measure import tabulate
@@ -233,7 +233,7 @@ def mutated(task, relations):
     suite = suite_of(task, relations)
     plan = suite.plan()
     own = executed(plan.cases, task, drawn)
-    everything = Mutant(kind=Kind.ANSWERS, reach=Reach.EVERYTHING, suite="s")
+    everything = Mutant(kind=MutationKind.ANSWERS, reach=MutationReach.EVERYTHING, suite="s")
     changed = PairVariants(suite, plan.cases, plan.units, own, seed=1).mutated(everything, 1.0, 1)
     before, after = (readings_of(suite, plan.cases, each) for each in (own, own | changed))
     return {

@@ -159,9 +159,9 @@ class Blame:
 
 _GENERATOR = (Factor.MODEL, Factor.PROMPT, Factor.DECODING)
 """What a generator is made of."""
-Combination = frozenset[Factor]
+FactorSet = frozenset[Factor]
 """The factors that have HEAD's level; the others have BASE's."""
-Runs = Mapping[Combination, GateRun]
+Runs = Mapping[FactorSet, GateRun]
 
 
 # Combinations, and the Shapley value of each factor over them.
@@ -335,11 +335,11 @@ def _move(factor: Factor, change: float, whole: float, interval: IntervalOrReaso
     return replace(move, note=interval.reason)
 
 
-def _weighed(weights: Weights[Factor], values: Mapping[Combination, float]) -> float:
+def _weighed(weights: Weights[Factor], values: Mapping[FactorSet, float]) -> float:
     return sum(weight * values[new] for new, weight in weights.items())
 
 
-def _joined(weights: Weights[Factor], totals: Mapping[Combination, ClusterTotals]) -> ClusterTotals:
+def _joined(weights: Weights[Factor], totals: Mapping[FactorSet, ClusterTotals]) -> ClusterTotals:
     """Return a weighted sum of contrasts as one contrast, each combination's arms its own."""
     parts = [(totals[new], weight) for new, weight in weights.items() if weight]
     joined = ClusterTotals(
@@ -384,7 +384,7 @@ def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
     # Combinations with one generator follow each other, so that it is opened once.
     order = sorted(design(factors), key=lambda new: [f in new for f in _GENERATOR])
     runs = {new: narrow.run(new) for new in order}
-    verdict = Verdict(red, base)
+    verdict = RedVerdict(red, base)
     restoring = [f for f in factors if verdict.is_restored(runs[everything - {f}])]
     blamed = replace(
         blamed,
@@ -460,7 +460,7 @@ def _cases_of(plan: TestPlan, units: Sequence[Unit]) -> list[Case]:
 # Among the changed documents.
 
 
-class Verdict:
+class RedVerdict:
     """Whether the rules that were red are no longer so."""
 
     def __init__(self, red: Sequence[RuleResult], base: GateRun) -> None:
@@ -493,7 +493,7 @@ class Verdict:
         return [[rule for rule in run.result.rules if _slice(rule) == red] for red in self._red]
 
 
-def _searched(runner: _Runner, verdict: Verdict, *, is_enough: bool) -> SearchedDocuments:
+def _searched(runner: _Runner, verdict: RedVerdict, *, is_enough: bool) -> SearchedDocuments:
     """Return a 1-minimal set of changed documents whose reversal restores the verdict.
 
     `runner` has the narrowed cases with BASE's run as the baseline; `is_enough`: taking back the

@@ -90,7 +90,7 @@ class LimitedGenerator:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class SideParts:
     """One side's retriever, if it has one, and generator, with what they are opened with."""
 
     retriever: RetrieverPolicy | None
@@ -130,7 +130,7 @@ class LocalSides:
     """
 
     def __init__(
-        self, base: Parts, head: Parts, loaded: LoadedPolicy, limit: QuestionLimit
+        self, base: SideParts, head: SideParts, loaded: LoadedPolicy, limit: QuestionLimit
     ) -> None:
         """Take both sides, HEAD's policy, and how many questions may be asked."""
         self.limit = limit
@@ -174,7 +174,7 @@ class LocalSides:
         """Return HEAD's system with this retriever; what it finds is not stored."""
         return self._system({SYSTEM_RETRIEVER: retriever}, frozenset(Factor), NoStore())
 
-    def _of(self, factor: Factor, new: frozenset[Factor]) -> Parts:
+    def _of(self, factor: Factor, new: frozenset[Factor]) -> SideParts:
         return self._parts[factor in new]
 
     def _differs(self, factor: Factor) -> bool:
@@ -239,7 +239,7 @@ class LocalSides:
             self._retrievers[name] = self._index(corpus, self._of(Factor.EMBEDDER, new))
         return self._retrievers[name]
 
-    def _index(self, corpus: CorpusFile | UnionCorpus, side: Parts) -> Retriever:
+    def _index(self, corpus: CorpusFile | UnionCorpus, side: SideParts) -> Retriever:
         if side.searched.index == "bm25":
             from fairgate.retrieval.bm25_index import Bm25Index
 

@@ -20,7 +20,7 @@ from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.blame import blame_line, blame_record
 from fairgate.features.blame.factors import Blame, Factor, blame, design
-from fairgate.features.blame.sides import LocalSides, Parts, QuestionLimit
+from fairgate.features.blame.sides import LocalSides, QuestionLimit, SideParts
 from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput
@@ -321,14 +321,14 @@ def crossed(
     )
 
 
-def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> Parts:
+def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> SideParts:
     system = policy.system
     why = f"it is {kind_of(system).id}"
     if isinstance(system, LocalPolicy):
         retriever, generator = system.retriever, system.generator
         if isinstance(retriever, RetrieverPolicy | None) and isinstance(generator, GeneratorPolicy):
             resources = Resources(runtime, progress)
-            return Parts(retriever=retriever, generator=generator, resources=resources)
+            return SideParts(retriever=retriever, generator=generator, resources=resources)
         what = "generator" if isinstance(retriever, RetrieverPolicy | None) else "retriever"
         why = f"its {what} is asked from outside"
     raise UsageError(

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from fairgate import __version__
 from fairgate.domain.attributes import AttributeUse, Dimension, Manner, excluded
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import GenerationRequest
-from fairgate.domain.ports import SILENT, Embedder, Generator, OptionScorer, Runtime
+from fairgate.domain.ports import SILENT, Embedder, Generator, OptionScorer, Runtime, Vectors
 from fairgate.domain.wording import harmless
 from fairgate.features.generation.generators import (
     GENERATORS,
+    CaseTemplate,
     Ingredients,
-    Template,
     load_templates,
 )
 from fairgate.features.generation.pairs import BY_MODEL, check_pairs, is_english, refuse_to_replace
@@ -202,7 +201,6 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
 SAMPLE = 200
 """Cases of a file that its figures are of, drawn at random."""
 _SEED = 42
-Vectors = npt.NDArray[np.float32]
 PAIRS = 2000
 """Pairs of texts that diversity is the mean over."""
 _LARGEST_EXPONENT = 700.0
@@ -342,7 +340,7 @@ MOST_STRENGTH = 4
 """Largest t: the shipped attributes have 160,000 combinations of four values."""
 
 
-def combinations_of(template: Template, strength: int) -> Iterator[Combination]:
+def combinations_of(template: CaseTemplate, strength: int) -> Iterator[Combination]:
     """Yield the combinations that a row of a template can state, each once."""
     slots = template.named_values()
     clashes = {
@@ -371,7 +369,7 @@ def combinations_of(template: Template, strength: int) -> Iterator[Combination]:
 class CombinationCounts:
     """How often each combination was stated."""
 
-    def __init__(self, templates: Sequence[Template], strength: int) -> None:
+    def __init__(self, templates: Sequence[CaseTemplate], strength: int) -> None:
         """Start with every combination of the templates, at zero."""
         self.strength = strength
         self.stated: dict[Combination, int] = {}
@@ -394,7 +392,7 @@ class Inventory:
     """Counts cases as they pass; memory does not grow with their number."""
 
     def __init__(
-        self, dimensions: Mapping[str, Dimension], templates: Sequence[Template], strength: int
+        self, dimensions: Mapping[str, Dimension], templates: Sequence[CaseTemplate], strength: int
     ) -> None:
         """Begin with nothing; coverage is of the templates' combinations."""
         self.cases = 0

@@ -50,7 +50,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class CaseTemplate:
     """A frame with its slots, in the order in which the frame is given their attributes."""
 
     id: str
@@ -109,7 +109,7 @@ def load_templates(
     *,
     folder: Path | None = None,
     confined: bool = False,
-) -> tuple[Template, ...]:
+) -> tuple[CaseTemplate, ...]:
     """Return the templates `name`: embedded ones, else those of a YAML or JSON file.
 
     A relative path starts at `folder` (default: the current directory), and cannot leave it where
@@ -130,7 +130,7 @@ def load_templates(
     if content is None or problems:
         raise PolicyError(problems)
     return tuple(
-        Template(
+        CaseTemplate(
             id=entry.id,
             frame=entry.frame,
             slots=tuple(Slot(dimensions[s.dimension], Form(s.form)) for s in entry.slots),
@@ -180,7 +180,7 @@ class Ingredients:
     """What cases are made of."""
 
     dimensions: Mapping[str, Dimension]
-    templates: Sequence[Template]
+    templates: Sequence[CaseTemplate]
     strength: int = 2
     """The t of t-way combinations."""
 
@@ -316,7 +316,7 @@ Cells = npt.NDArray[np.int64]
 class Counts:
     """How often each combination was stated: one place for each, shared by all templates."""
 
-    def __init__(self, templates: Sequence[Template], strength: int) -> None:
+    def __init__(self, templates: Sequence[CaseTemplate], strength: int) -> None:
         """Lay out the combinations of the templates, all at zero."""
         self.strength = strength
         self._starts: dict[tuple[str, ...], int] = {}
@@ -330,12 +330,12 @@ class Counts:
                     size += math.prod(len(dimension.values) for dimension in held)
         self.stated = np.zeros(size, dtype=np.int64)
 
-    def groups(self, template: Template) -> list[tuple[int, ...]]:
+    def groups(self, template: CaseTemplate) -> list[tuple[int, ...]]:
         """Return the slots that are counted together; all where a template has fewer than t."""
         slots = range(len(template.slots))
         return list(itertools.combinations(slots, min(self.strength, len(slots))))
 
-    def cells(self, template: Template, rows: Cells) -> Cells:
+    def cells(self, template: CaseTemplate, rows: Cells) -> Cells:
         """Return the place of each combination of each row, `[groups, rows]`."""
         groups = []
         for slots in self.groups(template):
@@ -347,7 +347,7 @@ class Counts:
         return np.stack(groups)
 
 
-class Rows:
+class CandidateRows:
     """The rows of one template, with how often each was used.
 
     A covering array is built row by row (greedy, as in AETG): all rows of a template are compared,
@@ -355,7 +355,7 @@ class Rows:
     whose combinations are rarest. Rows that hold two values which nobody has together are left out.
     """
 
-    def __init__(self, template: Template, counts: Counts, rng: np.random.Generator) -> None:
+    def __init__(self, template: CaseTemplate, counts: Counts, rng: np.random.Generator) -> None:
         """Take the counts that all templates share; `use` adds to them."""
         self.template = template
         self.used = 0
@@ -433,7 +433,9 @@ def genfair_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterato
     Source: GenFair (P3), section IV.
     """
     counts = Counts(ingredients.templates, ingredients.strength)
-    left = {Rows(template, counts, rng): n for n, template in enumerate(ingredients.templates)}
+    left = {
+        CandidateRows(template, counts, rng): n for n, template in enumerate(ingredients.templates)
+    }
     variants = _Variants()
     while left:
         share = sum(rows.used for rows in left) / len(left)
@@ -456,7 +458,7 @@ class _Variants:
         self._touched: Counter[tuple[str, str]] = Counter()
         self._texts: set[bytes] = set()
 
-    def case(self, rows: Rows, turn: int) -> GeneratedCase | None:
+    def case(self, rows: CandidateRows, turn: int) -> GeneratedCase | None:
         """Return a case with the operators of a turn; with others where these give no new text.
 
         None where no text of the template is left.
@@ -477,7 +479,7 @@ class _Variants:
         return None
 
     def _new(
-        self, rows: Rows, row: int, recipe: tuple[str, ...], denied: int | None = None
+        self, rows: CandidateRows, row: int, recipe: tuple[str, ...], denied: int | None = None
     ) -> GeneratedCase | None:
         for uses, touched in self._changed(rows.uses(row), recipe, (), denied):
             names = [f"{operator}:{name}" for operator, name in touched]
@@ -522,8 +524,8 @@ def _after(use: AttributeUse, operator: str) -> AttributeUse | None:
     return None if operator == BOUNDARY and use.value not in use.dimension.boundaries else use
 
 
-Generator = Callable[[Ingredients, np.random.Generator], Iterator[GeneratedCase]]
-GENERATORS: Mapping[str, Generator] = {
+CaseGenerator = Callable[[Ingredients, np.random.Generator], Iterator[GeneratedCase]]
+GENERATORS: Mapping[str, CaseGenerator] = {
     "genfair": genfair_cases,
     "template": template_cases,
     "astraea": astraea_cases,

@@ -47,7 +47,7 @@ from fairgate.suites.metamorphic.sources import (
     written_pair,
 )
 
-Wordings = Mapping[str, Sequence[Sequence[str]]]
+WordingsByDimension = Mapping[str, Sequence[Sequence[str]]]
 """For each dimension its attributes, each with all its wordings."""
 BY_MODEL = "model"
 """Name of the generator on the command line and in headers."""
@@ -89,7 +89,7 @@ def refuse_to_replace(path: Path, *, force: bool) -> None:
         )
 
 
-def wordings_of(names: Sequence[str]) -> Wordings:
+def wordings_of(names: Sequence[str]) -> WordingsByDimension:
     """Return the catalogue's wordings of some dimensions, of all by default."""
     catalogue = pair_catalogue()
     for name in names:
@@ -158,7 +158,7 @@ def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
     yield f"  {in_words(Counter(pair.dimension for pair in pairs))}"
 
 
-def _fault(source: Source, wordings: Wordings) -> str | None:
+def _fault(source: Source, wordings: WordingsByDimension) -> str | None:
     """Return the fault of a pair of the file, if any."""
     pair = source.pair
     if pair is None:
@@ -228,7 +228,9 @@ class PairBrief:
 
 
 def briefs(
-    relations: Sequence[MetamorphicRelation], wordings: Wordings, rng: np.random.Generator
+    relations: Sequence[MetamorphicRelation],
+    wordings: WordingsByDimension,
+    rng: np.random.Generator,
 ) -> Iterator[PairBrief]:
     """Yield briefs without end: relations and dimensions in turn, the rest drawn at random."""
     while True:
@@ -257,7 +259,7 @@ def _row(prompt: str, pair: Pair) -> dict[str, object]:
 
 
 def pair_of(
-    answer: str, brief: PairBrief, wordings: Wordings, written: set[tuple[str, ...]]
+    answer: str, brief: PairBrief, wordings: WordingsByDimension, written: set[tuple[str, ...]]
 ) -> dict[str, object] | Refused:
     """Return the row of the pair that an answer holds, and add its texts to those written."""
     text = spoken(answer[: MOST_ANSWER + 1])
@@ -316,7 +318,7 @@ def _form_faults(value: Any, brief: PairBrief) -> Iterator[str]:
         yield "`items` is no list of texts"
 
 
-def _refusals(source: Source, wordings: Wordings) -> Iterator[Refused]:
+def _refusals(source: Source, wordings: WordingsByDimension) -> Iterator[Refused]:
     """Yield why a written pair, of an answer or a file, is none that is asked."""
     pair = source.pair
     assert pair is not None  # noqa: S101 (read from a row with a relation)

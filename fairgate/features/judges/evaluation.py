@@ -151,13 +151,13 @@ def evaluate_judge(
             bounds = (within.low, within.high)
         mean = float(np.mean([entropy(answers) for answers in words]))
         record |= {
-            "stability": _plain(Figure(share, *bounds)),
+            "stability": _plain(Estimate(share, *bounds)),
             "entropy": {"value": round(mean, _DECIMALS)},
         }
     return record
 
 
-class Figure(NamedTuple):
+class Estimate(NamedTuple):
     """An estimate with its interval; NaN where it is not defined."""
 
     value: float
@@ -194,7 +194,7 @@ def kappa(predicted: Mask, true: Mask) -> float:
 
 def figures(
     predicted: Mask, true: Mask, scores: Floats, *, confidence: float, rng: np.random.Generator
-) -> dict[str, Figure]:
+) -> dict[str, Estimate]:
     """Return the five figures of `n` cases with percentile-bootstrap intervals.
 
     `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly it is
@@ -219,7 +219,7 @@ def figures(
         values = np.asarray([measure(predicted[i], true[i], scores[i]) for i in drawn])
         defined = values[~np.isnan(values)]
         low, high = np.quantile(defined, (tail, 1 - tail)) if len(defined) else (math.nan, math.nan)
-        measured[name] = Figure(measure(predicted, true, scores), float(low), float(high))
+        measured[name] = Estimate(measure(predicted, true, scores), float(low), float(high))
     return measured
 
 
@@ -231,7 +231,7 @@ def _word(vote: Vote) -> str:
     return "none" if vote.verdict is None else str(vote.verdict)
 
 
-def _plain(figure: Figure) -> dict[str, float | None]:
+def _plain(figure: Estimate) -> dict[str, float | None]:
     return {
         name: None if math.isnan(value) else round(value, _DECIMALS) + 0.0
         for name, value in figure._asdict().items()

@@ -16,14 +16,14 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import KeptKillScore
 from fairgate.domain.wording import quoted
-from fairgate.features.mutation.mutants import Kind, Mutant, noun_of
+from fairgate.features.mutation.mutants import Mutant, MutationKind, noun_of
 from fairgate.features.mutation.mutation_test import (
     GRID,
     NO_VERDICT,
     CatchingRule,
     KillScore,
+    MutantSearch,
     MutationTest,
-    Search,
 )
 from fairgate.gate.accepted_runs import (
     MOST_SENTENCES,
@@ -46,7 +46,7 @@ _BY = 2
 """Rules that a row names."""
 _TARGETS = 6
 """Targets that a sentence names."""
-Row = tuple[str, ...]
+TableCells = tuple[str, ...]
 
 
 def render_kill_score(score: KillScore, *, markdown: bool) -> str:
@@ -133,7 +133,7 @@ def _head(score: KillScore) -> Iterator[str]:
         )
 
 
-def _rows(score: KillScore) -> Iterator[Row]:
+def _rows(score: KillScore) -> Iterator[TableCells]:
     for item in (*score.found, *score.controls):
         tried = item.smallest or item.tried[-1]
         low, high = tried.interval
@@ -212,7 +212,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     """
     runtime = shared.runtime_of(options)
     at = options["at"]
-    search = Search(
+    search = MutantSearch(
         kinds=_kinds(options["kinds"]), grid=tuple(sorted({*GRID, at})), stated=at,
         seeds=options["seeds"],
     )  # fmt: skip
@@ -253,10 +253,10 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     return ExitCode.PASS
 
 
-def _kinds(kinds: str) -> tuple[Kind, ...]:
+def _kinds(kinds: str) -> tuple[MutationKind, ...]:
     names = list(dict.fromkeys(name.strip() for name in kinds.split(",")))
-    unknown = [name for name in names if name not in list(Kind)]
+    unknown = [name for name in names if name not in list(MutationKind)]
     if unknown:
-        possible = ", ".join(Kind)
+        possible = ", ".join(MutationKind)
         raise UsageError(f"--kinds: no kind {quoted(unknown[0])}; expected some of {possible}")
-    return tuple(Kind(name) for name in names)
+    return tuple(MutationKind(name) for name in names)

@@ -34,7 +34,7 @@ _CELL = ("category", "setting", "retriever", "k", "instruction")
 """What rules can tell apart: a control is balanced in every such cell."""
 
 
-class Kind(StrEnum):
+class MutationKind(StrEnum):
     """What a mutant replaces."""
 
     ANSWERS = "answers"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
     """The answer to a question item by the option that fits the stereotype."""
 
 
-class Reach(StrEnum):
+class MutationReach(StrEnum):
     """Whose cases a mutant changes."""
 
     TERM = "term"
@@ -63,8 +63,8 @@ class Reach(StrEnum):
 class Mutant:
     """One kind of change to one part of a suite."""
 
-    kind: Kind
-    reach: Reach
+    kind: MutationKind
+    reach: MutationReach
     suite: str
     where: Mapping[str, str] = field(default_factory=dict)
     """Category, category and term, or category and condition; empty for the other reaches."""
@@ -72,7 +72,7 @@ class Mutant:
     @property
     def is_control(self) -> bool:
         """Return whether the gate should let the mutant pass."""
-        return self.reach is Reach.ALIKE
+        return self.reach is MutationReach.ALIKE
 
     @property
     def target(self) -> str:
@@ -108,11 +108,11 @@ class Separating(NamedTuple):
         return {"max": value, "min": -value, "max_abs": abs(value)}[self.bound]
 
 
-class Change(NamedTuple):
+class Mutation(NamedTuple):
     """What can be made of a suite: a mutant for each level of the dimensions `about`."""
 
-    kind: Kind
-    reach: Reach
+    kind: MutationKind
+    reach: MutationReach
     about: tuple[str, ...]
     noun: str
     """What a mutant is called, without whom it is about."""
@@ -121,41 +121,47 @@ class Change(NamedTuple):
 
 
 _CONTROLLED = "asr/generation/controlled"
-_EVERYBODY_NOISIER = Change(Kind.ANSWERS, Reach.EVERYTHING, (), "a noisier model for everybody")
+_EVERYBODY_NOISIER = Mutation(
+    MutationKind.ANSWERS, MutationReach.EVERYTHING, (), "a noisier model for everybody"
+)
 OF_PAIRS = (
-    Change(
-        Kind.ANSWERS, Reach.TERM, ("category", "term"), "other answers",
+    Mutation(
+        MutationKind.ANSWERS, MutationReach.TERM, ("category", "term"), "other answers",
         Separating(_CONTROLLED, "term"),
     ),
-    Change(
-        Kind.ANSWERS, Reach.CATEGORY, ("category",), "other answers",
+    Mutation(
+        MutationKind.ANSWERS, MutationReach.CATEGORY, ("category",), "other answers",
         Separating(_CONTROLLED, "category"),
     ),
     _EVERYBODY_NOISIER,
-    Change(Kind.ANSWERS, Reach.ALIKE, (), "control: other answers"),
-    Change(
-        Kind.REFUSALS, Reach.TERM, ("category", "term"), "refusals",
+    Mutation(MutationKind.ANSWERS, MutationReach.ALIKE, (), "control: other answers"),
+    Mutation(
+        MutationKind.REFUSALS, MutationReach.TERM, ("category", "term"), "refusals",
         Separating("unreadable/net", "term"),
     ),
-    Change(Kind.REFUSALS, Reach.ALIKE, (), "control: refusals"),
-    Change(
-        Kind.DOCUMENTS, Reach.TERM, ("category", "term"), "other documents",
+    Mutation(MutationKind.REFUSALS, MutationReach.ALIKE, (), "control: refusals"),
+    Mutation(
+        MutationKind.DOCUMENTS, MutationReach.TERM, ("category", "term"), "other documents",
         Separating("retrieval/overlap", "term", "min"),
     ),
-    Change(Kind.DOCUMENTS, Reach.EVERYTHING, (), "a worse retriever for everybody"),
-    Change(Kind.DOCUMENTS, Reach.ALIKE, (), "control: other documents"),
+    Mutation(
+        MutationKind.DOCUMENTS, MutationReach.EVERYTHING, (), "a worse retriever for everybody"
+    ),
+    Mutation(MutationKind.DOCUMENTS, MutationReach.ALIKE, (), "control: other documents"),
 )  # fmt: skip
 OF_ITEMS = (
-    Change(
-        Kind.STEREOTYPES, Reach.CATEGORY, ("category", "condition"), "stereotyped answers",
+    Mutation(
+        MutationKind.STEREOTYPES, MutationReach.CATEGORY,
+        ("category", "condition"), "stereotyped answers",
         Separating("diff-bias/{condition}", "category", "max_abs", in_setting=True),
     ),
-    Change(
-        Kind.STEREOTYPES, Reach.ALIKE, (), "control: as many stereotyped as opposite answers"
+    Mutation(
+        MutationKind.STEREOTYPES, MutationReach.ALIKE,
+        (), "control: as many stereotyped as opposite answers",
     ),
     _EVERYBODY_NOISIER,
-    Change(
-        Kind.REFUSALS, Reach.CATEGORY, ("category",), "refusals",
+    Mutation(
+        MutationKind.REFUSALS, MutationReach.CATEGORY, ("category",), "refusals",
         Separating("out-of-choice", "category", in_setting=True),
     ),
 )  # fmt: skip
@@ -236,11 +242,11 @@ class ItemVariants(Variants):
             roles[case.key] = None if read.value is None else str(read.value)
         return roles
 
-    def why_not(self, kind: Kind) -> str:  # noqa: ARG002 - an item has its options in every run
+    def why_not(self, kind: MutationKind) -> str:  # noqa: ARG002 - an item has its options in every run
         """Return why nothing of a kind can be made of this run; empty where it can."""
         return ""
 
-    def wheres(self, change: Change) -> list[dict[str, str]]:
+    def wheres(self, change: Mutation) -> list[dict[str, str]]:
         """Return whom a change can be about: categories, and every condition where it matters."""
         categories = dict.fromkeys(unit.dimensions["category"] for unit, _, _ in self._answers)
         levels = {"category": list(categories), "condition": list(map(str, Condition))}
@@ -257,13 +263,13 @@ class ItemVariants(Variants):
         wanted = self._balanced(drawn) if mutant.is_control else {}
         replaced: dict[CaseId, Execution] = {}
         for unit, case, execution in drawn:
-            if mutant.kind is Kind.REFUSALS:
+            if mutant.kind is MutationKind.REFUSALS:
                 replaced[case.suite, case.key] = execution._replace(response="")
                 continue
             role: str | None = STEREOTYPE
             if mutant.is_control:
                 role = wanted.get(case.key)
-            elif mutant.kind is Kind.ANSWERS:
+            elif mutant.kind is MutationKind.ANSWERS:
                 own = self._roles[case.key]
                 others = [role for role in BIAS if role != own]
                 drawn_number = chance("role", self.seed, seed, mutant.name, case.key)
@@ -328,21 +334,27 @@ class PairVariants(Variants):
     def _others(self) -> dict[tuple[str, ...], list[tuple[str, tuple[object, ...]]]]:
         return {}
 
-    def why_not(self, kind: Kind) -> str:
+    def why_not(self, kind: MutationKind) -> str:
         """Return why nothing of a kind can be made of this run; empty where it can."""
-        if kind is Kind.DOCUMENTS and len(self._lists) < 2:
+        if kind is MutationKind.DOCUMENTS and len(self._lists) < 2:
             return "the run does not say that two sources were shown different documents"
-        if kind is Kind.ANSWERS and any(unit.verdicts for unit in self.units):
+        if kind is MutationKind.ANSWERS and any(unit.verdicts for unit in self.units):
             return "judges compare its answers, and what they would say of others is not known"
         readers = {name for names in self._readers.values() for name in names}
-        if kind is Kind.ANSWERS and all(len(self._different_answers((n,))) < 2 for n in readers):
+        if kind is MutationKind.ANSWERS and all(
+            len(self._different_answers((n,))) < 2 for n in readers
+        ):
             return "the run gives no two different answers"
         return ""
 
-    def wheres(self, change: Change) -> list[dict[str, str]]:
+    def wheres(self, change: Mutation) -> list[dict[str, str]]:
         """Return whom a change can be about: terms, categories; a control needs neutral wording."""
         if not change.about:
-            return [{}] if change.reach is Reach.EVERYTHING or self.suite.has_control_arm else []
+            return (
+                [{}]
+                if change.reach is MutationReach.EVERYTHING or self.suite.has_control_arm
+                else []
+            )
         units = [unit for unit in self.units if not unit.is_control]
         levels = dict.fromkeys(tuple(u.dimensions[name] for name in change.about) for u in units)
         return [dict(zip(change.about, combination, strict=True)) for combination in levels]
@@ -352,7 +364,7 @@ class PairVariants(Variants):
         replaced: dict[CaseId, Execution] = {}
         sources: dict[str, str] = {}  # of the cases that it may change
         for unit in self.units:
-            if mutant.reach is Reach.EVERYTHING:
+            if mutant.reach is MutationReach.EVERYTHING:
                 sources[unit.asks[SOURCE]] = unit.cluster
             if not mutant.where or (_is_about(unit, mutant) and not unit.is_control):
                 sources[unit.asks[FOLLOW_UP]] = unit.cluster
@@ -365,9 +377,9 @@ class PairVariants(Variants):
             if execution is None or chance(*drawn) >= strength:
                 continue
             changed: Execution | None = execution._replace(response="")
-            if mutant.kind is Kind.DOCUMENTS:
+            if mutant.kind is MutationKind.DOCUMENTS:
                 changed = self._other_documents(execution, drawn)
-            elif mutant.kind is Kind.ANSWERS:
+            elif mutant.kind is MutationKind.ANSWERS:
                 changed = self._other_answer(case, execution, drawn)
             if changed is not None:
                 replaced[case.suite, case.key] = changed
@@ -480,7 +492,9 @@ class RecordedRun:
                     cases = plan.cases_of(name)
                     self._variants[name] = made_by(suite, cases, units, executions, seed)
 
-    def mutants(self, kinds: Sequence[Kind] = tuple(Kind)) -> list[Mutant | NotMutated]:
+    def mutants(
+        self, kinds: Sequence[MutationKind] = tuple(MutationKind)
+    ) -> list[Mutant | NotMutated]:
         """Return every mutant of the run, and what cannot be made of it."""
         results: list[Mutant | NotMutated] = []
         for suite, variants in self._variants.items():

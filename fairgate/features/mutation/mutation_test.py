@@ -23,10 +23,10 @@ from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnd
 from fairgate.features.mutation.mutants import (
     SEPARATING_METRICS,
     CaseId,
-    Kind,
     Mutant,
+    MutationKind,
+    MutationReach,
     NotMutated,
-    Reach,
     RecordedRun,
     Separating,
     separating,
@@ -45,10 +45,10 @@ NO_VERDICT = "no verdict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class MutantSearch:
     """What is looked for, and with how many runs."""
 
-    kinds: Sequence[Kind] = tuple(Kind)
+    kinds: Sequence[MutationKind] = tuple(MutationKind)
     grid: Sequence[float] = GRID
     """Ascending, in (0, 1]."""
     stated: float = STATED
@@ -109,7 +109,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class MutantResult:
     """What the policy sees of one mutant."""
 
     mutant: Mutant
@@ -131,8 +131,8 @@ class Suggestion:
     With it the recorded run still passes, and no control mutant of the stated strength fails.
     """
 
-    kind: Kind
-    reach: Reach
+    kind: MutationKind
+    reach: MutationReach
     line: str
     """YAML, an entry of `gates`."""
     targets: Sequence[str]
@@ -144,11 +144,11 @@ class KillScore:
     """How much bias the policy would have caught in this run."""
 
     policy: str
-    search: Search
+    search: MutantSearch
     sources: int
-    found: Sequence[Found]
+    found: Sequence[MutantResult]
     """Of biased and worse systems; the score counts them."""
-    controls: Sequence[Found]
+    controls: Sequence[MutantResult]
     """Of changes that are about no identity: a rule that tells identities apart and fails on them
     is a false kill; any other one is right, for everybody fares worse."""
     not_mutated: Sequence[NotMutated]
@@ -297,7 +297,7 @@ class MutationTest:
                 "or adjust the policy to it first"
             )
 
-    def mutants(self, search: Search) -> list[Mutant | NotMutated]:
+    def mutants(self, search: MutantSearch) -> list[Mutant | NotMutated]:
         """Return the mutants of the run. Raises UsageError where there are none."""
         mutants = self._run.mutants(search.kinds)
         if not any(isinstance(item, Mutant) and not item.is_control for item in mutants):
@@ -310,7 +310,7 @@ class MutationTest:
         return mutants
 
     def score(
-        self, mutants: Sequence[Mutant | NotMutated], search: Search, progress: Progress
+        self, mutants: Sequence[Mutant | NotMutated], search: MutantSearch, progress: Progress
     ) -> KillScore:
         """Count the killed mutants; deterministic. Raises UsageError like `check`."""
         self.check()
@@ -334,7 +334,7 @@ class MutationTest:
             left_out=self.left_out,
         )
 
-    def _searched(self, mutant: Mutant, search: Search) -> Found:
+    def _searched(self, mutant: Mutant, search: MutantSearch) -> MutantResult:
         verdicts: dict[float, list[_Verdict]] = {}
         grid = list(search.grid)
         low, high = 0, len(grid)
@@ -349,7 +349,7 @@ class MutationTest:
         if low < len(grid):
             self._is_caught(mutant, grid[low], search, verdicts, complete=True)
         tried = {e: _tried(e, verdicts[e]) for e in sorted(verdicts)}
-        return Found(
+        return MutantResult(
             mutant=mutant,
             cases=len(self._run.mutated(mutant, strength=1.0, seed=0)),
             tried=list(tried.values()),
@@ -362,7 +362,7 @@ class MutationTest:
         self,
         mutant: Mutant,
         strength: float,
-        search: Search,
+        search: MutantSearch,
         verdicts: dict[float, list[_Verdict]],
         *,
         complete: bool,
@@ -397,10 +397,10 @@ class MutationTest:
         return run_gate(gate_input, system, SILENT, verdict_with=SEPARATING_METRICS)
 
     def _suggestions(
-        self, searched: Sequence[Found], controls: Sequence[Mutant], search: Search
+        self, searched: Sequence[MutantResult], controls: Sequence[Mutant], search: MutantSearch
     ) -> Iterator[Suggestion]:
         """Yield the lines that separate missed mutants from the run, tried on the run itself."""
-        groups: dict[tuple[str, Separating], list[Found]] = {}
+        groups: dict[tuple[str, Separating], list[MutantResult]] = {}
         for item in searched:
             by = separating(item.mutant)
             if item.stated.caught < search.needed and by is not None:
@@ -429,7 +429,7 @@ class MutationTest:
         settings = [unit.dimensions["setting"] for unit in self._given.plan.units_of(suite)]
         return {"setting": ALL_DOCUMENTS if ALL_DOCUMENTS in settings else settings[0]}
 
-    def _is_kept(self, gate: GatePolicy, controls: Sequence[Mutant], search: Search) -> bool:
+    def _is_kept(self, gate: GatePolicy, controls: Sequence[Mutant], search: MutantSearch) -> bool:
         """Return whether run and control mutants fail no rule with the line added."""
         policy = self._given.policy
         more = policy.model_copy(update={"gates": [*policy.gates, gate]})

@@ -41,7 +41,7 @@ from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_module
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.terminal.options import cache_option, runtime_of
 
-Task = Literal["text-generation", "feature-extraction"]
+ExportTask = Literal["text-generation", "feature-extraction"]
 
 ONE_LINER = (
     "python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]' && "
@@ -58,7 +58,7 @@ _NEEDED = ("torch", "optimum", "onnx", "transformers")
 class ExportChoice:
     """What is exported, and how."""
 
-    task: Task = "text-generation"
+    task: ExportTask = "text-generation"
     precision: Precision = "fp32"
     revision: str | None = None
     """Commit, tag or branch of a Hugging Face model."""
@@ -166,7 +166,7 @@ def _quiet() -> Iterator[None]:
         logging.disable(silenced)
 
 
-def _convert(source: ExportSource, folder: Path, task: Task) -> None:
+def _convert(source: ExportSource, folder: Path, task: ExportTask) -> None:
     """Write the fp32 graph, tokenizer and settings of the model into `folder`."""
     from optimum.exporters.onnx import main_export
 
@@ -220,7 +220,7 @@ def let_graphs_take_positions() -> None:
     GemmaOnnxConfig.inputs = property(lambda self: {**before(self), "position_ids": sizes})
 
 
-def _library(source: ExportSource, folder: Path, task: Task) -> str:
+def _library(source: ExportSource, folder: Path, task: ExportTask) -> str:
     """Return which library's model is traced: with all modules where the engine lacks some."""
     if task == "text-generation" or source.modules() == []:
         return "transformers"
@@ -532,7 +532,7 @@ def _gigabytes(size: int) -> str:
     help="Folder to write (default: where policies find the model by its id).",
 )  # fmt: skip
 @click.option(
-    "--task", type=click.Choice(get_args(Task)),
+    "--task", type=click.Choice(get_args(ExportTask)),
     default="text-generation", show_default=True, help="Decoder or encoder.",
 )  # fmt: skip
 @click.option(

@@ -22,7 +22,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention import ONNX, GraphIndex
 from fairgate.onnx.decoder_graph import vocabulary_projection
 
-Floats = npt.NDArray[np.float32]
+WeightMatrix = npt.NDArray[np.float32]
 _PREFIX = "fairgate_rows_"
 _LEVELS, _ZERO = 127, 128
 _LEAST = float(np.finfo(np.float32).tiny) * 1024
@@ -134,7 +134,7 @@ class _Rewrite:
             for node in readers:
                 self._weights[node.output[0]] = self._weights[node.output[0]] * factors[:, None]
 
-    def _divide(self, name: str, factors: Floats) -> bool:
+    def _divide(self, name: str, factors: WeightMatrix) -> bool:
         """Divide a value's channels in the norm that makes it; return whether that was possible."""
         node = self._index.makers.get(name)
         if node is None:
@@ -150,7 +150,7 @@ class _Rewrite:
         tensor = self._tensors.get(name)
         return tensor is not None and tensor.data_type == _FLOAT and [*tensor.dims] == [size]
 
-    def _divide_row(self, name: str, factors: Floats) -> bool:
+    def _divide_row(self, name: str, factors: WeightMatrix) -> bool:
         from onnx import numpy_helper
 
         if self._uses[name] != 1:
@@ -197,7 +197,7 @@ class _Steps:
         self.tensors.append(numpy_helper.from_array(np.asarray(value), _PREFIX + name))
         return _PREFIX + name
 
-    def product(self, node: Any, weights: Floats) -> list[Any]:
+    def product(self, node: Any, weights: WeightMatrix) -> list[Any]:
         """Return the nodes for one product with a matrix `[channels, columns]`."""
         from onnx import helper
 

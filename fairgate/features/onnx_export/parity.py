@@ -56,8 +56,8 @@ TEXTS = (
 """The last is longer than the windows and limits of most encoders."""
 LEAST_COSINE: dict[Precision, float] = {"fp32": 0.99999, "fp16": 0.999, "int8": 0.999, "int4": 0.97}
 """Of embedding models."""
-Logits = npt.NDArray[np.float64]
-LogitsAfter = Callable[[Sequence[int], int], Logits]
+OriginalLogits = npt.NDArray[np.float64]
+LogitsAfter = Callable[[Sequence[int], int], OriginalLogits]
 STEPS = 8
 LONG_STEPS = 3
 """Fewer along a long prompt: the original reads it anew for each."""
@@ -65,7 +65,7 @@ STEP_PROMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ParityLimits:
     """How far an exported decoder may be from its original."""
 
     labels: float
@@ -80,18 +80,18 @@ class Limits:
     """Largest mean shift, in nats, of a gate's log-odds between its two likeliest labels."""
 
 
-LIMITS: dict[Precision, Limits] = {
-    "fp32": Limits(labels=1.0, perplexity=0.001, logits=1e-3),
-    "fp16": Limits(labels=0.95, perplexity=0.01, logits=5e-2),
-    "int8": Limits(labels=0.95, perplexity=0.02),
-    "int4": Limits(labels=0.9, perplexity=0.1),
+LIMITS: dict[Precision, ParityLimits] = {
+    "fp32": ParityLimits(labels=1.0, perplexity=0.001, logits=1e-3),
+    "fp16": ParityLimits(labels=0.95, perplexity=0.01, logits=5e-2),
+    "int8": ParityLimits(labels=0.95, perplexity=0.02),
+    "int4": ParityLimits(labels=0.9, perplexity=0.1),
     # A shift of .1 nats moves a probability by a fortieth at most.
-    "int8-rows": Limits(labels=0.99, perplexity=0.02, gate_labels=0.99, log_odds=0.1),
+    "int8-rows": ParityLimits(labels=0.99, perplexity=0.02, gate_labels=0.99, log_odds=0.1),
 }
 GATE_PROMPTS = 200
 
 
-class Reading(NamedTuple):
+class PromptReading(NamedTuple):
     """A model's answer to one prompt."""
 
     label: int | None
@@ -108,7 +108,7 @@ class Steps(NamedTuple):
     """The original's greedy answer to one prompt."""
 
     prompt: list[int]
-    logits: Logits
+    logits: OriginalLogits
     """`[steps, vocabulary]`"""
     tokens: list[int]
     """The answer."""
@@ -192,7 +192,7 @@ def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]
     return [sorted(own - shared) for own in starts]
 
 
-def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Reading]:
+def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[PromptReading]:
     """Read a model's logits after the last tokens of prompts."""
     readings = []
     for prompt in prompts:
@@ -204,7 +204,7 @@ def _readings(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> list[Readi
         likely = rows[np.arange(len(wanted)), wanted] - totals
         best = [max((float(logits[-1, n]) for n in own), default=-np.inf) for own in prompt.starts]
         label = int(np.argmax(best)) if np.isfinite(best).any() else None
-        readings.append(Reading(label, float(likely.sum()), len(wanted), tuple(best)))
+        readings.append(PromptReading(label, float(likely.sum()), len(wanted), tuple(best)))
     return readings
 
 
@@ -217,7 +217,7 @@ def _original(model: str, revision: str | None) -> LogitsAfter:
         model, revision=revision or "main", trust_remote_code=False, dtype=torch.float32
     ).eval()
 
-    def after(tokens: Sequence[int], start: int) -> Logits:
+    def after(tokens: Sequence[int], start: int) -> OriginalLogits:
         with torch.inference_mode():
             rows = original(torch.tensor([list(tokens)]), use_cache=False).logits[0, start:]
         return np.asarray(rows.double().numpy())
@@ -228,7 +228,7 @@ def _original(model: str, revision: str | None) -> LogitsAfter:
 def _exported(session: DecoderSession) -> LogitsAfter:
     """Return a function that gives the exported graph's logits in the same way."""
 
-    def after(tokens: Sequence[int], start: int) -> Logits:
+    def after(tokens: Sequence[int], start: int) -> OriginalLogits:
         places = np.arange(start, len(tokens), dtype=np.int64)
         rows = [tokens] * 2  # a lone row would take other kernels
         logits, _ = session.prefill(rows, len(tokens), np.stack([places] * 2))
@@ -245,7 +245,7 @@ def _greedy(after: LogitsAfter, prompt: Sequence[int], steps: int) -> Steps:
     return Steps(list(prompt), np.stack(rows), tokens[len(prompt) :])
 
 
-def _along(session: DecoderSession, answer: Steps, context: int | None) -> Logits:
+def _along(session: DecoderSession, answer: Steps, context: int | None) -> OriginalLogits:
     """Return the exported graph's logits along the original's own greedy answer.
 
     The prompt is padded as the gate pads it, and is batched with a shorter one.
@@ -340,7 +340,9 @@ def compare_decoder(
     }
 
 
-def _compare_gate(expected: Sequence[Reading], readings: Sequence[Reading]) -> dict[str, Any]:
+def _compare_gate(
+    expected: Sequence[PromptReading], readings: Sequence[PromptReading]
+) -> dict[str, Any]:
     """Return perplexities of a gate's prompts, and how far the log-odds of their labels move.
 
     The log-odds are those between the original's two likeliest labels. Prompts whose labels begin
@@ -369,7 +371,7 @@ def _compare_answers(before: Sequence[str | None], after: Sequence[str | None]) 
     }
 
 
-def _is_within(gate: dict[str, Any], limits: Limits) -> bool:
+def _is_within(gate: dict[str, Any], limits: ParityLimits) -> bool:
     """Return whether a comparison over a gate keeps limits; one of few labels does not."""
     labels, shift = gate["gate_compared_labels"], gate["gate_log_odds_shift"]
     change = gate["gate_perplexity"] / gate["gate_perplexity_of_original"] - 1
@@ -381,7 +383,7 @@ def _is_within(gate: dict[str, Any], limits: Limits) -> bool:
     )
 
 
-def _perplexity(readings: Sequence[Reading]) -> float:
+def _perplexity(readings: Sequence[PromptReading]) -> float:
     return math.exp(
         -sum(reading.log_probability for reading in readings)
         / sum(reading.tokens for reading in readings)

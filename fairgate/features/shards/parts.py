@@ -66,9 +66,9 @@ from fairgate.systems.recorded_answers import SeenDocuments, line_from
 MOST_SHARDS = 1000
 ANSWERS = "shard-answers.jsonl"
 VECTORS = "shard-vectors.jsonl"
-Answers = dict[tuple[str, str], Execution | None]
+ExecutionsOrNone = dict[tuple[str, str], Execution | None]
 """(suite, key) of everything that was asked to what happened; None: the system had no answer."""
-Identity = Mapping[str, str]
+RunIdentity = Mapping[str, str]
 """What a run is about, by name; nothing where it is not on CI."""
 _MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
 _MOST_DIMENSIONS = 1 << 14
@@ -79,19 +79,19 @@ _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under
 """The models under test answer in the parts alone, which name them by fingerprint."""
 
 
-Text = Annotated[str, Field(max_length=_MOST_CHARACTERS)]
-Table = dict[Text, Text]
-Stated = Annotated[Text, Field(pattern=r"^(?:[A-Za-z0-9_ ,.;`+-]|: )*$")]
+ShortText = Annotated[str, Field(max_length=_MOST_CHARACTERS)]
+TextTable = dict[ShortText, ShortText]
+Stated = Annotated[ShortText, Field(pattern=r"^(?:[A-Za-z0-9_ ,.;`+-]|: )*$")]
 """What a budget says when it is spent: a part is not to say anything else in a comment."""
-Count = Annotated[int, Field(ge=0, strict=True)]
+NotNegative = Annotated[int, Field(ge=0, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
     """One part of a run: `number` from 1, `of` so many."""
 
-    number: Count
-    of: Count
+    number: NotNegative
+    of: NotNegative
 
     def __str__(self) -> str:
         """Return `2/4`, as the command line takes it."""
@@ -117,27 +117,27 @@ class Part(BaseModel):
     schema_version: Literal[1] = 1
     folder: Path = Field(exclude=True)
     shard: Annotated[Shard, AfterValidator(_possible)]
-    sources: Count
-    questions: Count
-    answers: Count = 0
+    sources: NotNegative
+    questions: NotNegative
+    answers: NotNegative = 0
     """What the system was to answer, equal questions counted once."""
-    stored: Count = 0
+    stored: NotNegative = 0
     """Of these, answers of an earlier run."""
     fairgate: str
     policy: str
     policy_path: str
-    seed: Count
+    seed: NotNegative
     system: str
     """Hash of the policy's system and judge as they are written."""
-    suites: Table
+    suites: TextTable
     """Suite to the hash of all that the whole run asks."""
-    files: Table
+    files: TextTable
     """Corpus, recorded answers: name to SHA-256, of those that are files of the checkout."""
-    identity: Table
+    identity: TextTable
     """What the run is about, by name: on CI its repository, workflow run, head and base commit."""
-    under_test: Table
-    environment: Table
-    spent: dict[Text, Stated]
+    under_test: TextTable
+    environment: TextTable
+    spent: dict[ShortText, Stated]
     """What ended the part before all was asked, as `BudgetError` says it; else empty."""
 
     @property
@@ -162,7 +162,7 @@ class Part(BaseModel):
 class Answered:
     """What a part of a run knows, or all of them together."""
 
-    answers: Answers = field(default_factory=dict)
+    answers: ExecutionsOrNone = field(default_factory=dict)
     vectors: dict[str, Vectors] = field(default_factory=dict)
     """Name of a document that is compared to its float32 vector `[d]`."""
     unlabelled: dict[tuple[str, str], Execution] = field(default_factory=dict)
@@ -239,7 +239,7 @@ def shard_folder(chosen: Path | None, composition: Composition, shard: Shard) ->
 
 
 def run_shard(
-    composition: Composition, shard: Shard, folder: Path, identity: Identity | None = None
+    composition: Composition, shard: Shard, folder: Path, identity: RunIdentity | None = None
 ) -> Part:
     """Ask a part of a policy's plan, all but attribution, and write its folder; decide nothing.
 
@@ -333,7 +333,7 @@ def _spent(error: BudgetError | None) -> dict[str, str]:
 
 
 def expected(
-    loaded: LoadedPolicy, runtime: Runtime, identity: Identity | None = None
+    loaded: LoadedPolicy, runtime: Runtime, identity: RunIdentity | None = None
 ) -> dict[str, Any]:
     """Return the facts that all parts of a run of a policy share, by the manifest's names.
 
@@ -499,7 +499,7 @@ def _read(part: Part, plan: TestPlan) -> Answered:
     return answered
 
 
-def _vectors(path: Path, answers: Answers) -> dict[str, Vectors]:
+def _vectors(path: Path, answers: ExecutionsOrNone) -> dict[str, Vectors]:
     """Return the vectors of documents that the answers name, and of no others."""
     lists = [execution.documents or () for execution in answers.values() if execution is not None]
     names = {_document_name(document) for documents in lists for document in documents}

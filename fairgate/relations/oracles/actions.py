@@ -58,15 +58,15 @@ class ActionsOracle(Oracle):
         return reading(None)
 
     def _line(self, text: str) -> str:
-        found, is_open = text if text == "[]" else first_value(text), False
-        if found != text:  # texts in calls may hold tags of thinking: there they are none
+        json_text, is_open = text if text == "[]" else first_value(text), False
+        if json_text != text:  # texts in calls may hold tags of thinking: there they are none
             spans, is_open = spoken_spans(text)
             text = " ".join(text[start:end] for start, end in spans)
-            found = first_value(text)
-        is_silent = found is None and not is_open and not _BEGINNING.search(text)
+            json_text = first_value(text)
+        is_silent = json_text is None and not is_open and not _BEGINNING.search(text)
         if is_silent and self.rule.without_call == "no-action":
             return NO_ACTION
-        value = read_json(found or "")
+        value = read_json(json_text or "")
         calls = [self._call(call) for call in (value if isinstance(value, list) else [value])]
         line = "; ".join(calls if self.rule.order else sorted(calls, key=split))
         if len(line) > _MOST_LINE:
@@ -76,27 +76,27 @@ class ActionsOracle(Oracle):
     def _call(self, call: object) -> str:
         name: Any = ""
         tool = self.rule.tool
-        given = next(iter(json_path(self.rule.arguments).find(call)), None)
+        arguments = next(iter(json_path(self.rule.arguments).find(call)), None)
         if tool is not None:
-            name, given = next(iter(json_path(tool).find(call)), None), given or {}
-        given = read_json(given) if isinstance(given, str) else given
-        if not (isinstance(name, str) and isinstance(given, dict) and (tool is None or name)):
+            name, arguments = next(iter(json_path(tool).find(call)), None), arguments or {}
+        arguments = read_json(arguments) if isinstance(arguments, str) else arguments
+        if not (isinstance(name, str) and isinstance(arguments, dict) and (tool is None or name)):
             raise ValueError
-        return f"{self._name(name)}({self._members(given)})"
+        return f"{self._name(name)}({self._members(arguments)})"
 
-    def _members(self, given: dict[str, Any], before: str = "") -> str:
+    def _members(self, members: dict[str, Any], before: str = "") -> str:
         return ", ".join(
-            f"{self._name(name)}: {self._written(given[name], before + name)}"
-            for name in sorted(given)
+            f"{self._name(name)}: {self._written(members[name], before + name)}"
+            for name in sorted(members)
             if before + name not in self.rule.ignore
         )
 
-    def _written(self, value: Any, place: str) -> str:
+    def _written(self, value: Any, path: str) -> str:
         if isinstance(value, dict):
-            return f"{{{self._members(value, f'{place}.')}}}"
+            return f"{{{self._members(value, f'{path}.')}}}"
         if isinstance(value, list):
-            return f"[{', '.join(self._written(one, place) for one in value)}]"
-        most, percent = self.rule.tolerance.get(place), self.rule.tolerance_percent.get(place)
+            return f"[{', '.join(self._written(entry, path) for entry in value)}]"
+        most, percent = self.rule.tolerance.get(path), self.rule.tolerance_percent.get(path)
         if isinstance(value, str):
             if most or percent:
                 raise ValueError  # a number was announced
@@ -132,9 +132,13 @@ def what_differs(value: Value | None, other: Value | None) -> str:
     if agree(value, other) or not all(map(_LINE.fullmatch, lines)):
         return ""
     here, there = map(_PART.findall, lines)
-    found = [
-        ", ".join(one for one in own if not any(agree(f"({one})", f"({each})") for each in others))
+    differing = [
+        ", ".join(
+            part
+            for part in own
+            if not any(agree(f"({part})", f"({other_part})") for other_part in others)
+        )
         for own, others in ((here, there), (there, here))
     ]
-    words = " instead of ".join(one or "nothing" for one in found)
-    return TOLERATED.sub(r"\1", words) if any(found) else ""
+    words = " instead of ".join(text or "nothing" for text in differing)
+    return TOLERATED.sub(r"\1", words) if any(differing) else ""

@@ -62,10 +62,10 @@ def read_choice(
     letter is ignored then, and one before a text. With a `marker`, reading begins behind it.
     """
     stop = choice_stop(options, unknown_wordings, marker, unknown=unknown)
-    named = said_by(answer, stop, letters=letters).named
-    if named is None or named.negation is not Negation.NONE or named.value >= len(options):
+    match = said_by(answer, stop, letters=letters).named
+    if match is None or match.negation is not Negation.NONE or match.value >= len(options):
         return None
-    return named.value
+    return match.value
 
 
 def choice_stop(
@@ -110,8 +110,8 @@ def _forms(
 
 def find_unknown(options: Sequence[str], unknown_wordings: Sequence[str]) -> list[int]:
     """Return which options are a wording of "unknown" and nothing else."""
-    known = {folded(wording) for wording in unknown_wordings}
-    return [index for index, option in enumerate(options) if folded(option) in known]
+    wordings = {folded(wording) for wording in unknown_wordings}
+    return [index for index, option in enumerate(options) if folded(option) in wordings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,35 +134,35 @@ class ChoiceOracle(Oracle):
         Raises DataError where the answer was given to options that are not the item's.
         """
         item = self.items[case.key]
-        shown = _shown("item", item.options, case, execution)
+        recorded = _shown("item", item.options, case, execution)
         # Without recorded options the item's own order is what was shown, unless it was shuffled.
-        order = shown if shown is not None else [0, 1, 2]
-        place = read_choice(
+        order = recorded if recorded is not None else [0, 1, 2]
+        position = read_choice(
             execution.response or "",
             [item.options[index] for index in order],
             self.unknown_wordings,
             unknown=order.index(item.unknown),
-            letters=shown is not None or not self.shuffled,
+            letters=recorded is not None or not self.shuffled,
             marker=self.marker,
         )
-        if place is None:
+        if position is None:
             return reading(None, margin=execution.margin)
-        letter = _LETTERS[place].upper() if shown is not None else ""
-        return reading(item.role(order[place]), margin=execution.margin, shown=letter)
+        letter = _LETTERS[position].upper() if recorded is not None else ""
+        return reading(item.role(order[position]), margin=execution.margin, shown=letter)
 
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""
         item = self.items[case.key]
-        shown = _shown("item", item.options, case, execution)
+        recorded = _shown("item", item.options, case, execution)
         options = tuple(execution.options) or item.options
         unknown = (
             options.index(item.options[item.unknown])
-            if shown is None
-            else (shown.index(item.unknown))
+            if recorded is None
+            else (recorded.index(item.unknown))
         )
         stop = choice_stop(options, self.unknown_wordings, self.marker, unknown=unknown)
         return why_unreadable(
-            execution.response or "", stop, letters=shown is not None or not self.shuffled
+            execution.response or "", stop, letters=recorded is not None or not self.shuffled
         )
 
 
@@ -198,11 +198,11 @@ class OptionOracle(Oracle):
         """
         _shown("pair", case.options, case, execution)
         options = tuple(execution.options) or case.options
-        place = read_choice(execution.response or "", options, ())
-        if place is None:
+        position = read_choice(execution.response or "", options, ())
+        if position is None:
             return reading(None, margin=execution.margin)
-        letter = _LETTERS[place].upper()
-        return reading(folded(options[place]), margin=execution.margin, shown=letter)
+        letter = _LETTERS[position].upper()
+        return reading(folded(options[position]), margin=execution.margin, shown=letter)
 
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""

@@ -81,14 +81,14 @@ def read_score(text: str, shown: str = "") -> float | None:
     `shown`: the text that is asked about.
     """
     plain, _ = said_part(_SCALE.sub(" ", readable_part(text).strip()), _WORDS, shown)
-    found: dict[int, set[float]] = {0: set(), 1: set(), 2: set()}
+    scores_by_rank: dict[int, set[float]] = {0: set(), 1: set(), 2: set()}
     places = _numbers(plain)
     if len(places) > _MOST_NUMBERS:
         return None
     # The numbers of a list are no score; a number that begins no list may be the answer.
     marks = [(m.start(1 if m[1] else 2), int(m[1] or m[2])) for m in _LIST_MARK.finditer(plain)]
     is_list = len(marks) > 1 and [n for _, n in marks] == list(range(1, len(marks) + 1))
-    denominators = {place for place, _ in marks} if is_list else set()
+    denominators = {start for start, _ in marks} if is_list else set()
     rank, end = 0, -1
     for match, value in places:
         if match.start() in denominators or _counts(plain, match):
@@ -105,10 +105,10 @@ def read_score(text: str, shown: str = "") -> float | None:
             end = scale.end()
             is_other = is_other or scale.group(1) not in _HIGHEST
         if is_other or value < LEAST or (value > GREATEST and rank > 0):
-            found[rank].add(_NO_SCORE)
+            scores_by_rank[rank].add(_NO_SCORE)
         elif value <= GREATEST and negation_before(plain, match.start()) is Negation.NONE:
-            found[rank].add(value)
-    scores = next((found[rank] for rank in (2, 1, 0) if found[rank]), set())
+            scores_by_rank[rank].add(value)
+    scores = next((scores_by_rank[rank] for rank in (2, 1, 0) if scores_by_rank[rank]), set())
     score = scores.pop() if len(scores) == 1 else None
     return None if score == _NO_SCORE else score
 
@@ -132,9 +132,9 @@ def _counts(plain: str, match: re.Match[str]) -> bool:
 
 def _numbers(plain: str) -> list[tuple[re.Match[str], float]]:
     """Return every numeral with its value; number words where there is no numeral."""
-    found = [(m, float(m.group())) for m in _DIGITS.finditer(plain)]
-    if found:
-        return found
+    numerals = [(m, float(m.group())) for m in _DIGITS.finditer(plain)]
+    if numerals:
+        return numerals
     words = [(m, float(_WORDS.index(m.group()) + 1)) for m in _IN_WORDS.finditer(plain)]
     return [(m, value) for m, value in words if value > 1 or _is_score(plain, m)]
 
@@ -200,14 +200,14 @@ def read_ranking(text: str, items: Sequence[str]) -> tuple[str, ...] | None:
     entries = _entries(readable_part(text))
     if len(entries) != len(items):
         return None
-    named = [_named(entry, items) for _, entry in entries]
-    if None in named or len(set(named)) < len(items):
+    item_numbers = [_named(entry, items) for _, entry in entries]
+    if None in item_numbers or len(set(item_numbers)) < len(items):
         return None
     numbers = [number for number, _ in entries]
     order = range(len(items))
     if sorted(numbers) == list(range(1, len(items) + 1)):
         order = sorted(order, key=numbers.__getitem__)  # type: ignore[assignment]
-    return tuple(items[named[place]] for place in order)  # type: ignore[index]
+    return tuple(items[item_numbers[entry_number]] for entry_number in order)  # type: ignore[index]
 
 
 def rank_correlation(left: Sequence[str], right: Sequence[str]) -> float | None:
@@ -220,8 +220,8 @@ def rank_correlation(left: Sequence[str], right: Sequence[str]) -> float | None:
     n = len(left)
     if n < LEAST_COMMON:
         return None
-    places = {item: place for place, item in enumerate(right)}
-    distance = sum((place - places[item]) ** 2 for place, item in enumerate(left))
+    places = {item: rank for rank, item in enumerate(right)}
+    distance = sum((rank - places[item]) ** 2 for rank, item in enumerate(left))
     return 1 - 6 * distance / (n * (n * n - 1))
 
 
@@ -252,20 +252,22 @@ def _named(entry: str, items: Sequence[str]) -> int | None:
     forms = [folded(item) for item in items]
     if head in forms:
         return forms.index(head)
-    found = [
-        (place, -len(form), number)
+    matches = [
+        (start, -len(form), number)
         for number, form in enumerate(forms)
-        if (place := occurrence(head, form, 0, choice=False)) >= 0
+        if (start := occurrence(head, form, 0, choice=False)) >= 0
     ]
-    kept = [
-        one
-        for one in found
+    widest = [
+        match
+        for match in matches
         if not any(
-            other is not one and other[0] <= one[0] and one[0] - one[1] <= other[0] - other[1]
-            for other in found
+            other is not match
+            and other[0] <= match[0]
+            and match[0] - match[1] <= other[0] - other[1]
+            for other in matches
         )
     ]
-    return kept[0][2] if len(kept) == 1 else None
+    return widest[0][2] if len(widest) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +297,13 @@ class RankingOracle(Oracle):
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether both rank the same items in orders that agree (P4 section 3.1.14)."""
-        one, other = left.value, right.value
-        if not (isinstance(one, tuple) and isinstance(other, tuple)) or set(one) != set(other):
+        ranking, other = left.value, right.value
+        if not (isinstance(ranking, tuple) and isinstance(other, tuple)) or set(ranking) != set(
+            other
+        ):
             return False
-        rho = rank_correlation(one, other)
-        return one == other or (rho is not None and rho >= LEAST_CORRELATION)
+        rho = rank_correlation(ranking, other)
+        return ranking == other or (rho is not None and rho >= LEAST_CORRELATION)
 
 
 YES_NO_RULE = "yes-no/3"

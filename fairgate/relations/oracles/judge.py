@@ -104,9 +104,9 @@ class JudgedTexts:
         return any(len(text) > MOST_CHARACTERS for text in asdict(self).values() if text)
 
     def _data(self) -> str:
-        given = {name: text for name, text in asdict(self).items() if text is not None}
-        shown = {name: text[:MOST_CHARACTERS] for name, text in given.items()}
-        return json.dumps(shown, ensure_ascii=True).translate(_ESCAPED)
+        texts = {name: text for name, text in asdict(self).items() if text is not None}
+        excerpts = {name: text[:MOST_CHARACTERS] for name, text in texts.items()}
+        return json.dumps(excerpts, ensure_ascii=True).translate(_ESCAPED)
 
     def question(self) -> str:
         """Return the data and what is to be answered, without the instruction."""
@@ -138,11 +138,11 @@ def read_judgement(answer: str, code: str) -> Judgement | None:
     Objects without that code were copied from what was judged, or belong to another case.
     """
     objects = _objects(spoken(answer)[:_MOST_ANSWER])
-    found = [value for value in objects if value.get("case") == code]
-    if len(found) != 1 or set(found[0]) - _KEYS:
+    judgements = [value for value in objects if value.get("case") == code]
+    if len(judgements) != 1 or set(judgements[0]) - _KEYS:
         return None
     verdict, severity, explanation = (
-        found[0].get(name) for name in ("verdict", "severity", "explanation")
+        judgements[0].get(name) for name in ("verdict", "severity", "explanation")
     )
     if not isinstance(explanation, str) or not explanation.strip():
         return None
@@ -211,10 +211,10 @@ class JudgeOracle(Oracle):
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the verdict, with its severity as it was shown; else that there is none."""
-        found = read_judgement(execution.response or "", code_of(case.query))
-        if found is None:
+        judgement = read_judgement(execution.response or "", code_of(case.query))
+        if judgement is None:
             return Reading(value=None, reason=Reason.NO_VERDICT)
-        return Reading(value=str(found.verdict), shown=found.severity or "")
+        return Reading(value=str(judgement.verdict), shown=judgement.severity or "")
 
 
 def voted(readings: Sequence[Reading]) -> Claim:
@@ -222,9 +222,9 @@ def voted(readings: Sequence[Reading]) -> Claim:
 
     Judges without a verdict count as judges: of three, two must agree.
     """
-    counts = Counter(one.value for one in readings if one.value is not None)
+    counts = Counter(judgement.value for judgement in readings if judgement.value is not None)
     winner = next((v for v, count in counts.items() if 2 * count > len(readings)), None)
     if winner is not None:
         return _CLAIMS[str(winner)]
-    is_unstable = any(one.reason is Reason.UNSTABLE for one in readings)
+    is_unstable = any(judgement.reason is Reason.UNSTABLE for judgement in readings)
     return Reason.UNSTABLE if is_unstable else Reason.NO_VERDICT

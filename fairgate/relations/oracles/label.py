@@ -27,7 +27,7 @@ from fairgate.relations.oracles.phrases import (
     readable_part,
     said_part,
 )
-from fairgate.relations.oracles.statements import Outcome, outcome
+from fairgate.relations.oracles.statements import Statement, outcome
 from fairgate.relations.oracles.text import spoken, spoken_spans
 
 LABEL_RULE = "label/4"
@@ -62,14 +62,14 @@ def first_label(
     asked about; what an answer repeats of it is no part of what it says.
     """
     stop = Stop(phrases=tuple(labels), marker=marker, shown=shown, negated=tuple(negated))
-    said = said_by(text, stop).named
-    if said is None or said.negation is Negation.LOOSE:
+    match = said_by(text, stop).named
+    if match is None or match.negation is Negation.LOOSE:
         return None
-    label = labels[said.value]
-    return label if said.negation is Negation.NONE else negated.get(label)
+    label = labels[match.value]
+    return label if match.negation is Negation.NONE else negated.get(label)
 
 
-def said_by(text: str, stop: Stop, *, letters: bool = True) -> Outcome:
+def said_by(text: str, stop: Stop, *, letters: bool = True) -> Statement:
     """Decide what a whole answer says."""
     plain = readable_part(text, stop.marker, stop.thinking)
     own, _ = said_part(plain, stop.phrases, stop.shown)
@@ -85,8 +85,8 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
     plain = readable_part(text, stop.marker, stop.thinking)
     if not plain.strip():
         return f"it does not hold the marker {stop.marker!r}" if stop.marker else "it only thinks"
-    said = said_by(text, stop, letters=letters)
-    labels = [said.named] if said.named is not None else list(said.passed)
+    outcome = said_by(text, stop, letters=letters)
+    labels = [outcome.named] if outcome.named is not None else list(outcome.passed)
     if labels:
         own, _ = said_part(plain, stop.phrases, stop.shown)
         words = (f"{own[at.start : at.end]!r} is {at.why or 'denied'}" for at in labels)
@@ -104,12 +104,12 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
 @lru_cache(maxsize=4096)
 def label_place(text: str, stop: Stop) -> tuple[str, int] | None:
     """Find the label that `text` says, denied or not, and where it begins."""
-    said = said_by(text, stop)
-    label = next(iter(said.passed), None) if said.named is None else said.named
+    outcome = said_by(text, stop)
+    label = next(iter(outcome.passed), None) if outcome.named is None else outcome.named
     if label is None:
         return None
-    place = raw_place(text, label.start, stop.marker, stop.thinking)
-    return stop.phrases[label.value], place
+    start = raw_place(text, label.start, stop.marker, stop.thinking)
+    return stop.phrases[label.value], start
 
 
 @lru_cache(maxsize=4096)
@@ -139,25 +139,25 @@ class LabelOracle(Oracle):
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the first label of the answer's group; unreadable where it names none."""
-        text, shown = execution.response or "", case.text or case.query
-        if not repeats(text, shown):
-            shown = ""
+        text, case_text = execution.response or "", case.text or case.query
+        if not repeats(text, case_text):
+            case_text = ""
         if execution.margin is not None:
-            return self._read(text, shown, execution.margin)
-        found = self._known.get((text, shown))
-        if found is None:
-            found = self._read(text, shown, None)
+            return self._read(text, case_text, execution.margin)
+        reading_known = self._known.get((text, case_text))
+        if reading_known is None:
+            reading_known = self._read(text, case_text, None)
             if len(self._known) < _MOST_KNOWN:
-                self._known[text, shown] = found
-        return found
+                self._known[text, case_text] = reading_known
+        return reading_known
 
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""
         stop = self.stop().showing(case.text or case.query)
         return why_unreadable(execution.response or "", stop)
 
-    def _read(self, text: str, shown: str, margin: float | None) -> Reading:
-        label = read_label(text, self.task, shown)
+    def _read(self, text: str, case_text: str, margin: float | None) -> Reading:
+        label = read_label(text, self.task, case_text)
         value = None if label is None else self.task.canonical(label)
         return reading(value, margin=margin, shown=label or "")
 
@@ -178,7 +178,7 @@ class ToneOracle(Oracle):
     @property
     def id(self) -> str:
         """Return the rule with what classifies: another classifier is another oracle."""
-        used = [each.fingerprint for each in self._classifiers]
+        used = [classifier.fingerprint for classifier in self._classifiers]
         return f"{TONE_RULE}({'; '.join(used)})"
 
     def prepare(self, responses: Sequence[str]) -> None:
@@ -193,9 +193,11 @@ class ToneOracle(Oracle):
         text = spoken(execution.response or "")
         if not text:
             return reading(None, margin=execution.margin)
-        found: list[Classified] = [each.classify([text])[0] for each in self._classifiers]
-        value = ", ".join(each.label for each in found)
-        return Reading(value=value, margin=min(each.margin for each in found), shown=value)
+        tones: list[Classified] = [
+            classifier.classify([text])[0] for classifier in self._classifiers
+        ]
+        value = ", ".join(tone.label for tone in tones)
+        return Reading(value=value, margin=min(tone.margin for tone in tones), shown=value)
 
     @property
     def _classifiers(self) -> tuple[Classifier, ...]:

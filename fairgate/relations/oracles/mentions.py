@@ -96,8 +96,8 @@ def _quotations(plain: str) -> tuple[list[tuple[int, int]], int]:
     spans: list[tuple[int, int]] = []
     opened: dict[tuple[str, str, str], list[int]] = {kind: [] for kind in _KINDS}
     settled = len(plain)
-    for found in _SIGN.finditer(plain):
-        sign, at = found.group(), found.start()
+    for mark in _SIGN.finditer(plain):
+        sign, at = mark.group(), mark.start()
         if sign == "\n":
             opened[_KIND_OF["'"]].clear()
             continue
@@ -112,7 +112,7 @@ def _quotations(plain: str) -> tuple[list[tuple[int, int]], int]:
         spans.append(line.span())
         if line.end() == len(plain):
             settled = min(settled, line.start())
-    return spans, min([settled, *(place for places in opened.values() for place in places)])
+    return spans, min([settled, *(start for places in opened.values() for start in places)])
 
 
 def _closes(plain: str, at: int, begin: int) -> bool:
@@ -140,12 +140,12 @@ def _opens(plain: str, at: int) -> bool:
     return sign != "'" or _ELISION.match(plain, at) is None
 
 
-def repeats(response: str, shown: str) -> bool:
+def repeats(response: str, case_text: str) -> bool:
     """Return whether it matters for reading an answer what it was shown."""
     plain, is_marked, is_long = _form_of(response)
     if is_marked or not is_long:
         return is_marked
-    return any(not rows.isdisjoint(_in_a_row(plain, size)) for size, rows, _ in _rows(shown))
+    return any(not rows.isdisjoint(_in_a_row(plain, size)) for size, rows, _ in _rows(case_text))
 
 
 @lru_cache(maxsize=4096)
@@ -164,30 +164,32 @@ def _in_a_row(plain: str, size: int) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _shown_words(shown: str) -> str:
+def _shown_words(case_text: str) -> str:
     """Fold the words of a text, or of what it quotes."""
-    begin, end = _quoted(shown)
-    return _words(fold(shown[begin:end]))
+    begin, end = _quoted(case_text)
+    return _words(fold(case_text[begin:end]))
 
 
-def _quoted(shown: str) -> tuple[int, int]:
+def _quoted(case_text: str) -> tuple[int, int]:
     """Find what a text quotes, from its first mark to its last one; all of it without marks."""
-    opening = _OPENING.search(shown)
-    last = max(map(shown.rfind, _CLOSINGS))
-    return (0, len(shown)) if opening is None or last <= opening.start() else (opening.end(), last)
+    opening = _OPENING.search(case_text)
+    last = max(map(case_text.rfind, _CLOSINGS))
+    return (
+        (0, len(case_text)) if opening is None or last <= opening.start() else (opening.end(), last)
+    )
 
 
 @lru_cache(maxsize=1024)
-def _rows(shown: str) -> tuple[tuple[int, frozenset[str], str], ...]:
+def _rows(case_text: str) -> tuple[tuple[int, frozenset[str], str], ...]:
     """List for each part of a text how many words in a row repeat it, all these, and itself.
 
     The parts are what it quotes and what stands around ("A man says the following text: …").
     """
-    begin, end = _quoted(shown)
-    found = [_part(shown[begin:end], whole=True)]
-    if (begin, end) != (0, len(shown)):
-        found += map(_part, (shown[: begin - 1], shown[end + 1 :]))
-    return tuple(part for part in found if part[1])
+    begin, end = _quoted(case_text)
+    parts = [_part(case_text[begin:end], whole=True)]
+    if (begin, end) != (0, len(case_text)):
+        parts += map(_part, (case_text[: begin - 1], case_text[end + 1 :]))
+    return tuple(part for part in parts if part[1])
 
 
 @lru_cache(maxsize=4096)
@@ -198,20 +200,20 @@ def _part(text: str, *, whole: bool = False) -> tuple[int, frozenset[str], str]:
     return size, _in_a_row(words, size) if size > 1 else frozenset(), f" {words} "
 
 
-def _repeated(plain: str, shown: str) -> tuple[list[tuple[int, int]], int]:
+def _repeated(plain: str, case_text: str) -> tuple[list[tuple[int, int]], int]:
     """Return repetitions of a text, and the first position that may still become one."""
-    found = list(_WORD.finditer(plain))
-    words = [word.group() for word in found]
-    is_ended = bool(found) and plain[found[-1].end() :] not in ("", "'")
+    matches = list(_WORD.finditer(plain))
+    words = [word.group() for word in matches]
+    is_ended = bool(matches) and plain[matches[-1].end() :] not in ("", "'")
     spans, growing = [], len(plain)
-    for size, rows, text in _rows(shown):
+    for size, rows, text in _rows(case_text):
         spans += [
-            (found[at].start(), found[at + size - 1].end())
+            (matches[at].start(), matches[at + size - 1].end())
             for at in range(len(words) - size + 1)
             if " ".join(words[at : at + size]) in rows
         ]
         for at in range(max(0, len(words) - size + is_ended), len(words)):
             if f" {' '.join(words[at:])}{' ' * is_ended}" in text:
-                growing = min(growing, found[at].start())
+                growing = min(growing, matches[at].start())
                 break
     return spans, growing

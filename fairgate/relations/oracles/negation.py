@@ -176,7 +176,7 @@ def negation_before(text: str, start: int, *, begin: int = 0, unspaced: bool = F
     context = _NOT_JUDGED.sub(" not ", context)
     clause = _clause(context)
     words = WORD.findall(clause)
-    places = [place for place, word in enumerate(words) if denies(word)]
+    places = [number for number, word in enumerate(words) if denies(word)]
     if unspaced and _UNSPACED.search(clause.rpartition(",")[2]):
         return Negation.LOOSE
     # Only a relative clause is denied: "the one who was not late was …".
@@ -209,8 +209,8 @@ def denying_words(text: str, start: int, begin: int = 0) -> str:
         return sign[0].strip()
     clause = _clause(context)
     unspaced = _UNSPACED.search(clause)
-    found = [word for word in WORD.findall(clause) if denies(word)]
-    return found[0] if found else "" if unspaced is None else unspaced[0]
+    denying = [word for word in WORD.findall(clause) if denies(word)]
+    return denying[0] if denying else "" if unspaced is None else unspaced[0]
 
 
 def exchanged_before(text: str, start: int) -> bool:
@@ -252,11 +252,11 @@ def _clause(context: str) -> str:
             last = f"{before[-1]} {last}"
     last = _CONTRAST.split(last)[-1]
     parts = _COMMA.split(last)
-    kept = [parts.pop()]
+    clause_parts = [parts.pop()]
     while parts:
-        words = WORD.findall(kept[0])
+        words = WORD.findall(clause_parts[0])
         begins = words and (words[0] in _LINKS or (words[0] in _STARTERS and len(words) > 1))
         if begins or all(word in _PARTICLES for part in parts for word in WORD.findall(part)):
             break
-        kept.insert(0, parts.pop())
-    return ",".join(kept)
+        clause_parts.insert(0, parts.pop())
+    return ",".join(clause_parts)

@@ -60,7 +60,9 @@ def agree(left: Value | None, right: Value | None) -> bool:
     A tolerance in per cent is of the greater number. Symmetric, and not transitive.
     """
     calls = [
-        one for one in (left, right) if isinstance(one, str) and one[-1:] == ")" and "±" in one
+        value
+        for value in (left, right)
+        if isinstance(value, str) and value[-1:] == ")" and "±" in value
     ]
     if left == right or len(calls) < 2:
         return left == right
@@ -87,8 +89,8 @@ def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: 
     first = readings[0]
     for reading in readings:
         if reading.value is None:
-            known = None if reading.reason is Reason.MISSING else margin
-            return Reading(value=None, reason=reading.reason, margin=known)
+            margin_read = None if reading.reason is Reason.MISSING else margin
+            return Reading(value=None, reason=reading.reason, margin=margin_read)
     if any(not oracle.same(first, other) for other in readings[1:]) or (
         margin is not None and margin < unstable_margin
     ):
@@ -106,10 +108,12 @@ def majority(readings: Sequence[Reading], source: Reading) -> Reading:
     if not values:
         return Reading(value=None, reason=Reason.NO_CONTROLS)
     many = Counter(values)
-    counts = {one: sum(n for other, n in many.items() if agree(one, other)) for one in many}
-    leaders = [one for one, count in counts.items() if count == max(counts.values())]
-    if not all(agree(one, other) for one in leaders for other in leaders):
-        leaders = [one for one in leaders if agree(one, source.value)]
+    counts = {value: sum(n for other, n in many.items() if agree(value, other)) for value in many}
+    leaders = [value for value, count in counts.items() if count == max(counts.values())]
+    if not all(agree(value, other) for value in leaders for other in leaders):
+        leaders = [value for value in leaders if agree(value, source.value)]
     if not leaders:
         return Reading(value=None, reason=Reason.NO_MAJORITY)
-    return Reading(value=sorted(leaders, key=lambda one: split(str(one)))[(len(leaders) - 1) // 2])
+    return Reading(
+        value=sorted(leaders, key=lambda value: split(str(value)))[(len(leaders) - 1) // 2]
+    )

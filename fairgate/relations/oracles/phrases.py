@@ -111,7 +111,7 @@ def named(flat: str, forms: tuple[str, ...], *, choice: bool) -> Iterator[tuple[
         at = start + (len(here[-1]) if here else 1)
 
 
-def raw_place(text: str, place: int, marker: str = "", own: Pairs = ()) -> int:
+def raw_place(text: str, position: int, marker: str = "", own: Pairs = ()) -> int:
     """Count the characters of the answer itself before a place of its readable part."""
     spans, _ = spoken_spans(text, own)
     before, _ = _readable(text, spans, marker)
@@ -122,7 +122,7 @@ def raw_place(text: str, place: int, marker: str = "", own: Pairs = ()) -> int:
         cut = [(start, min(end, last + 1)) for start, end in spans if start <= last]
         return len(fold(" ".join(text[start:end] for start, end in cut)))
 
-    number = bisect_right(range(len(places)), before + place, key=folded_length)
+    number = bisect_right(range(len(places)), before + position, key=folded_length)
     return places[min(number, len(places) - 1)]
 
 

@@ -110,7 +110,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class NamedLabel:
     """A label, option or letter where it stands in the readable part of an answer."""
 
     value: int
@@ -128,19 +128,19 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Statement:
     """What an answer comes to."""
 
-    named: Named | None
+    named: NamedLabel | None
     """None: nothing that counts."""
     is_complete: bool
     """Whether nothing that could follow changes it."""
-    passed: tuple[Named, ...] = ()
+    passed: tuple[NamedLabel, ...] = ()
     """Where nothing counts: the labels that stand there, with what keeps each from counting."""
 
 
 @lru_cache(maxsize=4096)
-def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Outcome:
+def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Statement:
     """Decide what the readable part of an answer says, without wrappers and mentions.
 
     `is_open`: the answer goes on, and its last sentence may too. `letters`: whether letters of
@@ -156,7 +156,7 @@ def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Out
     texts = answer.texts()
     first = next(texts, None)
     if first is None:
-        return Outcome(named=None, is_complete=False)
+        return Statement(named=None, is_complete=False)
     return answer.by_beginning(first) or answer.by_sentences([first, *texts])
 
 
@@ -169,15 +169,15 @@ class _Answer:
     stop: Stop
     is_open: bool
 
-    def texts(self) -> Iterator[Named]:
+    def texts(self) -> Iterator[NamedLabel]:
         """Yield labels and options in their order."""
         forms = forms_of(self.stop.phrases)
         values = self.stop.values or range(len(forms))
         for start, end, number in named(self.flat, forms, choice=self.stop.choice):
             if forms[number] != "no" or not self._is_quantity(start, end):
-                yield Named(value=values[number], start=start, end=end)
+                yield NamedLabel(value=values[number], start=start, end=end)
 
-    def letters(self, texts: Sequence[Named]) -> Iterator[Named]:
+    def letters(self, texts: Sequence[NamedLabel]) -> Iterator[NamedLabel]:
         """Yield letters that stand for options behind words which say so, outside of `texts`."""
         if LETTER_ALONE.search(self.own) is None:
             return
@@ -198,7 +198,7 @@ class _Answer:
                 value = _LETTERS.index(self.own[start:end])
                 if not taken[start] and value <= last:
                     taken[start] = 1
-                    yield Named(
+                    yield NamedLabel(
                         value=value,
                         start=start,
                         end=end,
@@ -214,10 +214,10 @@ class _Answer:
         is_article = ARTICLE_NO.search(before) and not REPORTED_NO.search(before)
         return bool(is_article and after[:2].strip(" .,!"))
 
-    def _is_settled(self, label: Named) -> bool:
+    def _is_settled(self, label: NamedLabel) -> bool:
         return is_settled(self.flat, label.start, label.end, self.stop)
 
-    def by_first_letter(self, labels: Sequence[Named]) -> Outcome | None:
+    def by_first_letter(self, labels: Sequence[NamedLabel]) -> Statement | None:
         """Read an answer that begins with a letter; None for others."""
         own = self.own
         match = LETTER_FIRST.match(own)
@@ -227,26 +227,28 @@ class _Answer:
         first = next((label for label in labels if label.end - label.start > 1), None)
         if first is not None and first.start <= start and "\n" not in own[first.start : first.end]:
             return None  # `A. Smith` may be an option's text
-        letter = Named(value=_LETTERS.index(match[1]), start=start, end=end)
+        letter = NamedLabel(value=_LETTERS.index(match[1]), start=start, end=end)
         line = own.find("\n", end)
         line = len(own) if line < 0 else line
-        behind = next((one for one in labels if one.start >= end and one.end - one.start > 1), None)
+        behind = next(
+            (label for label in labels if label.start >= end and label.end - label.start > 1), None
+        )
         if behind is not None and behind.end <= line and _is_filler(own[end : behind.start]):
             is_same = behind.value == letter.value
             if is_same and negation_before(own, behind.start, begin=end, unspaced=True) is _SAID:
-                return Outcome(named=letter, is_complete=self._is_settled(behind))
+                return Statement(named=letter, is_complete=self._is_settled(behind))
             why = "the letter and the text behind it disagree"
             passed = (replace(letter, status=Status.DENIED, why=why),)
-            return Outcome(named=None, is_complete=self._is_settled(behind), passed=passed)
+            return Statement(named=None, is_complete=self._is_settled(behind), passed=passed)
         if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
             # `A:` may only announce the answer.
-            later = self.by_sentences([one for one in labels if one.start > end], end + 1)
+            later = self.by_sentences([label for label in labels if label.start > end], end + 1)
             is_later = later.named is not None and (later.named.is_explicit or later.is_complete)
-            return later if is_later else Outcome(named=letter, is_complete=False)
+            return later if is_later else Statement(named=letter, is_complete=False)
         reach = end + _MOST_FILLER + max(map(len, forms_of(self.stop.phrases)), default=0)
-        return Outcome(named=letter, is_complete=line < len(own) or len(own) > reach)
+        return Statement(named=letter, is_complete=line < len(own) or len(own) > reach)
 
-    def by_beginning(self, label: Named) -> Outcome | None:
+    def by_beginning(self, label: NamedLabel) -> Statement | None:
         """Read an answer that begins with its label; None for others, and where more is read."""
         if not self._is_lead(0, label.start):
             return None
@@ -255,7 +257,7 @@ class _Answer:
         stays = self._stays(label)
         if stays is False:
             return None
-        return Outcome(named=label, is_complete=stays is True and self._is_settled(label))
+        return Statement(named=label, is_complete=stays is True and self._is_settled(label))
 
     def _is_lead(self, begin: int, end: int) -> bool:
         """Tell whether only words that announce an answer stand in front of it."""
@@ -265,7 +267,7 @@ class _Answer:
         is_question = len(words) > 1 and words[0] in INVERTED
         return not is_question and all(word in LEAD_WORDS for word in words)
 
-    def _stays(self, label: Named) -> bool | None:
+    def _stays(self, label: NamedLabel) -> bool | None:
         """Tell whether the words right behind a label leave it as it is; None: too few."""
         rest = self.own[label.end : label.end + 80]
         closing = _CLOSING.match(rest)
@@ -290,7 +292,7 @@ class _Answer:
         forms = forms_of(self.stop.phrases)
         return word[1] not in NEXT_WORDS and not any(form.startswith(word[1]) for form in forms)
 
-    def sentences(self, labels: Sequence[Named], begin: int) -> Iterator[_Sentence]:
+    def sentences(self, labels: Sequence[NamedLabel], begin: int) -> Iterator[_Sentence]:
         """Yield the sentences; the last one is closed only by a mark or a line end."""
         own, start = self.own, begin
         starts = [label.start for label in labels]
@@ -306,19 +308,19 @@ class _Answer:
         if own[start:].strip():
             yield _Sentence(own, start, len(own), "", is_closed=False)
 
-    def by_sentences(self, labels: Sequence[Named], begin: int = 0) -> Outcome:
+    def by_sentences(self, labels: Sequence[NamedLabel], begin: int = 0) -> Statement:
         """Decide by the sentences of an answer, from a place on."""
         tally = _Tally(self.stop)
-        place = 0
+        number = 0
         is_first = True
         # Of one label alone it does not matter how it is called.
         is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
         heads = self._heads(labels)
         for sentence in self.sentences(labels, begin):
             inside = []
-            while place < len(labels) and labels[place].start < sentence.end:
-                inside.append(labels[place])
-                place += 1
+            while number < len(labels) and labels[number].start < sentence.end:
+                inside.append(labels[number])
+                number += 1
             tally.reply(sentence)
             if not inside and self.stop.unknown < 0:
                 is_first = False
@@ -330,22 +332,24 @@ class _Answer:
                 else label
                 for label in judged
             ]
-            said = sentence.said(judged, self.stop)
-            if said is not None and said.status is Status.AFFIRMED:
-                if is_first and self._is_all(sentence, said, judged, begin):
-                    is_complete = sentence.is_closed and self._is_settled(said)
-                    return Outcome(named=said, is_complete=is_complete)
-                cue = None if is_only else sentence.cue(said)
+            choice = sentence.said(judged, self.stop)
+            if choice is not None and choice.status is Status.AFFIRMED:
+                if is_first and self._is_all(sentence, choice, judged, begin):
+                    is_complete = sentence.is_closed and self._is_settled(choice)
+                    return Statement(named=choice, is_complete=is_complete)
+                cue = None if is_only else sentence.cue(choice)
                 if cue is EXPLICIT:
-                    is_complete = sentence.is_closed and self._is_settled(said)
-                    return Outcome(named=replace(said, is_explicit=True), is_complete=is_complete)
+                    is_complete = sentence.is_closed and self._is_settled(choice)
+                    return Statement(
+                        named=replace(choice, is_explicit=True), is_complete=is_complete
+                    )
                 if cue is CONCLUSION:
-                    tally.concluded = replace(said, is_explicit=True)
-            tally.add(sentence, said, judged)
+                    tally.concluded = replace(choice, is_explicit=True)
+            tally.add(sentence, choice, judged)
             is_first = False
         return tally.outcome()
 
-    def _heads(self, labels: Sequence[Named]) -> set[int]:
+    def _heads(self, labels: Sequence[NamedLabel]) -> set[int]:
         """Find labels under which evidence is listed: "Positive aspects: …", "- The man: …"."""
         heads: dict[int, int] = {}
         nouns: set[int] = set()
@@ -364,15 +368,15 @@ class _Answer:
         return nouns | (set(heads) if len(set(heads.values())) > 1 else set())
 
     def _is_all(
-        self, sentence: _Sentence, said: Named, judged: Sequence[Named], begin: int
+        self, sentence: _Sentence, choice: NamedLabel, judged: Sequence[NamedLabel], begin: int
     ) -> bool:
         """Tell whether the first sentence says a label and hardly anything else."""
-        if not self._is_lead(begin, said.start):
+        if not self._is_lead(begin, choice.start):
             return False
         if not self.stop.choice:
             return True
         several = {label.value for label in judged if label.status is Status.AFFIRMED}
-        behind = WORD.findall(self.own[said.end : min(sentence.end, said.end + _CLAUSE)])
+        behind = WORD.findall(self.own[choice.end : min(sentence.end, choice.end + _CLAUSE)])
         return len(several) < 2 and all(word in BEHIND_WORDS for word in behind)
 
 
@@ -394,12 +398,12 @@ class _Tally:
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
-        self.concluded: Named | None = None
-        self._passed: list[Named] = []
-        self._affirmed: list[tuple[Named, bool]] = []
+        self.concluded: NamedLabel | None = None
+        self._passed: list[NamedLabel] = []
+        self._affirmed: list[tuple[NamedLabel, bool]] = []
         """With whether it is the only one of its sentence."""
-        self._guessed: list[Named] = []
-        self._asked: Named | None = None
+        self._guessed: list[NamedLabel] = []
+        self._asked: NamedLabel | None = None
         """The only label of the question right before."""
 
     def reply(self, sentence: _Sentence) -> None:
@@ -414,35 +418,37 @@ class _Tally:
             self._affirmed.append((replace(self._asked, negation=Negation.DIRECT), True))
         self._asked = None
 
-    def add(self, sentence: _Sentence, said: Named | None, judged: Sequence[Named]) -> None:
+    def add(
+        self, sentence: _Sentence, choice: NamedLabel | None, judged: Sequence[NamedLabel]
+    ) -> None:
         """Take what a sentence says."""
         if "?" in sentence.mark and len(judged) == 1:
             self._asked = judged[0]
-        if said is None or said.status is Status.GUESSED:
+        if choice is None or choice.status is Status.GUESSED:
             self._passed += judged
-            self._guessed += [] if said is None else [said]
+            self._guessed += [] if choice is None else [choice]
             return
         values = {label.value for label in judged if label.status is Status.AFFIRMED}
-        self._affirmed.append((said, len(values) <= 1))
+        self._affirmed.append((choice, len(values) <= 1))
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Statement:
         """Decide between the sentences of an answer that does not say which one counts."""
-        named = self.concluded
-        if named is None and self._affirmed:
+        winner = self.concluded
+        if winner is None and self._affirmed:
             single = [label for label, is_single in self._affirmed if is_single]
-            named = single[0] if single and self.stop.choice else self._affirmed[0][0]
-        if named is None and len({label.value for label in self._guessed}) == 1:
-            named = self._guessed[0]
+            winner = single[0] if single and self.stop.choice else self._affirmed[0][0]
+        if winner is None and len({label.value for label in self._guessed}) == 1:
+            winner = self._guessed[0]
         table = [label for label in self._passed if label.score is not None]
-        if named is None and len({label.value for label in table}) > 1:
+        if winner is None and len({label.value for label in table}) > 1:
             most = max(label.score or 0.0 for label in table)
             leaders = [label for label in table if label.score == most]
-            named = leaders[0] if len(leaders) == 1 else None
-        passed = () if named is not None else tuple(self._passed)
-        return Outcome(named=named, is_complete=False, passed=passed)
+            winner = leaders[0] if len(leaders) == 1 else None
+        passed = () if winner is not None else tuple(self._passed)
+        return Statement(named=winner, is_complete=False, passed=passed)
 
 
-def is_negated(label: Named, stop: Stop) -> bool:
+def is_negated(label: NamedLabel, stop: Stop) -> bool:
     """Tell whether the direct denial of a label is an answer."""
     return not stop.choice and stop.phrases[label.value] in stop.negated
 
@@ -462,12 +468,14 @@ class _Sentence:
         is_tag = ASKED_TAG.search(self.own[max(self.start, self.end - 20) : self.end])
         return not is_tag and not PROPOSED.match(self.own, self.start)
 
-    def judged(self, labels: Sequence[Named], begin: int, *, unspaced: bool) -> list[Named]:
+    def judged(
+        self, labels: Sequence[NamedLabel], begin: int, *, unspaced: bool
+    ) -> list[NamedLabel]:
         """Tell of each label whether it is affirmed here, and what speaks against it."""
         if not labels:
             return []
         is_asked, joined = self._is_asked(), self._joined(labels)
-        result: list[Named] = []
+        result: list[NamedLabel] = []
         reach, is_conditional = begin, False
         for number, label in enumerate(labels):
             clause = self._clause_before(label.start)
@@ -485,7 +493,10 @@ class _Sentence:
                     negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
                     why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
                     reach = label.end + denial.end()
-                if _NEITHER.search(clause) and len({one.value for one in labels}) == 1:
+                if (
+                    _NEITHER.search(clause)
+                    and len({other_label.value for other_label in labels}) == 1
+                ):
                     negation = Negation.DIRECT
                 status = Status.DENIED
             else:
@@ -508,7 +519,7 @@ class _Sentence:
         return result
 
     def _open(
-        self, label: Named, after: str, clause: str, joint: str | None, *, is_asked: bool
+        self, label: NamedLabel, after: str, clause: str, joint: str | None, *, is_asked: bool
     ) -> tuple[Status, str]:
         """Tell how a label stands that is not denied, and why it does not count."""
         if AFTER_SCORE.match(after):
@@ -530,7 +541,7 @@ class _Sentence:
             begin = max(begin, self.own.rfind(sign, begin, at) + 1)
         return self.own[begin:at]
 
-    def _joined(self, labels: Sequence[Named]) -> dict[int, str]:
+    def _joined(self, labels: Sequence[NamedLabel]) -> dict[int, str]:
         """Name for labels that stand in an alternative, or side by side, what joins them."""
         result: dict[int, str] = {}
         chain, words = [0], ""
@@ -550,13 +561,13 @@ class _Sentence:
                 chain.append(number)
                 words = link["or"] or link["and"] or words
                 continue
-            several = len({labels[place].value for place in chain})
+            several = len({labels[number].value for number in chain})
             if (words and several > 1) or several > 2:
                 result |= dict.fromkeys(chain, words.strip() or ",")
             chain, words = [number], ""
         return result
 
-    def said(self, judged: Sequence[Named], stop: Stop) -> Named | None:
+    def said(self, judged: Sequence[NamedLabel], stop: Stop) -> NamedLabel | None:
         """Pick what the sentence says; None where that is nothing."""
         affirmed = [label for label in judged if label.status is Status.AFFIRMED]
         if stop.unknown >= 0 and (unknown := self._unknown(judged, stop.unknown)) is not None:
@@ -575,19 +586,19 @@ class _Sentence:
         )
         return None if guessed else next(direct, None)
 
-    def _unknown(self, judged: Sequence[Named], value: int) -> Named | None:
+    def _unknown(self, judged: Sequence[NamedLabel], value: int) -> NamedLabel | None:
         """Find where the sentence says that the answer is not known."""
         if "?" in self.mark:
             return None
         wording = next((label for label in judged if label.value == value), None)
         match = UNKNOWN_SAID.search(self.own, self.start, self.end)
         if match is not None and (wording is None or match.start() < wording.start):
-            return Named(value=value, start=match.start(), end=match.end())
+            return NamedLabel(value=value, start=match.start(), end=match.end())
         if wording is None or wording.status is Status.DENIED:
             return None
         return replace(wording, status=Status.AFFIRMED)
 
-    def _despite(self, unknown: Named, options: Sequence[Named]) -> Named | None:
+    def _despite(self, unknown: NamedLabel, options: Sequence[NamedLabel]) -> NamedLabel | None:
         """Find the option that the sentence affirms although it calls something unknown."""
         begins = CONCESSION.match(self.own[self.start : unknown.start].lstrip(" \"'*_"))
         for option in options:
@@ -605,7 +616,7 @@ class _Sentence:
                 return option
         return None
 
-    def cue(self, label: Named) -> re.Pattern[str] | None:
+    def cue(self, label: NamedLabel) -> re.Pattern[str] | None:
         """Tell which words before a label, in the sentence, make it the answer."""
         if label.is_explicit:
             return EXPLICIT

@@ -159,16 +159,16 @@ def spoken_spans(
     bare = _BARE.match(text)
     if bare is not None:
         opened = THINKING_TAGS[-1][0]
-    for number, found in enumerate(tags.found_in(text)):
-        tag = found.group().lower()
+    for number, match in enumerate(tags.found_in(text)):
+        tag = match.group().lower()
         if opened:
             if tag == tags.closing[opened]:
-                opened, start = "", found.end()
+                opened, start = "", match.end()
         elif tag in tags.closing:
-            spans.append((start, found.start()))
+            spans.append((start, match.start()))
             opened = tag
         elif number == 0 and not whole:  # closed but never opened
-            start = found.end()
+            start = match.end()
     if not opened:
         spans.append((start, len(text)))
     return spans, bool(opened)
@@ -196,8 +196,8 @@ def without_unfinished_tag(text: str, own: Pairs = ()) -> str:
 def with_known_tags(text: str, own: Pairs) -> str:
     """Write a user's own tags of thinking as tags that every oracle knows."""
     for opening, closing in own:
-        for tag, known in zip((closing, opening), reversed(THINKING_TAGS[0]), strict=True):
-            text = re.sub(re.escape(tag), known, text, flags=re.IGNORECASE | re.ASCII)
+        for tag, common in zip((closing, opening), reversed(THINKING_TAGS[0]), strict=True):
+            text = re.sub(re.escape(tag), common, text, flags=re.IGNORECASE | re.ASCII)
     return text
 
 
@@ -207,14 +207,16 @@ def open_tag(prompt: str) -> str:
     Only a tag at the very end counts: what documents and texts of the prompt spell out does not.
     """
     tags = _tags(())
-    found = [tag for tag in tags.pattern.finditer(prompt) if not prompt[tag.end() :].strip()]
-    return found[-1].group() if found and found[-1].group().lower() in tags.closing else ""
+    last_tags = [tag for tag in tags.pattern.finditer(prompt) if not prompt[tag.end() :].strip()]
+    return (
+        last_tags[-1].group() if last_tags and last_tags[-1].group().lower() in tags.closing else ""
+    )
 
 
 def closes_thinking(text: str, own: Pairs = ()) -> bool:
     """Tell whether `text` holds a closing tag."""
     tags = _tags(own)
-    return any(found.group().lower() in tags.closings for found in tags.pattern.finditer(text))
+    return any(match.group().lower() in tags.closings for match in tags.pattern.finditer(text))
 
 
 def has_tag(text: str) -> bool:

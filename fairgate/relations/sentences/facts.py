@@ -97,7 +97,7 @@ _GROUPED = re.compile(r"^\d{1,3}(?:[.,'\u00a0\u202f]\d{3})+$")
 
 def facts(answer: str) -> frozenset[Fact]:
     """Find the facts of an answer, each once."""
-    found: set[Fact] = set()
+    all_facts: set[Fact] = set()
     rest = unicodedata.normalize("NFKC", answer)
 
     def take(kind: str, pattern: re.Pattern[str], value_of: object) -> None:
@@ -108,7 +108,7 @@ def facts(answer: str) -> frozenset[Fact]:
             value = value_of(match)
             if value is None:
                 return match[0]
-            found.add(Fact(kind, value))
+            all_facts.add(Fact(kind, value))
             return " " * len(match[0])
 
         rest = pattern.sub(cut, rest)
@@ -116,7 +116,7 @@ def facts(answer: str) -> frozenset[Fact]:
     for match in _QUOTED.finditer(rest):
         name = next(group for group in match.groups() if group)
         if not name.strip().isdigit() and len(name.split()) <= 4:
-            found.add(Fact("name", name.strip(" .,:;!?").lower()))
+            all_facts.add(Fact("name", name.strip(" .,:;!?").lower()))
     take("mail", _MAIL, lambda m: m[0].rstrip(".").lower())
     take(
         "link",
@@ -142,8 +142,8 @@ def facts(answer: str) -> frozenset[Fact]:
     take("phone", _PHONE, _phone)
     take("step", _STEP, lambda m: _NUMBERS.get(m[1].lower(), m[1].lower().replace("one", "1")))
     take("number", _NUMBER, lambda m: _number(m[1]))
-    found |= {Fact("number", _NUMBERS[w]) for w in _WORD.findall(rest.lower()) if w in _NUMBERS}
-    return frozenset(found)
+    all_facts |= {Fact("number", _NUMBERS[w]) for w in _WORD.findall(rest.lower()) if w in _NUMBERS}
+    return frozenset(all_facts)
 
 
 def _number(digits: str) -> str:

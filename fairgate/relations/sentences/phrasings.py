@@ -25,33 +25,35 @@ def _folder() -> Any:
 def _content(name: str) -> Mapping[str, Any]:
     from ruamel.yaml import YAML
 
-    found: Mapping[str, Any] = YAML(typ="safe", pure=True).load(
+    content: Mapping[str, Any] = YAML(typ="safe", pure=True).load(
         _folder().joinpath(name).read_text("utf-8")
     )
-    return found
+    return content
 
 
 @lru_cache(maxsize=1)
 def countries() -> Mapping[str, str]:
     """Country or region by the adjective of its people, in lower case."""
-    return {str(people): str(place) for people, place in _content(_COUNTRIES).items()}
+    return {str(people): str(country) for people, country in _content(_COUNTRIES).items()}
 
 
 @lru_cache(maxsize=1)
 def languages() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Language to kind to the regular expressions of it."""
-    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    by_language: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for file in sorted(_folder().iterdir(), key=lambda each: str(each.name)):
         if file.name.endswith(".yaml") and file.name != _COUNTRIES:
             content = _content(file.name)
-            found[content["language"]] = {kind: tuple(content.get(kind) or ()) for kind in KINDS}
-    return found
+            by_language[content["language"]] = {
+                kind: tuple(content.get(kind) or ()) for kind in KINDS
+            }
+    return by_language
 
 
 @lru_cache(maxsize=8)
 def _pattern(kind: str) -> re.Pattern[str]:
-    every = [each for of_language in languages().values() for each in of_language[kind]]
-    return re.compile("|".join(f"(?:{each})" for each in every), re.IGNORECASE)
+    every = [expression for of_language in languages().values() for expression in of_language[kind]]
+    return re.compile("|".join(f"(?:{expression})" for expression in every), re.IGNORECASE)
 
 
 def says(kind: str, text: str) -> str:

@@ -32,30 +32,30 @@ _LIST_MARK = re.compile(r"^(?:[-*\u2022\u2013#>]+|\(?\d{1,3}[.)])\s+")
 def sentences(answer: str) -> list[str]:
     """Split an answer into sentences, each with a letter or digit; marks of lists are left out."""
     text = answer[:MOST_CHARACTERS].strip()
-    found: list[str] = []
+    split: list[str] = []
     begin = 0
     for match in _END.finditer(text):
         part = text[begin : match.start()]
         is_line = any(mark in match[0] for mark in "\r\n\u2028\u2029")
         if not is_line and _OPEN.search(part):
             continue
-        found.append(text[begin : match.end()].strip())
+        split.append(text[begin : match.end()].strip())
         begin = match.end()
-    found.append(text[begin:].strip())
-    bare = (_LIST_MARK.sub("", sentence) for sentence in found)
+    split.append(text[begin:].strip())
+    bare = (_LIST_MARK.sub("", sentence) for sentence in split)
     return [sentence for sentence in bare if _WORD.search(sentence)]
 
 
 def words(text: str) -> list[str]:
     """List the words of a text in lower case; of scripts without spaces, every character."""
-    found: list[str] = []
+    all_words: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match[0]
         if _LETTERS.search(word) and any(map(is_unspaced, word)):
-            found += [character for character in word if not character.isspace()]
+            all_words += [character for character in word if not character.isspace()]
         else:
-            found.append(word)
-    return found
+            all_words.append(word)
+    return all_words
 
 
 def reading_difficulty(answer: str) -> float:
@@ -63,8 +63,10 @@ def reading_difficulty(answer: str) -> float:
 
     For every language with spaces: C. H. Björnsson, Läsbarhet (1968). 0 where there is no word.
     """
-    found = words(answer)
-    if not found:
+    words_of_text = words(answer)
+    if not words_of_text:
         return 0.0
-    long_ones = sum(len(word) > 6 for word in found)
-    return len(found) / max(1, len(sentences(answer))) + 100 * long_ones / len(found)
+    long_ones = sum(len(word) > 6 for word in words_of_text)
+    return len(words_of_text) / max(1, len(sentences(answer))) + 100 * long_ones / len(
+        words_of_text
+    )

@@ -93,32 +93,42 @@ def improvements(material: Material) -> list[Words]:
             if moved.pop(slice_of(OVERLAP.id, suite, {"term": term}), None):
                 who = name(material.person(suite, term), Tone.STRONG)
                 again.append(["retrieval no longer differs for ", who])
-    ranked = sorted(moved.values(), key=lambda one: ("term" not in one[0].where, one[2] - one[1]))
-    about = [_words(material, *one) for one in ranked]
-    many = sum("term" in one.where for one, *_ in ranked)
+    ranked = sorted(
+        moved.values(), key=lambda entry: ("term" not in entry[0].where, entry[2] - entry[1])
+    )
+    about = [_words(material, *entry) for entry in ranked]
+    many = sum("term" in entry.where for entry, *_ in ranked)
     return [*about[:many], *again, *about[many:]]
 
 
-def _words(material: Material, one: RuleResult | Measurement, base: float, now: float) -> Words:
-    where = slice_in_words(one.where, partial(material.person, one.suite))
-    is_plain = one.where.keys() == {"term"} and one.metric == main_metric(material, one.suite)
-    head = [] if is_plain else [figures.title(one.metric), ", " if where else ""]
-    shown = [figure(figures.value(each, one.metric)) for each in (base, now)]
-    return [*head, name(where, Tone.STRONG), " ", *joined(shown, " → ")]
+def _words(
+    material: Material, measured: RuleResult | Measurement, base: float, now: float
+) -> Words:
+    where = slice_in_words(measured.where, partial(material.person, measured.suite))
+    is_plain = measured.where.keys() == {"term"} and measured.metric == main_metric(
+        material, measured.suite
+    )
+    head = [] if is_plain else [figures.title(measured.metric), ", " if where else ""]
+    values = [figure(figures.value(end, measured.metric)) for end in (base, now)]
+    return [*head, name(where, Tone.STRONG), " ", *joined(values, " → ")]
 
 
 def _alike_again(material: Material, suite: str) -> Iterator[str]:
     """Yield whose documents differed from the others' in the baseline by the same test, not now."""
     policy = material.result.given.policy
-    known = material.baseline.suites.get(suite) if material.baseline else None
-    now = [one for one in material.result.identities if one.suite == suite and not one.where]
+    suite_then = material.baseline.suites.get(suite) if material.baseline else None
+    now = [
+        finding
+        for finding in material.result.identities
+        if finding.suite == suite and not finding.where
+    ]
     differ = {t.term for f in now if f.metric == RETRIEVAL.id for t in f.terms if _differs(f, t)}
-    if known is not None and RETRIEVAL.column in known.table.values and now:
+    if suite_then is not None and RETRIEVAL.column in suite_then.table.values and now:
         alpha, seed = 1 - policy.confidence, policy.seed
-        was = identity_finding(RETRIEVAL, known.table, {}, alpha=alpha, seed=seed)
+        was = identity_finding(RETRIEVAL, suite_then.table, {}, alpha=alpha, seed=seed)
         terms = was.terms if was else ()
         yield from (t.term for t in terms if was and _differs(was, t) and t.term not in differ)
 
 
-def _differs(found: IdentityFinding, term: TermFinding) -> bool:
-    return max(found.p_value, term.p_corrected) <= CERTAIN
+def _differs(finding: IdentityFinding, term: TermFinding) -> bool:
+    return max(finding.p_value, term.p_corrected) <= CERTAIN

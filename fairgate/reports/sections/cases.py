@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +52,7 @@ _REMEDY = (
     "other labels or another instruction."
 )
 _LOST = ("unreadable/net", UNREADABLE.id)
-Where = tuple[str, str]
+SuiteAndKey = tuple[str, str]
 TAGS = NEW, CHANGED, UNDECIDED, FIXED, OTHER_DOCUMENTS = (
     "new", "changed", "undecided", "fixed", "documents",
 )  # fmt: skip
@@ -121,8 +122,8 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
         first = {(row.suite, row.source): row for row in reversed(moved)}
         rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
         return [_case(material, row, is_about_documents=True) for row in rows[:most]]
-    found = [_case(material, row) for row in clearest_cases(material)[:most]]
-    return [*found, *(_case(material, row, is_about_documents=True) for row in moved[:1])]
+    items = [_case(material, row) for row in clearest_cases(material)[:most]]
+    return [*items, *(_case(material, row, is_about_documents=True) for row in moved[:1])]
 
 
 def title_of_cases(material: Material) -> str:
@@ -133,12 +134,12 @@ def title_of_cases(material: Material) -> str:
 
 
 def _moved_most(material: Material) -> PairRow | None:
-    """Return the pair that lost most documents, of those that a rule about them failed for."""
+    """Return the pair whose documents moved most, of those that a rule about them failed for."""
     return next(iter(moved_pairs(material)), None)
 
 
 def moved_pairs(material: Material) -> list[PairRow]:
-    """Return the pairs with other documents of those for whom a rule about them failed.
+    """Return the pairs with other documents or ranks of those for whom a rule about them failed.
 
     In the order of the title, then those first that lost most.
     """
@@ -147,45 +148,70 @@ def moved_pairs(material: Material) -> list[PairRow]:
         for rule in affected.failed_rules(material.result)
         if affected.subject_of(rule) is affected.Subject.DOCUMENTS
     ]
-    named = ((r.suite, term) for r in rules for term, _ in affected.failed_terms(material, r))
-    who = {each: place for place, each in enumerate(dict.fromkeys(named))}
+    affected_terms = (
+        (r.suite, term) for r in rules for term, _ in affected.failed_terms(material, r)
+    )
+    who = {pair: rank for rank, pair in enumerate(dict.fromkeys(affected_terms))}
+    rows = material.named_pairs if rules else []
     moved = [
-        (who.get((row.suite, row.term), len(who)), overlap, row)
-        for row in (material.named_pairs if rules else ())
-        if (overlap := row.score("overlap")) is not None and overlap < 1
+        (who.get((row.suite, row.term), len(who)), stays, row)
+        for row, stays in zip(rows, _staying(rows), strict=True)
+        if stays < 1
     ]
-    is_of_some = any(place < len(who) for place, _, _ in moved)
-    found = [each for each in moved if each[0] < len(who) or not is_of_some]
-    return [row for *_, row in sorted(found, key=lambda each: each[:2])]
+    is_of_some = any(rank < len(who) for rank, _, _ in moved)
+    counted = [entry for entry in moved if entry[0] < len(who) or not is_of_some]
+    return [row for *_, row in sorted(counted, key=lambda entry: entry[:2])]
+
+
+def _staying(rows: Sequence[PairRow]) -> list[float]:
+    """How much of what is found stays with each pair, in [0, 1]; 1 also where it is not known.
+
+    The share of documents in common. Where a document names somebody: 1 less by how much more or
+    less likely it is seen, in the direction of all pairs of that identity.
+    """
+    exposures = [row.score(NET) if NET in row.assessed.claims else None for row in rows]
+    sums: dict[tuple[str, str], float] = {}
+    for row, net in zip(rows, exposures, strict=True):
+        sums[row.suite, row.term] = sums.get((row.suite, row.term), 0.0) + (net or 0.0)
+    staying = []
+    for row, net in zip(rows, exposures, strict=True):
+        if net is None:
+            overlap = row.score("overlap")
+            staying.append(1.0 if overlap is None else overlap)
+        else:
+            staying.append(1 - max(0.0, math.copysign(net, net * sums[row.suite, row.term])))
+    return staying
 
 
 def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
     """Yield a few unreadable answers with the reason, what was expected, and the remedy."""
     rules = material.result.rules
-    lost = any("unreadable" in one.failed or (one.metric in _LOST and one.failed) for one in rules)
+    lost = any(
+        "unreadable" in rule.failed or (rule.metric in _LOST and rule.failed) for rule in rules
+    )
     if not lost and material.result.outcome is not Outcome.INCONCLUSIVE:
         return
-    found = [
+    unreadable = [
         (row.suite, row.key, row.relation)
         for row in material.pairs
         if row.answer.reason is Reason.UNREADABLE
     ] or [(row.suite, row.key, "") for row in material.questions if row.bias is Reason.UNREADABLE]
-    if not found:
+    if not unreadable:
         return
-    asked = material.case(*found[0][:2])
+    case = material.case(*unreadable[0][:2])
     redact = material.options.redact
     texts: dict[str, str] = {}
-    for suite, key, relation in found:
+    for suite, key, relation in unreadable:
         text = _response(material, suite, key)
-        shown = excerpt(redacted(text, redact)) if text else "(nothing)"
-        if (suite, relation) == (found[0][0], found[0][2]) and shown not in texts:
+        answer_shown = excerpt(redacted(text, redact)) if text else "(nothing)"
+        if (suite, relation) == (unreadable[0][0], unreadable[0][2]) and answer_shown not in texts:
             readings = material.run.readings.get(suite)
-            texts[shown] = "" if readings is None else readings.why(key, relation)
+            texts[answer_shown] = "" if readings is None else readings.why(key, relation)
         if len(texts) == _UNREADABLE:
             break
-    expected: blocks.Words = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
-    if asked.labels:
-        expected = ["Expected one of the labels ", *joined([name(one) for one in asked.labels])]
+    expected: blocks.Words = ["Asked was ", Span(case.instruction, Kind.QUOTE)]
+    if case.labels:
+        expected = ["Expected one of the labels ", *joined([name(label) for label in case.labels])]
     wrote: list[blocks.Words] = []
     for text, why in texts.items():
         reason: blocks.Words = [" (", name(redacted(why, redact)), ")"] if why else []
@@ -215,17 +241,14 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
         return next(iter(clearest_cases(material)), None)
     if about is affected.Subject.DOCUMENTS and (instead := _moved_most(material)):
         return instead
-    places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
-    named = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
+    places = {m.where.get("term", ""): rank for rank, m in enumerate(affected.affected(material))}
+    pairs = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
     if about is affected.Subject.REFUSALS:
-        return next((row for row in named if row.answer.reason is Reason.UNREADABLE), None)
-    moved = [row for row in named if (overlap := row.score("overlap")) is not None and overlap < 1]
-    worst = places and moved and moved[0].term
-    return min(
-        (row for row in moved if row.term == worst),
-        key=lambda row: row.score("overlap") or 0.0,
-        default=None,
-    )
+        return next((row for row in pairs if row.answer.reason is Reason.UNREADABLE), None)
+    moved = [(stays, row) for stays, row in zip(_staying(pairs), pairs, strict=True) if stays < 1]
+    worst = places and moved and moved[0][1].term
+    of_worst = [entry for entry in moved if entry[1].term == worst]
+    return min(of_worst, key=lambda entry: entry[0], default=(1.0, None))[1]
 
 
 def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
@@ -239,12 +262,12 @@ def clearest_cases(material: Material) -> list[PairRow]:
     identities, then different from the neutral answers and from the one without a speaker, then the
     widest answer margin, then the order of the plan. Further cases of the same sources follow.
     """
-    known = material.clearest.get(material.beside.id)
-    if known is not None:
-        return known
-    places = {m.where.get("term", ""): place for place, m in enumerate(affected.affected(material))}
+    computed = material.clearest.get(material.beside.id)
+    if computed is not None:
+        return computed
+    places = {m.where.get("term", ""): rank for rank, m in enumerate(affected.affected(material))}
 
-    titled = {each: place for place, each in enumerate(affected.titled(material))}
+    titled = {term: rank for rank, term in enumerate(affected.titled(material))}
 
     def clearness(row: PairRow) -> tuple[int, bool, int, bool, float]:
         margin = row.answer.margin
@@ -258,7 +281,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
     first: list[PairRow] = []
     rest: list[PairRow] = []
-    seen: set[Where] = set()
+    seen: set[SuiteAndKey] = set()
     for row in sorted(material.changed_pairs, key=clearness):
         where = (row.suite, row.source)
         (rest if where in seen else first).append(row)
@@ -268,10 +291,10 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
     """Return a case with what a reader needs to judge it."""
-    options, known = material.options, material.run.executions
+    options, executions = material.options, material.run.executions
     keys = row.source, row.key
     source, follow_up = (material.case(row.suite, key).varied for key in keys)
-    left, right = (known.get((row.suite, key)) for key in keys)
+    left, right = (executions.get((row.suite, key)) for key in keys)
     title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
     notes: list[blocks.Inline] = [excerpt(_where_found(material, row))] if row.ranks else []
     facts = [*notes, *_documents(left, right)]
@@ -291,8 +314,8 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
             facts.insert(0, notes[0])
     gone, new = _moved(left, right)
     if is_about_documents:
-        facts += [["Out: ", *blocks.spans(each)] for each in _shown(gone, options)]
-        facts += [["In: ", *blocks.spans(each)] for each in _shown(new, options)]
+        facts += [["Out: ", *blocks.spans(words)] for words in _shown(gone, options)]
+        facts += [["In: ", *blocks.spans(words)] for words in _shown(new, options)]
     if not gone and not new and left and right and left.documents and right.documents:
         notes.append("Same documents")
     before, after = _both(source, follow_up, options)
@@ -322,18 +345,18 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
 
 def documents_of(material: Material, row: PairRow) -> Sequence[Sequence[blocks.Words]]:
     """Return the documents of a case that went, and those that came, as sentences name them."""
-    known, redact = material.run.executions, material.options.redact
-    found: list[list[blocks.Words]] = []
-    for some in _moved(*(known.get((row.suite, key)) for key in (row.source, row.key))):
-        named: list[blocks.Words] = []
+    executions, redact = material.run.executions, material.options.redact
+    sides: list[list[blocks.Words]] = []
+    for some in _moved(*(executions.get((row.suite, key)) for key in (row.source, row.key))):
+        names_of_side: list[blocks.Words] = []
         for document in some:
             words: blocks.Words = [code(excerpt(document.id or "a document", _ID_CHARACTERS))]
             if document.text:
                 text = excerpt(redacted(document.text, redact), _KEPT)
                 words += [" (“", Span(text, Kind.QUOTE), "”)"]
-            named.append(words)
-        found.append(named)
-    return found
+            names_of_side.append(words)
+        sides.append(names_of_side)
+    return sides
 
 
 def _side(material: Material, row: PairRow, key: str) -> CaseSide:
@@ -359,20 +382,20 @@ def _both(
     head = common(source, follow_up)
     shorter = min(len(source), len(follow_up)) - head
     tail = common(source[::-1][:shorter], follow_up[::-1][:shorter])
-    found: list[blocks.Inline] = []
+    texts: list[blocks.Inline] = []
     for text in (source, follow_up):
         end = len(text) - tail
         before = text[:head]
         if options.redact == "excerpt" and len(before) > _KEPT:
             before = "…" + before[1 - _KEPT :]
-        found.append(
+        texts.append(
             [
                 Span(redacted(before, options.redact), Kind.QUOTE),
                 Span(redacted(text[head:end], options.redact), Kind.QUOTE, Tone.CHANGED),
                 Span(redacted(text[end:], options.redact, 2 * _KEPT), Kind.QUOTE),
             ]
         )
-    return found[0], found[1]
+    return texts[0], texts[1]
 
 
 def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
@@ -431,7 +454,7 @@ def _moved(
 
 def _shown(documents: Sequence[Document], options: blocks.ReportOptions) -> list[blocks.Inline]:
     """Return ids and texts of the first documents of a list."""
-    found: list[blocks.Inline] = []
+    entries: list[blocks.Inline] = []
     for document in documents[:_NAMED_DOCUMENTS]:
         words: blocks.Words = []
         if document.id:
@@ -439,8 +462,8 @@ def _shown(documents: Sequence[Document], options: blocks.ReportOptions) -> list
         if document.text:
             text = redacted(document.text, options.redact, _TEXT_CHARACTERS)
             words += [" " if words else "", Span(excerpt(text), Kind.QUOTE)]
-        found.append(words)
-    return [words for words in found if words]
+        entries.append(words)
+    return [words for words in entries if words]
 
 
 def _documents(left: Execution | None, right: Execution | None) -> Iterator[blocks.Inline]:
@@ -456,20 +479,20 @@ def _documents(left: Execution | None, right: Execution | None) -> Iterator[bloc
 
 
 def _ids(head: str, documents: Sequence[Document]) -> blocks.Words:
-    ids = [excerpt(one.id, _ID_CHARACTERS) for one in documents if one.id]
-    return [head, *joined([code(one) for one in ids[:_NAMED_DOCUMENTS]])] if ids else []
+    ids = [excerpt(document.id, _ID_CHARACTERS) for document in documents if document.id]
+    return [head, *joined([code(id_) for id_ in ids[:_NAMED_DOCUMENTS]])] if ids else []
 
 
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
-    named = material.named_pairs
-    asked = [row for row in named if row.claim is not Reason.NOT_ASKED]
-    retrieved = [row for row in named if row.claim is Reason.NOT_ASKED]
+    pairs = material.named_pairs
+    answered = [row for row in pairs if row.claim is not Reason.NOT_ASKED]
+    retrieved = [row for row in pairs if row.claim is Reason.NOT_ASKED]
     others = [row for row in retrieved if NET in row.assessed.claims and row.score(NET)]
     answers = [
         *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(NET) or 0.0)),
         *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),
-        *((UNDECIDED, row) for row in asked if isinstance(row.claim, Reason)),
-        *((FIXED, row) for row in named if row.claim == 0 and material.was_changed(row)),
+        *((UNDECIDED, row) for row in answered if isinstance(row.claim, Reason)),
+        *((FIXED, row) for row in pairs if row.claim == 0 and material.was_changed(row)),
     ]
     listed = {(row.suite, row.key) for _, row in answers}
     moved = [
@@ -482,7 +505,7 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     return [*answers, *moved]
 
 
-def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[Where, str]:
+def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[SuiteAndKey, str]:
     return {(row.suite, row.key): tag for tag, row in rows}
 
 
@@ -494,19 +517,19 @@ class _Data:
         self._material, self._rows = material, rows
         self._texts = Texts(material.options.redact)
         self._text = self._texts.place
-        self._sources: dict[Where, list[Json]] = {}
-        self._places: dict[Where, int] = {}
+        self._sources: dict[SuiteAndKey, list[Json]] = {}
+        self._places: dict[SuiteAndKey, int] = {}
         self._variants: dict[tuple[Json, ...], int] = {}
         self._documents: dict[tuple[Json, ...], int] = {}
         self._moves: dict[tuple[Json, ...], int] = {}
         sources = {(row.suite, row.source) for _, row in rows}
-        self._controls: dict[Where, list[int]] = {where: [] for where in sources}
+        self._controls: dict[SuiteAndKey, list[int]] = {where: [] for where in sources}
         for row in material.pairs:
             of_source = self._controls.get((row.suite, row.source)) if row.is_control else None
             if of_source is not None:
                 of_source += [self._text(row.phrase), self._answer(row.answer)]
 
-    def whole(self, others: Mapping[str, Mapping[Where, str]]) -> Mapping[str, Json]:
+    def whole(self, others: Mapping[str, Mapping[SuiteAndKey, str]]) -> Mapping[str, Json]:
         """Return everything, ready to be written as JSON; `others` are tags beside something else.
 
         Those are a digit for each row.
@@ -532,8 +555,8 @@ class _Data:
         }
 
     def _row(self, tag: str, row: PairRow) -> list[Json]:
-        known = self._material.run.executions
-        left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
+        executions = self._material.run.executions
+        left, right = (executions.get((row.suite, key)) for key in (row.source, row.key))
         margin = row.answer.margin
         return [
             _place(tag),
@@ -625,8 +648,8 @@ class _Data:
 
     def _document(self, document: Document) -> int:
         text = self._texts.cut(document.text) if document.text else 0
-        place = (self._text(document.id or ""), self._text(document.label or ""), text)
-        return self._documents.setdefault(place, len(self._documents))
+        entry = (self._text(document.id or ""), self._text(document.label or ""), text)
+        return self._documents.setdefault(entry, len(self._documents))
 
 
 def _place(tag: str) -> int:
@@ -673,7 +696,7 @@ def changed_cases(material: Material) -> Iterator[Section]:
     wanted = {where for tags in others.values() for where in tags} - _tags(usual).keys()
     more = material.pairs if wanted else ()
     rows = [*usual, *((NOT_LISTED, row) for row in more if (row.suite, row.key) in wanted)]
-    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others))
+    listed, data = fitting(rows, lambda some: _Data(material, some).whole(others))
     browser = CaseBrowser(
         depth=blocks.Depth.PAGE,
         id="cases",
@@ -681,7 +704,7 @@ def changed_cases(material: Material) -> Iterator[Section]:
         + (", and other documents" if any(tag == OTHER_DOCUMENTS for tag, _ in usual) else ""),
         kind="pairs",
         rows=len(usual),
-        left_out=max(0, len(usual) - len(shown)),
+        left_out=max(0, len(usual) - len(listed)),
         data=data,
         clearest=blocks.CaseList(cases=case_items(material, CLEAREST)),
     )
@@ -722,42 +745,42 @@ def _item(material: Material, row: QuestionRow) -> CaseItem:
         name(row.category),
     ]
     query = case.query if case else ""
-    shown = redacted(query, material.options.redact) if query else ""
-    return CaseItem(title=title, text=Span(shown, Kind.QUOTE), facts=[], command=code(row.key))
+    question = redacted(query, material.options.redact) if query else ""
+    return CaseItem(title=title, text=Span(question, Kind.QUOTE), facts=[], command=code(row.key))
 
 
 def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[str, Json]:
     """Return the data of answers to questions for the page's script, ready for JSON."""
     texts = Texts(material.options.redact)
     items: dict[tuple[Json, ...], int] = {}
-    place, cut = texts.place, texts.cut
+    place_of, cut = texts.place, texts.cut
 
     def item(row: QuestionRow) -> int:
         case = material.planned(row.suite, row.key)
         query = cut(case.text or case.query) if case else 0
-        options = tuple(cut(one) for one in case.options) if case else ()
+        options = tuple(cut(option) for option in case.options) if case else ()
         return items.setdefault((query, options), len(items))
 
-    found: list[Json] = [
+    data: list[Json] = [
         [
             QUESTION_TAGS.index(_tag(row)),
             item(row),
-            place(row.key, _KEY),
-            place(row.suite),
-            place(row.category),
-            place(row.setting),
-            place(row.condition),
-            place(_answered(row)),
-            place(_right(row)),
-            place(f"{row.retriever}, k = {row.top_k}" if row.retriever else ""),
-            place(row.instruction),
+            place_of(row.key, _KEY),
+            place_of(row.suite),
+            place_of(row.category),
+            place_of(row.setting),
+            place_of(row.condition),
+            place_of(_answered(row)),
+            place_of(_right(row)),
+            place_of(f"{row.retriever}, k = {row.top_k}" if row.retriever else ""),
+            place_of(row.instruction),
             cut(_response(material, row.suite, row.key)),
             None if row.stereotypes is None else round(row.stereotypes, 2),
             None if row.margin is None else round(row.margin, 2),
         ]
         for row in rows
     ]
-    return {"texts": texts.found, "items": [list(one) for one in items], "rows": found}
+    return {"texts": texts.found, "items": [list(entry) for entry in items], "rows": data}
 
 
 def answers(material: Material) -> Iterator[Section]:
@@ -765,7 +788,7 @@ def answers(material: Material) -> Iterator[Section]:
     rows = [row for row in material.questions if row.is_correct is not True]
     if not rows:
         return
-    shown, data = fitting(rows, lambda some: _question_data(material, some))
+    listed, data = fitting(rows, lambda some: _question_data(material, some))
     words = (
         "Where the context names neither of the two people, only “unknown” is right. The share of "
         "stereotypical documents is of those shown."
@@ -776,7 +799,7 @@ def answers(material: Material) -> Iterator[Section]:
         label="Wrong and undecided answers to questions",
         kind="questions",
         rows=len(rows),
-        left_out=len(rows) - len(shown),
+        left_out=len(rows) - len(listed),
         data=data,
         clearest=blocks.CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
     )
@@ -817,12 +840,12 @@ def fitting(
     rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]]
 ) -> tuple[Sequence[T], Mapping[str, Json]]:
     """Return the first rows that a page has room for, at least one, and the data made of them."""
-    shown = rows[:MOST_ROWS]
-    data = data_of(shown)
-    while (size := len(_as_json(data))) > MOST_BYTES and len(shown) > 1:
-        shown = shown[: max(1, len(shown) * MOST_BYTES // size)]
-        data = data_of(shown)
-    return shown, data
+    first = rows[:MOST_ROWS]
+    data = data_of(first)
+    while (size := len(_as_json(data))) > MOST_BYTES and len(first) > 1:
+        first = first[: max(1, len(first) * MOST_BYTES // size)]
+        data = data_of(first)
+    return first, data
 
 
 @dataclass(slots=True)
@@ -838,16 +861,16 @@ class Texts:
 
     def place(self, text: str, most: int = _NAME) -> int:
         """Return the place of a text, cut to `most` characters and made harmless."""
-        named = text, most
-        known = self._named.get(named)
-        if known is not None:
-            return known
+        key = text, most
+        stored = self._named.get(key)
+        if stored is not None:
+            return stored
         text = excerpt(harmless(text[: most + 1]), most)
         if text not in self._places:
             self._places[text] = len(self.found)
             self.found.append(text)
-        if len(named[0]) <= _NAME:
-            self._named[named] = self._places[text]
+        if len(key[0]) <= _NAME:
+            self._named[key] = self._places[text]
         return self._places[text]
 
     @property

@@ -71,10 +71,10 @@ def counted(
         return None
     rows = observe(metric, table, where)
     values = rows.values[rows.arms == arm]
-    known = values[~np.isnan(values)]
-    if not len(known) or not np.isin(known, (0.0, 1.0)).all():
+    decided = values[~np.isnan(values)]
+    if not len(decided) or not np.isin(decided, (0.0, 1.0)).all():
         return None
-    return Count(int(known.sum()), len(known))
+    return Count(int(decided.sum()), len(decided))
 
 
 def _counted(material: Material, rule: RuleResult, metric: Metric, count: Count) -> Words:
@@ -137,8 +137,8 @@ def _compared(
     count = counted(material, metric, rule.suite, where) if metric.event else None
     if rule.metric == RETRIEVAL.id and share is not None:
         same = f" of the documents found are the same as {without(material, rule.suite)}, "
-        shown = figure(figures.value(share, OVERLAP.id), Tone.STRONG)
-        return [*who, shown, same, size, f" {more} {than}"]
+        percentage = figure(figures.value(share, OVERLAP.id), Tone.STRONG)
+        return [*who, percentage, same, size, f" {more} {than}"]
     if count is not None and count.decided == term.decided:
         return [*who, *_event(material, rule, metric, count), ", ", size, f" {more} {than}"]
     before, amount, after = affected.differs(rule.metric, term.difference)
@@ -161,11 +161,11 @@ def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Word
     is_even = metric is not None and bool(metric.claim_below)
     is_even = is_even and figures.value(value, rule.metric) == figures.value(0.0, rule.metric)
     if metric is None or not metric.claim or is_even:
-        called = figures.title(rule.metric)
+        title = figures.title(rule.metric)
         where = slice_in_words(rule.where, partial(material.person, rule.suite))
         inside: Words = [", ", name(where)] if where else []
-        shown = figure(figures.value(value, rule.metric), Tone.STRONG)
-        return [f"{called[:1].upper()}{called[1:]}", *inside, ": ", shown, was]
+        amount = figure(figures.value(value, rule.metric), Tone.STRONG)
+        return [f"{title[:1].upper()}{title[1:]}", *inside, ": ", amount, was]
     is_below = value < 0 and bool(metric.claim_below)
     sentence = metric.claim_below if is_below else metric.claim
     is_named = "{who}" in sentence and "term" in rule.where
@@ -229,26 +229,26 @@ def circumstance(material: Material, suite: str, where: Mapping[str, str]) -> Wo
     category = where.get("category", "")
     if unit is None or not _speaks(unit):
         about: Words = ["For ", name(category), ", "] if category else []
-        named = "a document names an identity" if _is_document(unit) else "attributes change"
-        return [*inside, *(about or [f"When {named}, "])]
+        event = "a document names an identity" if _is_document(unit) else "attributes change"
+        return [*inside, *(about or [f"When {event}, "])]
     if category:
         return [*inside, "When the speaker's ", name(category), " is named, "]
     return [*inside, "When an identity is named, "]
 
 
 def _of_one(material: Material, suite: str, term: str, unit: Unit | None) -> Words:
-    said = material.person(suite, term)
-    who = name(said, Tone.STRONG)
+    speaker = material.person(suite, term)
+    who = name(speaker, Tone.STRONG)
     if unit is None or "noun_phrase" not in unit.names:
         return ["For ", who, ", "]
     if "name" in unit.dimensions:
         return ["With a name of the group ", who, ", "]
     if _is_document(unit):
         return ["When a document names ", who, ", "]
-    asked = asks_questions(material, suite)
-    if not said.startswith(("a ", "an ")):
-        return ["Asked by " if asked else "Said by ", who, ", "]
-    return ["When ", who, " asks, " if asked else " speaks, "]
+    are_questions = asks_questions(material, suite)
+    if not speaker.startswith(("a ", "an ")):
+        return ["Asked by " if are_questions else "Said by ", who, ", "]
+    return ["When ", who, " asks, " if are_questions else " speaks, "]
 
 
 def _unit(material: Material, suite: str, where: Mapping[str, str]) -> Unit | None:

@@ -39,20 +39,20 @@ def retrieval(material: Material) -> Iterator[Section]:
     yield from of_suites(kind, pair_suites(material.result), partial(_retrieval, material))
 
 
-def _retrieval(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
+def _retrieval(material: Material, suite: str, number: int) -> Iterator[blocks.Block]:
     table = material.run.tables.get(suite)
     high, moderate = (f"{limit:g}" for limit in (table.bands if table else PAPER_BANDS))
     reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
     rows = []
     for band, limit in zip(BANDS, reach, strict=True):
         both = (material.now, material.beside.values)
-        value, base = (found.value(_BAND, suite, {"band": band}) for found in both)
-        shown = (figure(figures.value(one, _BAND)) for one in (value, base))
+        value, base = (measurements.value(_BAND, suite, {"band": band}) for measurements in both)
+        figures_of_row = (figure(figures.value(share, _BAND)) for share in (value, base))
         if value is not None:
-            rows.append(blocks.Row(cells=[band.replace("-", " "), limit, *shown]))
+            rows.append(blocks.Row(cells=[band.replace("-", " "), limit, *figures_of_row]))
     if len(rows) == len(BANDS):
         yield blocks.Table(
-            label=f"Bands of the retriever robustness score{f' {place}' if place > 1 else ''}",
+            label=f"Bands of the retriever robustness score{f' {number}' if number > 1 else ''}",
             caption="Share of the pairs by retriever robustness (RRS; 0: the same documents)",
             columns=columns("band", "RRS", numbers=["now", "base"]),
             rows=rows,
@@ -71,9 +71,9 @@ def _facts(material: Material, suite: str) -> Iterator[blocks.Fact]:
             value = figures.figure(measured)
             interval = muted([" ", figure(f"({value.interval})")]) if value.bounds else []
             yield _named(metric.id), [figure(value.shown), *interval]
-    for one in material.now:
-        if one.suite == suite and not one.where and one.value is None:
-            yield _named(one.metric), figures.readable([one.note])[0]
+    for measurement in material.now:
+        if measurement.suite == suite and not measurement.where and measurement.value is None:
+            yield _named(measurement.metric), figures.readable([measurement.note])[0]
 
 
 def _named(metric: str) -> blocks.Inline:
@@ -88,12 +88,12 @@ def causes(material: Material) -> Iterator[Section]:
     yield from of_suites(kind, pair_suites(material.result), partial(_causes, material))
 
 
-def _causes(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
+def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Block]:
     result = material.result
-    found = next((f for f in result.attribution if f.suite == suite), None)
-    if found is not None and not found.crossed:
-        found = None
-    sentences = _attribution(found) if found else []
+    attribution = next((f for f in result.attribution if f.suite == suite), None)
+    if attribution is not None and not attribution.crossed:
+        attribution = None
+    sentences = _attribution(attribution) if attribution else []
     sentences += [
         f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
         "keep their label."
@@ -102,11 +102,11 @@ def _causes(material: Material, suite: str, place: int) -> Iterator[blocks.Block
     ]
     if sentences:
         yield blocks.Text(lines=sentences, form=blocks.Form.LIST)
-    if found:
+    if attribution:
         yield blocks.RangeChart(
-            label=f"Changed answers by path{f' {place}' if place > 1 else ''}",
+            label=f"Changed answers by path{f' {position}' if position > 1 else ''}",
             caption="Changed answers beyond neutral wording, by path, in points",
-            rows=[_part(material, suite, part) for part in found.parts],
+            rows=[_part(material, suite, part) for part in attribution.parts],
             head="path",
             value="points",
             interval=material.likely_range,
@@ -116,22 +116,22 @@ def _causes(material: Material, suite: str, place: int) -> Iterator[blocks.Block
         )
 
 
-def _attribution(found: Attribution) -> list[str]:
-    total = figures.signed(found.total, _METRIC)
-    largest = max(found.parts, key=lambda part: part.share or 0.0)
+def _attribution(attribution: Attribution) -> list[str]:
+    total = figures.signed(attribution.total, _METRIC)
+    largest = max(attribution.parts, key=lambda part: part.share or 0.0)
     amount = figures.signed(largest.amount, _METRIC)
     what = (
         f"identities change {total} points beyond what neutral wording changes; {amount} of them "
         f"come about {_PARTS[largest.name]}."
     )
-    if any(part.share is None for part in found.parts):
+    if any(part.share is None for part in attribution.parts):
         what = (
             f"what identities change beyond neutral wording ({total} points) cannot be "
             "distinguished from 0, so it has no shares by path."
         )
     by_path = (
-        f"By path: {figures.count(found.crossed, 'pair')} asked with each other's documents, "
-        f"{found.equal_documents:,} of {found.pairs:,} pairs retrieve the same."
+        f"By path: {figures.count(attribution.crossed, 'pair')} asked with each other's documents, "
+        f"{attribution.equal_documents:,} of {attribution.pairs:,} pairs retrieve the same."
     )
     return [f"Compared with the answer without a speaker, {what}", by_path]
 
@@ -155,7 +155,7 @@ def _part(material: Material, suite: str, part: AttributedPart) -> blocks.Range:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suite:
+class BiasSuite:
     """A suite of question items with the levels of its dimensions, in the order of the plan."""
 
     material: Material
@@ -173,7 +173,7 @@ class Suite:
 
     def pair(self, metrics: Sequence[str], **where: str) -> blocks.Inline:
         """Return two metrics of a slice: `ambiguous / disambiguated`."""
-        return joined([figure(self.figure(one, **where).shown) for one in metrics], " / ")
+        return joined([figure(self.figure(metric, **where).shown) for metric in metrics], " / ")
 
     def where(self, setting: str, retriever: str) -> dict[str, str]:
         """Return a setting's slice; one retriever alone is no dimension."""
@@ -205,12 +205,12 @@ def social_bias(material: Material) -> Iterator[Section]:
     yield from of_suites(kind, question_suites(material.result), partial(_bias, material))
 
 
-def _bias(material: Material, id_: str, place: int) -> Iterator[blocks.Block]:
+def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]:
     rows = [row for row in material.questions if row.suite == id_]
-    suite = Suite(
+    suite = BiasSuite(
         material=material,
         id=id_,
-        suffix=f" {place}" if place > 1 else "",
+        suffix=f" {position}" if position > 1 else "",
         rows=rows,
         settings=list(dict.fromkeys(row.setting for row in rows)),
         categories=list(dict.fromkeys(row.category for row in rows)),
@@ -232,8 +232,8 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[blocks.Block]:
                 cells=[
                     name(setting),
                     *(
-                        suite.pair(CONDITIONS, setting=setting, category=each)
-                        for each in suite.categories
+                        suite.pair(CONDITIONS, setting=setting, category=category)
+                        for category in suite.categories
                     ),
                 ]
             )
@@ -273,18 +273,22 @@ def _bias(material: Material, id_: str, place: int) -> Iterator[blocks.Block]:
     facts = list(_shares(suite))
     letters = [row.letter for row in suite.rows if row.letter is not None]
     if letters:
-        shares = (f"{one} {100 * letters.count(one) / len(letters):.1f} %" for one in "ABC")
+        shares = (
+            f"{letter} {100 * letters.count(letter) / len(letters):.1f} %" for letter in "ABC"
+        )
         head = "options chosen by letter (a third each without letter bias)"
         facts.append((head, joined([figure(share) for share in shares])))
     scores: list[blocks.Inline] = []
     for setting in suite.settings:
         pair = (suite.figure(f"bbq/{score}", setting=setting) for score in ("s_amb", "s_dis"))
-        scores.append([name(setting), " ", figure(" / ".join(found.shown for found in pair))])
+        scores.append(
+            [name(setting), " ", figure(" / ".join(score_shown.shown for score_shown in pair))]
+        )
     facts.append(("BBQ's own scores × 100, s_amb / s_dis", joined(scores)))
     yield blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)
 
 
-def _totals(suite: Suite) -> blocks.Table:
+def _totals(suite: BiasSuite) -> blocks.Table:
     heads = (
         "Diff-Bias, ambiguous", "Diff-Bias, disambiguated", "change to none", "accuracy",
         "no option named",
@@ -294,7 +298,7 @@ def _totals(suite: Suite) -> blocks.Table:
         biases = [suite.figure(metric, setting=setting) for metric in CONDITIONS]
         moves = [suite.figure(f"amplification/{metric}", setting=setting) for metric in CONDITIONS]
         cells: list[blocks.Inline] = [name(setting)]
-        cells += [[figure(one.shown), " ", figure(f"({one.interval})")] for one in biases]
+        cells += [[figure(bias.shown), " ", figure(f"({bias.interval})")] for bias in biases]
         cells.append(joined([figure(figures.signed(m.value, AMBIGUOUS)) for m in moves], " / "))
         cells.append(suite.pair(_ACCURACIES, setting=setting))
         cells.append(figure(suite.figure(_LOST, setting=setting).shown))
@@ -307,19 +311,19 @@ def _totals(suite: Suite) -> blocks.Table:
     )
 
 
-def _shares(suite: Suite) -> Iterator[blocks.Fact]:
+def _shares(suite: BiasSuite) -> Iterator[blocks.Fact]:
     for setting in suite.settings:
         for retriever in suite.retrievers:
             where = suite.where(setting, retriever)
-            found = figures.figure(suite.material.now.get(_SHARE, suite.id, where))
-            if found.value is not None:
+            share = figures.figure(suite.material.now.get(_SHARE, suite.id, where))
+            if share.value is not None:
                 yield (
                     ["stereotypical documents, ", name(setting), ", ", name(retriever)],
-                    [figure(found.shown), " ", figure(f"({found.interval})")],
+                    [figure(share.shown), " ", figure(f"({share.interval})")],
                 )
 
 
-def _cautions(suite: Suite) -> Iterator[blocks.Inline]:
+def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:
     """Say where a system answers little better than a guess, and what was left out."""
     first = NO_RETRIEVAL if NO_RETRIEVAL in suite.settings else suite.settings[0]
     clear = suite.figure(_ACCURACIES[1], setting=first)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from fairgate.domain.outcomes import Measurement, RuleResult
+from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
 from fairgate.reports.blocks import Bar, Block, Depth, Overview, OverviewRow, Panel, name
-from fairgate.reports.material import Claim, Material, PairRow, pair_suites, question_suites
-from fairgate.reports.sections import affected
+from fairgate.reports.material import Material, PairRow, YesOrNo, pair_suites, question_suites
+from fairgate.reports.sections import affected, told
 from fairgate.reports.sections.measured import CONDITIONS
 
 _SUITES = 2
@@ -127,6 +128,12 @@ class _Picture:
             return figures.figure(measured, is_signless=self.panels[metric].is_signed)
 
         material, suite = self.material, self.suite
+        if metric in BY_ID and BY_ID[metric].is_against_neutral:
+            rate = told.rates(material, metric, suite).get(where.get("term", ""))
+            return Bar(
+                is_failed=metric in failed.get(frozenset(where.items()), ()),
+                now=figures.of_share(rate),
+            )
         return Bar(
             is_failed=metric in failed.get(frozenset(where.items()), ()),
             now=figure(material.now.get(metric, suite, where)),
@@ -140,8 +147,10 @@ class _Picture:
 
 
 def _of_pairs(material: Material, suite: str, *, several: bool) -> _Picture | None:
+    if metric := _reading(material, suite):
+        return _of_readings(material, suite, metric, several=several)
     main = affected.main_metric(material, suite)
-    claims: dict[str, tuple[str, Callable[[PairRow], Claim | float | None]]] = {
+    claims: dict[str, tuple[str, Callable[[PairRow], YesOrNo | float | None]]] = {
         main: ("changed answers", lambda row: row.claim),
         OVERLAP.id: ("same documents", lambda row: row.score("overlap")),
     }
@@ -162,6 +171,37 @@ def _of_pairs(material: Material, suite: str, *, several: bool) -> _Picture | No
         head="who",
         slices=[{"term": term} for term in terms],
         panels=known,
+    )
+
+
+def _reading(material: Material, suite: str) -> str:
+    """Give the reading of answers in sentences that a suite is drawn by; empty without one."""
+    leads = affected.leading(material.result)
+    rules = [rule for rule in material.result.rules if rule.suite == suite]
+    first = [leads] if leads is not None and leads.suite == suite else []
+    metrics = (BY_ID.get(rule.metric) for rule in (*first, *rules))
+    return next((m.id for m in metrics if m is not None and m.is_against_neutral), "")
+
+
+def _of_readings(material: Material, suite: str, metric: str, *, several: bool) -> _Picture | None:
+    rates = told.rates(material, metric, suite)
+    if not rates:
+        return None
+    panels = {
+        metric: _panel(
+            metric.rpartition("/")[2].replace("-", " "), told.of_phrases(material, metric, suite)
+        )
+    }
+    if any(m.value is not None for m in material.now.by(OVERLAP.id, suite, "term")):
+        phrases = _phrases(material, suite, lambda row: row.score("overlap"))
+        panels[OVERLAP.id] = _panel("same documents", phrases, is_whole=True)
+    return _Picture(
+        material=material,
+        suite=suite,
+        label=_labelled("Everybody at a glance", suite, several=several),
+        head="who",
+        slices=[{"term": term} for term in sorted(rates, key=lambda term: (-rates[term], term))],
+        panels=panels,
     )
 
 
@@ -190,7 +230,7 @@ def _labelled(label: str, suite: str, *, several: bool) -> str:
 
 
 def _phrases(
-    material: Material, suite: str, claim: Callable[[PairRow], Claim | float | None]
+    material: Material, suite: str, claim: Callable[[PairRow], YesOrNo | float | None]
 ) -> list[float]:
     """Return the rate of each neutral phrase of a suite."""
     found: dict[str, list[float]] = {}
@@ -201,7 +241,7 @@ def _phrases(
     return [sum(values) / len(values) for values in found.values()]
 
 
-def _panel(head: str, phrases: Sequence[float], *, is_whole: bool) -> Panel:
+def _panel(head: str, phrases: Sequence[float], *, is_whole: bool = False) -> Panel:
     if len(phrases) < _LEAST_PHRASES:
         return Panel(head=head, is_whole=is_whole)
     return Panel(head=head, low=min(phrases), high=max(phrases), is_whole=is_whole)

@@ -25,7 +25,7 @@ from fairgate.reports.material import Material
 from fairgate.suites.metamorphic.plan import SOURCE
 from fairgate.suites.metamorphic.sentences import changed_facts, read_text
 
-_MOST_SENTENCES, _MOST_FACTS, _MOST_SHOWN, _MOST_IDENTITIES = 3, 5, 3, 3
+_MOST_SENTENCES, _MOST_FACTS, _MOST_ANSWERS, _MOST_IDENTITIES = 3, 5, 3, 3
 _QUOTED = 60
 _ALIKE = 0.6
 """Common share of the words from which two sentences say the same."""
@@ -64,13 +64,13 @@ class Told:
         if "relation" in table.dimensions:
             relations = table.dimension("relation")
             same = same & relations.equal(relations[row])
-        return [int(each) for each in np.flatnonzero(same)]
+        return [int(other) for other in np.flatnonzero(same)]
 
     def strangest(self, row: int) -> str:
         """Give the strangest sentence of an answer; empty where there is none."""
-        place = self.table.values[STRANGEST][row]
+        number = self.table.values[STRANGEST][row]
         parts = sentences(self.response(row))
-        return parts[int(place)] if not np.isnan(place) and 0 <= place < len(parts) else ""
+        return parts[int(number)] if not np.isnan(number) and 0 <= number < len(parts) else ""
 
     @cached_property
     def recurring(self) -> list[tuple[str, int]]:
@@ -86,7 +86,7 @@ class Told:
         return [(text, counts[text]) for text in ordered if text]
 
     @cached_property
-    def shown(self) -> list[int]:
+    def clearest(self) -> list[int]:
         """The rows that show it best: those that recur, then the strange, each source once."""
         values = self.table.values
         absent = np.zeros(len(self.table.keys))
@@ -99,16 +99,17 @@ class Told:
 
     def beside(self, row: int) -> int | None:
         """Choose the neutral answer that has most words in common with the other neutral ones."""
-        neutral = [each for each in self.neutral(row) if self.response(each)]
+        neutral = [other for other in self.neutral(row) if self.response(other)]
         if not neutral:
             return None
-        texts = {each: set(words(self.response(each))) for each in neutral}
-        common = Counter(word for text in texts.values() for word in text)
+        vocabularies = {other: set(words(self.response(other))) for other in neutral}
+        common = Counter(word for vocabulary in vocabularies.values() for word in vocabulary)
 
-        def typical(each: int) -> tuple[float, str]:
-            held = texts[each]
-            mean = sum(common[word] for word in held) / len(held) if held else 0.0
-            return -round(mean, 6), self.table.keys[each]
+        def typical(other: int) -> tuple[float, str]:
+            vocabulary = vocabularies[other]
+            total = sum(common[word] for word in vocabulary)
+            mean = total / len(vocabulary) if vocabulary else 0.0
+            return -round(mean, 6), self.table.keys[other]
 
         return min(neutral, key=typical)
 
@@ -122,7 +123,7 @@ def answered(material: Material, suite: str, key: str) -> str:
 
 def failing(material: Material) -> list[tuple[RuleResult, TermFinding]]:
     """List the rules on answers in sentences that failed, each with the identities it names."""
-    found = []
+    failures = []
     for rule in material.result.rules:
         metric = BY_ID.get(rule.metric)
         if metric is None or not metric.is_against_neutral or rule.outcome is not Outcome.FAIL:
@@ -131,22 +132,46 @@ def failing(material: Material) -> list[tuple[RuleResult, TermFinding]]:
             continue
         finding = next(
             (
-                each
-                for each in material.result.beside_neutral
-                if (each.metric, each.suite, dict(each.where))
+                finding
+                for finding in material.result.beside_neutral
+                if (finding.metric, finding.suite, dict(finding.where))
                 == (rule.metric, rule.suite, dict(rule.where))
             ),
             None,
         )
         sign = -1.0 if metric.better is Better.HIGHER else 1.0
         limit = rule.bounds.get("max", 0.0)
-        for place, term in enumerate(finding.terms if finding else ()):
-            if sign * term.difference > limit and (not place or term.p_corrected <= _CERTAIN):
-                found.append((rule, term))
-    return found
+        for rank, term in enumerate(finding.terms if finding else ()):
+            if sign * term.difference > limit and (not rank or term.p_corrected <= _CERTAIN):
+                failures.append((rule, term))
+    return failures
 
 
 _CERTAIN = 0.05
+
+
+def rates(material: Material, metric: str, suite: str) -> dict[str, float]:
+    """Map each identity of a suite to the rate of its answers that show a reading."""
+    by_identity: dict[str, float] = {}
+    for finding in material.result.beside_neutral:
+        if (finding.metric, finding.suite, dict(finding.where)) == (metric, suite, {}):
+            for term in finding.terms:
+                most = max(by_identity.get(term.term, 0.0), term.rate or 0.0)
+                by_identity[term.term] = most
+    return by_identity
+
+
+def of_phrases(material: Material, metric: str, suite: str) -> list[float]:
+    """List the rate of each neutral phrase of a suite."""
+    table = material.run.tables[suite]
+    column = table.values.get(BY_ID[metric].column)
+    if column is None:
+        return []
+    by_phrase: dict[str, list[float]] = {}
+    terms = table.dimension("term")
+    for row in np.flatnonzero(table.control & ~np.isnan(column)).tolist():
+        by_phrase.setdefault(terms[row], []).append(float(column[row]))
+    return [sum(values) / len(values) for values in by_phrase.values()]
 
 
 def many(term: TermFinding) -> str:
@@ -160,14 +185,17 @@ def event(material: Material, rule: RuleResult, term: TermFinding) -> Inline:
     if rule.metric == RECURRING:
         texts = Told(material, rule.suite, term.category, term.term).recurring
         if texts:
-            quoted = Span(quotation(material, texts[0][0].rstrip(".")), Kind.QUOTE)
-            return [figure(many(term), Tone.STRONG), " say ", quoted]
+            return [figure(many(term), Tone.STRONG), " say ", quotation(material, texts[0][0])]
     return [figure(many(term), Tone.STRONG), f" {metric.event}"]
 
 
-def quotation(material: Material, text: str) -> str:
-    """Cut or hash a sentence to what a title holds."""
-    return excerpt(redacted(" ".join(text.split()), material.options.redact), _QUOTED)
+def quotation(material: Material, text: str) -> Span:
+    """Cut or hash a sentence to what a title holds; in quotation marks, if it can be read."""
+    if material.options.redact == "hash":
+        return _quote(material, text)
+    line = " ".join(text.split()).rstrip(".")
+    cut = excerpt(redacted(line, material.options.redact), _QUOTED)
+    return Span(f"“{cut}”", Kind.QUOTE)
 
 
 def told(material: Material) -> Iterator[blocks.Section]:
@@ -175,31 +203,31 @@ def told(material: Material) -> Iterator[blocks.Section]:
     by_identity: dict[tuple[str, str, str], list[tuple[RuleResult, TermFinding]]] = {}
     for rule, term in failing(material):
         by_identity.setdefault((rule.suite, term.category, term.term), []).append((rule, term))
-    shown: list[blocks.Block] = []
-    for number, ((suite, category, identity), found) in enumerate(by_identity.items()):
+    contents: list[blocks.Block] = []
+    for number, ((suite, category, identity), failures) in enumerate(by_identity.items()):
         if number == _MOST_IDENTITIES:
             rest = figures.count(len(by_identity) - number, "other identity", "other identities")
-            shown.append(blocks.Text(lines=[f"{rest} in `run.json`."], form=blocks.Form.SMALL))
+            contents.append(blocks.Text(lines=[f"{rest} in `run.json`."], form=blocks.Form.SMALL))
             break
-        shown += _of_identity(material, Told(material, suite, category, identity), found)
-    if shown:
+        contents += _of_identity(material, Told(material, suite, category, identity), failures)
+    if contents:
         yield blocks.Section(
             id="told",
             title="What they are told",
-            blocks=shown,
+            blocks=contents,
             chapter=blocks.Chapter.WHO,
             worth=90,
         )
 
 
 def _of_identity(
-    material: Material, own: Told, found: Sequence[tuple[RuleResult, TermFinding]]
+    material: Material, own: Told, failures: Sequence[tuple[RuleResult, TermFinding]]
 ) -> Iterator[blocks.Block]:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
     lines: list[Inline] = [
         [who, ": ", *blocks.spans(event(material, rule, term)),
          "; neutral phrases ", figure(f"{100 * (term.neutral or 0.0):.1f} %"), "."]
-        for rule, term in found
+        for rule, term in failures
     ]  # fmt: skip
     yield blocks.Text(lines=lines, form=blocks.Form.LIST)
     if texts := own.recurring[:_MOST_SENTENCES]:
@@ -221,18 +249,18 @@ def _quote(material: Material, text: str, tone: Tone = Tone.NORMAL) -> Span:
 
 def _side_by_side(material: Material, own: Told) -> Iterator[blocks.Block]:
     rows = []
-    for row in own.shown[:_MOST_SHOWN]:
+    for row in own.clearest[:_MOST_ANSWERS]:
         beside = own.beside(row)
         if beside is None:
             continue
-        said, usual = sentences(own.response(row)), sentences(own.response(beside))
+        answer, usual = sentences(own.response(row)), sentences(own.response(beside))
         question = material.case(own.suite, _source_of(own, row)).varied
         rows.append(
             blocks.Row(
                 cells=[
                     _quote(material, question),
-                    marked(material, said, usual),
-                    marked(material, usual, said),
+                    marked(material, answer, usual),
+                    marked(material, usual, answer),
                 ]
             )
         )
@@ -245,6 +273,7 @@ def _side_by_side(material: Material, own: Told) -> Iterator[blocks.Block]:
             ),
             rows=rows,
             caption="Marked: what the other answer lacks",
+            is_prose=True,
         )  # fmt: skip
 
 
@@ -254,25 +283,25 @@ def _source_of(own: Told, row: int) -> str:
     return next(unit.asks[SOURCE] for unit in units if unit.key == key)
 
 
-def marked(material: Material, said: Sequence[str], other: Sequence[str]) -> Inline:
+def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> Inline:
     """Quote sentences; those that say what the other answer lacks stand out."""
     left = 4 * 160
-    found: blocks.Words = []
-    for text in said:
+    line: blocks.Words = []
+    for sentence in answer:
         if left <= 0:
-            found.append(" …")
+            line.append(" …")
             break
-        tone = Tone.NORMAL if any(is_alike(text, each) for each in other) else Tone.CHANGED
-        left -= len(text)
-        found += [" "] if found else []
-        found.append(_quote(material, text, tone))
-    return found or "(nothing)"
+        has_like = any(is_alike(sentence, another) for another in other)
+        left -= len(sentence)
+        line += [" "] if line else []
+        line.append(_quote(material, sentence, Tone.NORMAL if has_like else Tone.CHANGED))
+    return line or "(nothing)"
 
 
 def is_alike(left: str, right: str) -> bool:
     """Whether two sentences have most of their words in common."""
-    one, other = set(words(left)), set(words(right))
-    return bool(one | other) and len(one & other) >= _ALIKE * len(one | other)
+    lefts, rights = set(words(left)), set(words(right))
+    return bool(lefts | rights) and len(lefts & rights) >= _ALIKE * len(lefts | rights)
 
 
 def _words_and_facts(material: Material, own: Told) -> Iterator[blocks.Block]:
@@ -283,22 +312,22 @@ def _words_and_facts(material: Material, own: Told) -> Iterator[blocks.Block]:
     phrase = asker(material.identity(own.suite, own.term))
     for row in own.rows:
         neutral = own.neutral(row)
-        answers = [own.response(each) for each in neutral]
-        terms = [material.identity(own.suite, table.dimension("term")[each]) for each in neutral]
-        others = [asker(t).mask(text) for t, text in zip(terms, answers, strict=True)]
+        answers = [own.response(other) for other in neutral]
+        terms = [material.identity(own.suite, table.dimension("term")[other]) for other in neutral]
+        others = [asker(term).mask(text) for term, text in zip(terms, answers, strict=True)]
         pools.append((phrase.mask(own.response(row)), others))
-        read = [read_text(text, t) for t, text in zip(terms, answers, strict=True)]
+        texts = [read_text(text, term) for term, text in zip(terms, answers, strict=True)]
         text = read_text(own.response(row), material.identity(own.suite, own.term))
-        if read:
-            lost.update(changed_facts(text, read)[0])
-    facts: list[tuple[Inline, Inline]] = []
+        if texts:
+            lost.update(changed_facts(text, texts)[0])
+    rows: list[tuple[Inline, Inline]] = []
     if stand_out := overused(pools):
-        facts.append(("words that stand out", blocks.joined([name(word) for word, _ in stand_out])))
+        rows.append(("words that stand out", blocks.joined([name(word) for word, _ in stand_out])))
     if lost:
-        named: list[Inline] = [
+        facts: list[Inline] = [
             [name(f"{fact.kind} {fact.value}"), f" ({count})"]
             for fact, count in lost.most_common(_MOST_FACTS)
         ]
-        facts.append(("facts that it lacks", blocks.joined(named)))
-    if facts:
-        yield blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)
+        rows.append(("facts that it lacks", blocks.joined(facts)))
+    if rows:
+        yield blocks.KeyValues(rows=rows)

@@ -63,16 +63,9 @@ def rules(material: Material) -> Iterator[Section]:
         heads.append(blocks.Column(head="base", is_number=True, is_wide=True))
         heads += columns(numbers=["change"])
         heads.append(blocks.Column(head="range of the change", is_number=True, is_wide=True))
-    leads = affected.leading(material.result)
-    # The reasons of what leads stand above.
-    above = [] if leads is None else figures.readable(leads.reasons)
-    repeated = [above if row.rule is leads and leads.failed else [] for row in rows]
     lacking = [(), *map(_lacks, rows)]
     same = [bool(lacks) and lacks == then for then, lacks in pairwise(lacking)]
-    notes = [
-        _SAME if is_same else _note(row, said)
-        for row, said, is_same in zip(rows, repeated, same, strict=True)
-    ]
+    notes = [_SAME if is_same else _note(row) for row, is_same in zip(rows, same, strict=True)]
     known = zip(rows, rule_names(rows), _intervals(material, rows), notes, strict=True)
     table = blocks.Table(
         label="Table of rules",
@@ -98,10 +91,10 @@ def _lacks(row: RuleRow) -> tuple[str, ...]:
     return (row.suite, *row.reasons) if is_open and row.reasons else ()
 
 
-def _note(row: RuleRow, above: Sequence[str]) -> str:
+def _note(row: RuleRow) -> str:
     if group_of(row).startswith(_NOT_COMPARED):
         return ""
-    return "; ".join(reason for reason in row.reasons if reason not in above)
+    return "; ".join(row.reasons)
 
 
 def _row(

@@ -59,7 +59,7 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
     cases: list[Case] = []
     units: list[Unit] = []
     rejected: list[Rejected] = []
-    known: dict[str, str] = {}
+    texts_by_key: dict[str, str] = {}
     asked_before: dict[str, Asked] = {}
     for relation in relations:
         linter = Linter(relation.fault, suite.sets)
@@ -72,47 +72,59 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                 continue
             own = source_key(source.id, relation.source_variant)
             pairs = {
-                follow_up_key(source.id, relation.id, each.variant): each for each in follow_ups
+                follow_up_key(source.id, relation.id, follow_up.variant): follow_up
+                for follow_up in follow_ups
             }
             texts = {own: relation.source_text(source)}
-            texts |= {key: each.text for key, each in pairs.items()}
-            asked = Asked(instruction="")
+            texts |= {key: follow_up.text for key, follow_up in pairs.items()}
+            question_asked = Asked(instruction="")
             if not suite.policy.retrieve_only:
-                asked = relation.asks(source, suite.task)
-            if asked.is_open:
-                sentences = (asked.instruction, *suite.policy.respond.sentences())
-                asked = replace(asked, instruction=" ".join(sentences))
-            first = asked_before.setdefault(own, asked)
+                question_asked = relation.asks(source, suite.task)
+            if question_asked.is_open:
+                sentences = (question_asked.instruction, *suite.policy.respond.sentences())
+                question_asked = replace(question_asked, instruction=" ".join(sentences))
+            first = asked_before.setdefault(own, question_asked)
             # One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
-            if replace(first, embedding=None) != replace(asked, embedding=None):
+            if replace(first, embedding=None) != replace(question_asked, embedding=None):
                 raise DataError(
                     f"suite {quoted(suite.policy.id)}: two relations ask {quoted(own)} differently "
                     "(instruction, labels, options, or what ends the answer); give one of them a "
                     "`source_variant` of its own, or put them into two suites"
                 )
             for key, text in texts.items():
-                if known.get(key, text) != text:
+                if texts_by_key.get(key, text) != text:
                     raise DataError(
                         f"suite {quoted(suite.policy.id)}: two relations give {quoted(key)} "
                         "different texts; rename the perturbation set or the relation"
                     )
             alone, turns = "", dict[str, tuple[str, ...]]()
-            if asked.opening:
-                openings = {own: asked.opening, **{key: one.opening for key, one in pairs.items()}}
-                turns = {key: (one, *suite.policy.turns) for key, one in openings.items()}
+            if question_asked.opening:
+                openings = {
+                    own: question_asked.opening,
+                    **{key: opening.opening for key, opening in pairs.items()},
+                }
+                turns = {key: (opening, *suite.policy.turns) for key, opening in openings.items()}
                 alone = source_key(source.id, ALONE)
                 texts[alone] = texts[own]
-            new = [(key, text, turns.get(key)) for key, text in texts.items() if key not in known]
-            cases += _cases(new, own, relation, asked, source, suite)
-            known.update(texts)
+            new = [
+                (key, text, turns.get(key))
+                for key, text in texts.items()
+                if key not in texts_by_key
+            ]
+            cases += _cases(new, own, relation, question_asked, source, suite)
+            texts_by_key.update(texts)
             for key in pairs if asked_of_judge else ():
-                shown = (key,) if relation.judge_instead else (own, key)
-                cases += _judged(shown, asked_of_judge, source.id, suite)
+                keys_shown = (key,) if relation.judge_instead else (own, key)
+                cases += _judged(keys_shown, asked_of_judge, source.id, suite)
             # The question is asked with the texts where it is not the suite's task.
             question: tuple[str, ...] = ()
-            if suite.task is None or asked.instruction != suite.task.instruction:
-                embedding = () if asked.embedding is None else (asked.embedding.instruction,)
-                question = (asked.instruction, *asked.options, *embedding)
+            if suite.task is None or question_asked.instruction != suite.task.instruction:
+                embedding = (
+                    ()
+                    if question_asked.embedding is None
+                    else (question_asked.embedding.instruction,)
+                )
+                question = (question_asked.instruction, *question_asked.options, *embedding)
             if changes_documents(relation) and source.document:
                 question += (source.text, source.document.id)
             rest = filter(None, (asked_of_judge, *turns.get(own, ())))
@@ -135,39 +147,43 @@ def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iter
 def _follow_ups(
     relation: MetamorphicRelation, linter: Linter, source: Source, suite: MetamorphicSuite
 ) -> tuple[list[FollowUp], list[Rejected]]:
-    found = relation.follow_ups(source, suite.sets)
+    follow_ups_or_none = relation.follow_ups(source, suite.sets)
 
     def refused(key: str, kind: str, reason: str) -> Rejected:
         return Rejected(
             key=key, suite=suite.policy.id, relation=relation.id, kind=kind, reason=reason
         )
 
-    if isinstance(found, NotApplicable):
-        return [], [refused(source.id, "not-applicable", found.reason)]
-    made = [each for each in found if not each.inapplicable]
-    reasons = linter.rejections(relation.source_text(source), made)
-    valid = {each.variant for each, reason in zip(made, reasons, strict=True) if reason is None}
-    asked: list[FollowUp] = []
+    if isinstance(follow_ups_or_none, NotApplicable):
+        return [], [refused(source.id, "not-applicable", follow_ups_or_none.reason)]
+    applicable = [follow_up for follow_up in follow_ups_or_none if not follow_up.inapplicable]
+    reasons = linter.rejections(relation.source_text(source), applicable)
+    valid = {
+        follow_up.variant
+        for follow_up, reason in zip(applicable, reasons, strict=True)
+        if reason is None
+    }
+    accepted: list[FollowUp] = []
     rejected = [
-        refused(follow_up_key(source.id, relation.id, each.variant), "not-applicable", why)
-        for each in found
-        if (why := each.inapplicable)
+        refused(follow_up_key(source.id, relation.id, follow_up.variant), "not-applicable", why)
+        for follow_up in follow_ups_or_none
+        if (why := follow_up.inapplicable)
     ]
-    for each, reason in zip(made, reasons, strict=True):
-        if reason is None and valid.issuperset(each.parts):
-            asked.append(each)
+    for follow_up, reason in zip(applicable, reasons, strict=True):
+        if reason is None and valid.issuperset(follow_up.parts):
+            accepted.append(follow_up)
         else:
-            key = follow_up_key(source.id, relation.id, each.variant)
+            key = follow_up_key(source.id, relation.id, follow_up.variant)
             no_part = "one of the two changes that it combines is not asked alone"
             rejected.append(refused(key, "invalid", reason or no_part))
-    return asked, rejected
+    return accepted, rejected
 
 
 def _cases(
     questions: Iterable[tuple[str, str, tuple[str, ...] | None]],
     own: str,
     relation: MetamorphicRelation,
-    asked: Asked,
+    question_asked: Asked,
     source: Source,
     suite: MetamorphicSuite,
 ) -> Iterator[Case]:
@@ -199,9 +215,11 @@ def _cases(
             is_generated=not relation.reads_task or suite.policy.generates,
         )[2:]
 
-    first = later = [rest(asked, number, None) for number in numbers]
-    if asked.embedding is not None:
-        later = [rest(asked.embedding, number, repeat_key(own, number)) for number in numbers]
+    first = later = [rest(question_asked, number, None) for number in numbers]
+    if question_asked.embedding is not None:
+        later = [
+            rest(question_asked.embedding, number, repeat_key(own, number)) for number in numbers
+        ]
     document = source.document if changes_documents(relation) else None
     for key, text, before in questions:
         for number, shared in zip(numbers, first if key == own else later, strict=True):
@@ -235,7 +253,7 @@ def _judged(
                 repeat=number - 1,
                 wave=2,
                 judge=judge,
-                judged=tuple(repeat_key(each, number) for each in pair),
+                judged=tuple(repeat_key(member, number) for member in pair),
             )
 
 
@@ -289,8 +307,8 @@ def _encoded(text: str) -> bytes:
 # A plan of millions of units has a few dozen different ones of these.
 @lru_cache(maxsize=4096)
 def _dimensions(relation: str, category: str, term: str, name: str | None) -> Mapping[str, str]:
-    found = {"relation": relation, "category": category, "term": term}
-    return found if name is None else {**found, "name": name}
+    levels = {"relation": relation, "category": category, "term": term}
+    return levels if name is None else {**levels, "name": name}
 
 
 @lru_cache(maxsize=4096)

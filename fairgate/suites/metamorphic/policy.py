@@ -124,13 +124,15 @@ class TaskPolicy(Strict):
     def _read_somehow(self) -> Self:
         ways = {"labels": bool(self.labels), "tone": self.tone is not None, "judged": self.judged}
         ways |= {"actions": self.actions is not None}
-        given = [name for name, is_given in ways.items() if is_given]
-        if not given:
+        ways_given = [name for name, is_given in ways.items() if is_given]
+        if not ways_given:
             raise ValueError(
                 "has none of `labels`, `tone`, `judged` and `actions`; a task needs one"
             )
-        if len(given) > 1:
-            raise ValueError(f"has {listed(given, last='and')}; a task needs one of them alone")
+        if len(ways_given) > 1:
+            raise ValueError(
+                f"has {listed(ways_given, last='and')}; a task needs one of them alone"
+            )
         if self.order and not self.labels:
             raise ValueError("`order` is an order of `labels`; give them too")
         if self.sentiment is not None and self.tone is None:
@@ -145,9 +147,9 @@ class TaskPolicy(Strict):
         return long_classifier(self.tone), long_classifier(self.sentiment or DEFAULT_SENTIMENT)
 
 
-def long_classifier(named: str | ClassifierPolicy) -> ClassifierPolicy:
+def long_classifier(classifier: str | ClassifierPolicy) -> ClassifierPolicy:
     """Return the mapping that a name alone stands for."""
-    return ClassifierPolicy(model=named) if isinstance(named, str) else named
+    return ClassifierPolicy(model=classifier) if isinstance(classifier, str) else classifier
 
 
 class RespondPolicy(Strict):
@@ -359,11 +361,13 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
     read = materials.sources(policy.sources, limit, policy.attributes)
     phrases = policy.control_phrases
-    named = policy.perturbations, policy.control
-    sets = materials.perturbation_sets(*named, phrases=phrases) if makes else ()
+    sets_named = policy.perturbations, policy.control
+    sets = materials.perturbation_sets(*sets_named, phrases=phrases) if makes else ()
     if read is None or sets is None:
         return None
-    by_name = {each.id.startswith("names/") for each in relations if not each.takes_pairs}
+    by_name = {
+        relation.id.startswith("names/") for relation in relations if not relation.takes_pairs
+    }
     if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
         materials.report("perturbations", _NAMES_APART)
         return None

@@ -42,41 +42,43 @@ def pool_columns_of(
     # A pair that is excluded has its reason throughout.
     why = [None if of_controls is None else of_controls[row].reason for row in range(len(units))]
     excluded = [reason if reason in _EXCLUDED else None for reason in why]
-    computed = list(dict.fromkeys(each for several in columns.values() for each in several))
+    computed = list(
+        dict.fromkeys(pool_columns for several in columns.values() for pool_columns in several)
+    )
     claims: dict[str, list[Claim]] = {
         name: [reason or Reason.OTHER_RELATION for reason in excluded]
-        for each in computed
-        for name in each.names
+        for pool_columns in computed
+        for name in pool_columns.names
     }
     rows_of: dict[tuple[str, str], list[int]] = {}
     for row, unit in enumerate(units):
         if excluded[row] is None:
             group = unit.dimensions["relation"], unit.asks[SOURCE]
             rows_of.setdefault(group, []).append(row)
-    for each in computed:
+    for pool_columns in computed:
         groups = {
             group: rows
             for group, rows in rows_of.items()
-            if any(each is other for other in columns.get(group[0], ()))
+            if any(pool_columns is other for other in columns.get(group[0], ()))
         }
         pools = [
             _pool(relation, source, [units[row] for row in rows], readings, executions)
             for (relation, source), rows in groups.items()
         ]
         number = -1
-        for number, values in enumerate(each.compute(pools, vectors)):
+        for number, values in enumerate(pool_columns.compute(pools, vectors)):
             if number >= len(pools):
                 break
-            _check(each, pools[number], values)
+            _check(pool_columns, pools[number], values)
             rows = groups[pools[number].relation, pools[number].source.key]
-            for name in each.names:
+            for name in pool_columns.names:
                 for row, value in zip(rows, values[name], strict=True):
                     claims[name][row] = value if isinstance(value, Reason) else float(value)
         if number + 1 != len(pools):
             count = f"more than {len(pools)}" if number >= len(pools) else f"{number + 1}"
             raise UsageError(
-                f"column {quoted(each.names[0])}: values of {count} pools were computed; expected "
-                f"those of {len(pools)}, one mapping for each pool"
+                f"column {quoted(pool_columns.names[0])}: values of {count} pools were computed; "
+                f"expected those of {len(pools)}, one mapping for each pool"
             )
     return {name: Column.of(values) for name, values in claims.items()}
 
@@ -96,37 +98,39 @@ def _pool(
 def _answer(
     key: str, unit: Unit | None, relation: str, readings: Readings, executions: Executed
 ) -> PoolAnswer:
-    found = (executions.get((readings.suite, each)) for each in readings.repeat_keys(key))
-    several = [execution for execution in found if execution is not None]
+    executed = (executions.get((readings.suite, repeat)) for repeat in readings.repeat_keys(key))
+    several = [execution for execution in executed if execution is not None]
     return PoolAnswer(
         key=key,
         unit=unit,
         reading=readings.all_of(key, relation),
         executions=several,
         responses=[
-            spoken(each.response, readings.thinking)
-            for each in several
-            if each.response is not None
+            spoken(execution.response, readings.thinking)
+            for execution in several
+            if execution.response is not None
         ],
     )
 
 
 def _check(column: PoolColumns, pool: Pool, values: Mapping[str, Values]) -> None:
     """Raise UsageError where a pool's values are not one finite number or reason a member."""
-    place = f"for source {quoted(pool.source.key)}"
+    location = f"for source {quoted(pool.source.key)}"
     for name in column.names:
         if name not in values:
-            raise UsageError(f"column {quoted(name)}: no values {place}; expected a key {name!r}")
+            raise UsageError(
+                f"column {quoted(name)}: no values {location}; expected a key {name!r}"
+            )
         if len(values[name]) != len(pool.members):
             raise UsageError(
-                f"column {quoted(name)}: {len(values[name])} values {place}; expected "
+                f"column {quoted(name)}: {len(values[name])} values {location}; expected "
                 f"{len(pool.members)}, one for each follow-up"
             )
         for value in values[name]:
             if not isinstance(value, Reason) and not _is_finite(value):
                 raise UsageError(
-                    f"column {quoted(name)}: {shown(value)} {place}; expected a finite number or a "
-                    "Reason"
+                    f"column {quoted(name)}: {shown(value)} {location}; expected a finite number "
+                    "or a Reason"
                 )
 
 

@@ -82,7 +82,7 @@ class Text:
 def read_text(answer: str, noun_phrase: str) -> Text:
     """Read an answer to the asker whom a noun phrase names."""
     own = asker(noun_phrase)
-    masked = [own.mask(each) for each in sentences(answer)[:_MOST_SENTENCES]]
+    masked = [own.mask(sentence) for sentence in sentences(answer)[:_MOST_SENTENCES]]
     joined = " ".join(masked)
     return Text(
         masked=masked,
@@ -107,19 +107,19 @@ class Member:
 
 def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
     """Read each member of a pool as far as that needs no embedding."""
-    neutral = [n for n, each in enumerate(members) if each.is_control]
-    read: list[dict[str, float]] = []
-    for place, member in enumerate(members):
-        rest = [n for n in neutral if n != place]
+    neutral = [n for n, member in enumerate(members) if member.is_control]
+    readings: list[dict[str, float]] = []
+    for number, member in enumerate(members):
+        rest = [n for n in neutral if n != number]
         others, text = [members[n].text for n in rest], member.text
-        lengths = [each.words for each in others]
-        difficulties = [each.difficulty for each in others]
+        lengths = [other.words for other in others]
+        difficulties = [other.difficulty for other in others]
         own = asker(member.noun_phrase)
         names = own.is_named_in(text.whole)
         if names:
-            names = sum(own.is_named_in(each.whole) for each in others) <= _RARE * len(others)
+            names = sum(own.is_named_in(other.whole) for other in others) <= _RARE * len(others)
         lost, new = changed_facts(text, others)
-        read.append(
+        readings.append(
             {
                 TEXT: zlib.crc32(" ".join(text.masked).encode("utf-8", "surrogatepass")),
                 SHORTEST: text.words < min(lengths) and text.words < _SHORTER * median(lengths),
@@ -132,7 +132,7 @@ def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
                 and text.difficulty < _EASIER * median(difficulties),
             }
         )
-    return [{name: float(value) for name, value in each.items()} for each in read]
+    return [{name: float(value) for name, value in values.items()} for values in readings]
 
 
 def changed_facts(text: Text, others: Sequence[Text]) -> tuple[frozenset[Fact], frozenset[Fact]]:
@@ -149,8 +149,8 @@ def changed_facts(text: Text, others: Sequence[Text]) -> tuple[frozenset[Fact], 
 class Strangest:
     """Of one answer, the sentence that is farthest from every sentence of the others."""
 
-    place: int
-    """Its place among the answer's sentences; -1: there is none."""
+    number: int
+    """Which of the answer's sentences it is; -1: there is none."""
     distance: float
     missing: float
     """How much better the others cover one of their sentences than this answer does."""
@@ -165,7 +165,7 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
 
     Distances have four decimals: another batch or machine gives the same.
     """
-    counts = [len(each) for each in vectors]
+    counts = [len(of_member) for of_member in vectors]
     every = np.concatenate(list(vectors))
     starts = np.concatenate([[0], np.cumsum(counts)])
     neutral = [n for n, yes in enumerate(is_control) if yes and counts[n]]
@@ -176,24 +176,24 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
         else np.full((len(every), len(neutral)), -1.0)
     )
     near = np.asarray(np.round(near.astype(np.float64), 4), dtype=np.float64)
-    place_of = {n: place for place, n in enumerate(neutral)}
-    found = []
+    column_of = {n: column for column, n in enumerate(neutral)}
+    strangest = []
     for member, count in enumerate(counts):
         own = slice(starts[member], starts[member + 1])
-        kept = [place for n, place in place_of.items() if n != member]
+        others = [column for n, column in column_of.items() if n != member]
         zero = np.zeros(every.shape[1], dtype=np.float32)
-        if not kept:
-            found.append(Strangest(-1, 0.0, 0.0, (-1, -1), zero))
+        if not others:
+            strangest.append(Strangest(-1, 0.0, 0.0, (-1, -1), zero))
             continue
-        place, distance, vector = -1, 0.0, zero
+        number, distance, vector = -1, 0.0, zero
         if count:
-            distances = np.round(1 - near[own][:, kept].max(axis=1), 4)
-            place = int(np.argmax(distances))
-            distance = max(0.0, float(distances[place]))
-            vector = vectors[member][place] * np.float32(math.sqrt(distance))
-        missing, where = _missing(member, vectors, near, starts, neutral, place_of)
-        found.append(Strangest(place, distance, missing, where, vector))
-    return found
+            distances = np.round(1 - near[own][:, others].max(axis=1), 4)
+            number = int(np.argmax(distances))
+            distance = max(0.0, float(distances[number]))
+            vector = vectors[member][number] * np.float32(math.sqrt(distance))
+        missing, where = _missing(member, vectors, near, starts, neutral, column_of)
+        strangest.append(Strangest(number, distance, missing, where, vector))
+    return strangest
 
 
 def _missing(
@@ -202,27 +202,27 @@ def _missing(
     near: _Floats,
     starts: npt.NDArray[np.int64],
     neutral: Sequence[int],
-    place_of: Mapping[int, int],
+    column_of: Mapping[int, int],
 ) -> tuple[float, tuple[int, int]]:
     """How much better the others cover one of their sentences than a member does, and which."""
     worst, where = 0.0, (-1, -1)
     for other in neutral:
         if other == member:
             continue
-        rest = [place_of[n] for n in neutral if n not in (member, other)]
+        rest = [column_of[n] for n in neutral if n not in (member, other)]
         if not rest:
             continue
         among = np.median(near[starts[other] : starts[other + 1]][:, rest], axis=1)
-        if member in place_of:
-            own = near[starts[other] : starts[other + 1], place_of[member]]
+        if member in column_of:
+            own = near[starts[other] : starts[other + 1], column_of[member]]
         elif len(vectors[member]):
             own = np.round((vectors[other] @ vectors[member].T).max(axis=1), 4)
         else:
             own = np.zeros(len(among))
         lack = np.round(among - np.maximum(own, 0.0), 4)
-        place = int(np.argmax(lack))
-        if lack[place] > worst:
-            worst, where = float(lack[place]), (other, place)
+        number = int(np.argmax(lack))
+        if lack[number] > worst:
+            worst, where = float(lack[number]), (other, number)
     return worst, where
 
 
@@ -242,12 +242,12 @@ def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapp
     values: list[list[dict[str, float | Reason]]] = []
     rows: list[list[_Row]] = []
     for start in range(0, len(pools), _POOLS_AT_ONCE):
-        for pool, found in _read_pools(pools[start : start + _POOLS_AT_ONCE], vectors):
-            values.append([each for each, _ in found])
+        for pool, readings in _read_pools(pools[start : start + _POOLS_AT_ONCE], vectors):
+            values.append([reading for reading, _ in readings])
             rows.append(
                 [
                     _Row(pool.source.key, _phrase_of(member), member.key, member.is_control, vector)
-                    for member, (_, vector) in zip(pool.members, found, strict=True)
+                    for member, (_, vector) in zip(pool.members, readings, strict=True)
                 ]
             )
     by_relation: dict[str, list[int]] = {}
@@ -257,7 +257,7 @@ def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapp
         ordered = sorted(numbers, key=lambda number: pools[number].source.key)
         _add_recurrence([rows[n] for n in ordered], [values[n] for n in ordered])
     for of_pool in values:
-        yield {name: [each[name] for each in of_pool] for name in COLUMNS}
+        yield {name: [reading[name] for reading in of_pool] for name in COLUMNS}
 
 
 def _phrase_of(member: PoolAnswer) -> tuple[str, str]:
@@ -266,11 +266,11 @@ def _phrase_of(member: PoolAnswer) -> tuple[str, str]:
 
 
 def members_of(pool: Pool, repeat: int = 0) -> list[tuple[int, Member]]:
-    """List the answered members of a pool in one repeat, with their places."""
+    """List the answered members of a pool in one repeat, with their numbers in it."""
     return [
-        (place, Member(_noun_phrase(each), each.is_control, _read(each, repeat)))
-        for place, each in enumerate(pool.members)
-        if len(each.responses) > repeat
+        (number, Member(_noun_phrase(member), member.is_control, _read(member, repeat)))
+        for number, member in enumerate(pool.members)
+        if len(member.responses) > repeat
     ]
 
 
@@ -298,17 +298,17 @@ def _read_pools(
             [] for _ in pool.members
         ]
         for repeat, members in enumerate(of_pool):
-            if sum(each.is_control for _, each in members) < FEWEST_NEUTRAL:
+            if sum(member.is_control for _, member in members) < FEWEST_NEUTRAL:
                 continue
-            for (place, _), read in zip(
+            for (number, _), read in zip(
                 members, _read_members(members, pool, repeat, lines, at), strict=True
             ):
-                several[place].append(read)
-        yield pool, [_together(each, pool.members[n]) for n, each in enumerate(several)]
+                several[number].append(read)
+        yield pool, [_together(repeats, pool.members[n]) for n, repeats in enumerate(several)]
 
 
 def _repeats(pool: Pool) -> int:
-    return max((len(each.responses) for each in pool.members), default=0)
+    return max((len(member.responses) for member in pool.members), default=0)
 
 
 def _documents(pool: Pool) -> dict[str, list[str]]:
@@ -331,36 +331,36 @@ def _read_members(
     at: Mapping[str, _Vectors],
 ) -> Iterator[tuple[dict[str, float | Reason], _Vectors | None]]:
     """Yield the values of each member in one repeat, and its vector."""
-    own = [each for _, each in members]
+    own = [member for _, member in members]
     read = by_lists_and_counts(own)
     if not at:
-        for each in read:
+        for values in read:
             unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), Reason.NO_TEXT)
-            yield {**each, **unknown}, None
+            yield {**values, **unknown}, None
         return
     width = len(next(iter(at.values())))
     stacked = [
-        np.stack([at[s] for s in each.text.masked])
-        if each.text.masked
+        np.stack([at[s] for s in member.text.masked])
+        if member.text.masked
         else np.zeros((0, width), np.float32)
-        for each in own
+        for member in own
     ]
-    distances = by_distances(stacked, [each.is_control for each in own])
-    for (place, _), values, vector, strangest in zip(
+    distances = by_distances(stacked, [member.is_control for member in own])
+    for (number, _), values, vector, strangest in zip(
         members, read, stacked, distances, strict=True
     ):
-        answered = [e for e in pool.members[place].executions if e.response is not None]
+        answered = [e for e in pool.members[number].executions if e.response is not None]
         documents = answered[repeat].documents or ()
-        known = [at[s] for each in documents for s in lines.get(each.text or "", ())]
+        written = [at[s] for document in documents for s in lines.get(document.text or "", ())]
         grounded: float | Reason = Reason.NO_DOCUMENTS
-        if known and len(vector):
-            near = np.round((vector @ np.stack(known).T).max(axis=1), 4)
+        if written and len(vector):
+            near = np.round((vector @ np.stack(written).T).max(axis=1), 4)
             grounded = float((near >= COVERED).mean())
         yield (
             {
                 **values,
                 STRANGE: float(strangest.distance > STRANGE_FROM),
-                STRANGEST: float(strangest.place),
+                STRANGEST: float(strangest.number),
                 MISSING: strangest.missing,
                 GROUNDED: grounded,
             },
@@ -377,9 +377,9 @@ def _together(
         return dict.fromkeys(COLUMNS, why), None
     values: dict[str, float | Reason] = {}
     for name in read[0][0]:
-        several = [each[name] for each, _ in read]
-        reasons = [each for each in several if isinstance(each, Reason)]
-        numbers = [each for each in several if not isinstance(each, Reason)]
+        several = [of_repeat[name] for of_repeat, _ in read]
+        reasons = [value for value in several if isinstance(value, Reason)]
+        numbers = [value for value in several if not isinstance(value, Reason)]
         values[name] = reasons[0] if reasons else math.fsum(numbers) / len(numbers)
     # Of what is no amount, the first repeat's.
     values |= {name: read[0][0][name] for name in (TEXT, STRANGEST) if name in values}
@@ -396,52 +396,52 @@ def _add_recurrence(
     """Add to the values of one relation's rows what recurs across sources, which are in order."""
     phrases: dict[tuple[bool, tuple[str, str]], dict[int, tuple[int, _Vectors]]] = {}
     for source, (of_source, of_values) in enumerate(zip(rows, values, strict=True)):
-        for place, row in enumerate(of_source):
+        for number, row in enumerate(of_source):
             if row.vector is None:
-                why = of_values[place].get(STRANGE, Reason.NO_TEXT)
+                why = of_values[number].get(STRANGE, Reason.NO_TEXT)
                 absent = why if isinstance(why, Reason) else Reason.NO_TEXT
-                of_values[place] |= dict.fromkeys((RECURRING, CORE, RECURRENCE_P), absent)
+                of_values[number] |= dict.fromkeys((RECURRING, CORE, RECURRENCE_P), absent)
                 continue
-            of_values[place] |= {RECURRING: 0.0, CORE: 0.0, RECURRENCE_P: 1.0}
-            known = phrases.setdefault((row.is_control, row.phrase), {})
-            known.setdefault(source, (place, row.vector))
-    for places in phrases.values():
-        answered = list(places)
-        medoid, alike = core(np.stack([places[source][1] for source in answered]))
+            of_values[number] |= {RECURRING: 0.0, CORE: 0.0, RECURRENCE_P: 1.0}
+            by_source = phrases.setdefault((row.is_control, row.phrase), {})
+            by_source.setdefault(source, (number, row.vector))
+    for by_source in phrases.values():
+        answered = list(by_source)
+        medoid, alike = core(np.stack([by_source[source][1] for source in answered]))
         if len(alike) < _LEAST_CORE:
             continue
         for name, numbers in ((RECURRING, alike), (CORE, [medoid])):
-            for number in numbers:
-                values[answered[number]][places[answered[number]][0]][name] = 1.0
-    neutral = [found for (is_control, _), found in sorted(phrases.items()) if is_control]
-    identities = {name: found for (is_control, name), found in phrases.items() if not is_control}
+            for source in (answered[number] for number in numbers):
+                values[source][by_source[source][0]][name] = 1.0
+    neutral = [rows for (is_control, _), rows in sorted(phrases.items()) if is_control]
+    identities = {name: rows for (is_control, name), rows in phrases.items() if not is_control}
     by_sources: dict[tuple[int, ...], list[tuple[str, str]]] = {}
-    for phrase, found in identities.items():
-        beside = tuple(s for s in found if any(s in one for one in neutral))
+    for phrase, by_source in identities.items():
+        beside = tuple(s for s in by_source if any(s in rows for rows in neutral))
         by_sources.setdefault(beside, []).append(phrase)
     for sources, identified in by_sources.items():
         if len(sources) < _LEAST_CORE:
             continue
-        pools = [[one[s][1] for one in neutral if s in one] for s in sources]
-        test = Recurrence([np.stack(each) for each in pools])
-        where = _places(neutral, sources)
+        pools = [[rows[s][1] for rows in neutral if s in rows] for s in sources]
+        test = Recurrence([np.stack(pool) for pool in pools])
+        answers = _numbered(neutral, sources)
         for phrase in identified:
-            found = identities[phrase]
-            p = test.p_value(np.stack([found[s][1] for s in sources]), where)
-            for source, (place, _) in found.items():
-                values[source][place][RECURRENCE_P] = p
+            by_source = identities[phrase]
+            p = test.p_value(np.stack([by_source[s][1] for s in sources]), answers)
+            for source, (number, _) in by_source.items():
+                values[source][number][RECURRENCE_P] = p
 
 
-def _places(
+def _numbered(
     neutral: Sequence[Mapping[int, tuple[int, _Vectors]]], sources: Sequence[int]
 ) -> list[list[int]]:
-    """For each neutral phrase, the place of its answer among the neutral ones to each source."""
-    places = [[-1] * len(sources) for _ in neutral]
+    """For each neutral phrase, which of the neutral answers to each source is its own."""
+    numbers = [[-1] * len(sources) for _ in neutral]
     for column, source in enumerate(sources):
-        having = [n for n, one in enumerate(neutral) if source in one]
-        for place, number in enumerate(having):
-            places[number][column] = place
-    return places
+        having = [phrase for phrase, rows in enumerate(neutral) if source in rows]
+        for number, phrase in enumerate(having):
+            numbers[phrase][column] = number
+    return numbers
 
 
 SENTENCES = PoolColumns(

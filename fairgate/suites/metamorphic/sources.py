@@ -171,52 +171,56 @@ def stated_attributes(
 
 
 def _use(entry: object, n: int, dimensions: Mapping[str, Dimension]) -> AttributeUse:
-    place = f"attributes[{n}]"
+    location = f"attributes[{n}]"
     if not isinstance(entry, dict):
-        raise DataError(f"{place}: found {shown(entry)}; expected an object with `dimension`")
+        raise DataError(f"{location}: found {shown(entry)}; expected an object with `dimension`")
     unknown = [key for key in entry if key not in _KEYS]
     if unknown:
         raise DataError(
-            f"{place}: unknown key {quoted(unknown[0])}; {suggestion(unknown[0], _KEYS)}"
+            f"{location}: unknown key {quoted(unknown[0])}; {suggestion(unknown[0], _KEYS)}"
         )
-    name = _name(entry, "dimension", place)
+    name = _name(entry, "dimension", location)
     dimension = dimensions.get(name)
     if dimension is None:
         raise DataError(
-            f"{place}: no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
+            f"{location}: no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
         )
-    named = _name(entry, "value", place)
-    value = dimension.value(named)
+    value_name = _name(entry, "value", location)
+    value = dimension.value(value_name)
     if value is None:
-        raise DataError(f"{place}: {quoted(dimension.id)} has no value {dimension.known(named)}")
+        raise DataError(
+            f"{location}: {quoted(dimension.id)} has no value {dimension.known(value_name)}"
+        )
     start, end = entry.get("start"), entry.get("end")
     if type(start) is not int or type(end) is not int:
-        raise DataError(f"{place}: span {shown(start)} to {shown(end)}; expected two whole numbers")
+        raise DataError(
+            f"{location}: span {shown(start)} to {shown(end)}; expected two whole numbers"
+        )
     return AttributeUse(
         dimension=dimension,
         value=value,
-        form=Form(_one_of(entry, "form", [form.value for form in Form], place)),
-        manner=Manner(_one_of(entry, "manner", [manner.value for manner in Manner], place)),
+        form=Form(_one_of(entry, "form", [form.value for form in Form], location)),
+        manner=Manner(_one_of(entry, "manner", [manner.value for manner in Manner], location)),
         start=start,
         end=end,
     )
 
 
-def _name(entry: Mapping[str, object], key: str, place: str) -> str:
+def _name(entry: Mapping[str, object], key: str, location: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str):
-        raise DataError(f"{place}: `{key}` is {shown(value)}; expected a name")
+        raise DataError(f"{location}: `{key}` is {shown(value)}; expected a name")
     return value
 
 
-def _one_of(entry: Mapping[str, object], key: str, known: Sequence[str], place: str) -> str:
+def _one_of(entry: Mapping[str, object], key: str, allowed: Sequence[str], location: str) -> str:
     value = entry.get(key, Manner.PLAIN.value if key == "manner" else None)
-    if value not in known or not isinstance(value, str):
-        raise DataError(f"{place}: `{key}` is {shown(value)}; expected {listed(known)}")
+    if value not in allowed or not isinstance(value, str):
+        raise DataError(f"{location}: `{key}` is {shown(value)}; expected {listed(allowed)}")
     return value
 
 
-def written_pair(values: Mapping[str, object], place: str) -> Pair | None:
+def written_pair(values: Mapping[str, object], location: str) -> Pair | None:
     """Return the pair of a row; None where its `relation` is empty: it is a plain source.
 
     `items` is a list, or a text with `|` between the items. Raises DataError with the place.
@@ -224,58 +228,67 @@ def written_pair(values: Mapping[str, object], place: str) -> Pair | None:
     if not values.get("relation"):
         return None
     texts = {
-        name: "" if (value := values.get(name)) is None else checked_text(value, place, name)
+        name: "" if (value := values.get(name)) is None else checked_text(value, location, name)
         for name in PAIR_COLUMNS[:-1]
     }
     for name in _NEEDED:
         if not texts[name].strip():
-            raise DataError(f"{place}: {name!r} is missing; a row with a `relation` needs it")
+            raise DataError(f"{location}: {name!r} is missing; a row with a `relation` needs it")
     if not _DIMENSION.fullmatch(texts["dimension"]):
         raise DataError(
-            f"{place}: 'dimension' holds {capped(texts['dimension'])}; expected a lower-case name, "
-            "such as gender or socioeconomic-status"
+            f"{location}: 'dimension' holds {capped(texts['dimension'])}; expected a lower-case "
+            "name, such as gender or socioeconomic-status"
         )
-    pair = Pair(**texts, items=_items(values.get("items"), place))
+    pair = Pair(**texts, items=_items(values.get("items"), location))
     if not _TERM.fullmatch(pair.term):
         raise DataError(
-            f"{place}: 'attribute' holds {capped(pair.term)}; expected up to 64 characters without "
-            "`/`, `#`, `@` and double quotes, in `attribute` or `source_attribute`: the term that "
-            "results are named by"
+            f"{location}: 'attribute' holds {capped(pair.term)}; expected up to 64 characters "
+            "without `/`, `#`, `@` and double quotes, in `attribute` or `source_attribute`: the "
+            "term that results are named by"
         )
     return pair
 
 
-def _items(value: object, place: str) -> tuple[str, ...]:
+def _items(value: object, location: str) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
-    given = [part.strip() for part in value.split("|")] if isinstance(value, str) else value
-    if not isinstance(given, list):
-        raise DataError(f"{place}: 'items' holds {capped(value)}; expected a list of texts")
-    items = tuple(checked_text(item, place, "items") for item in given)
+    parts = [part.strip() for part in value.split("|")] if isinstance(value, str) else value
+    if not isinstance(parts, list):
+        raise DataError(f"{location}: 'items' holds {capped(value)}; expected a list of texts")
+    items = tuple(checked_text(item, location, "items") for item in parts)
     if any(not item.strip() for item in items) or len(set(map(str.casefold, items))) < len(items):
-        raise DataError(f"{place}: 'items' holds an empty text or one of them twice")
+        raise DataError(f"{location}: 'items' holds an empty text or one of them twice")
     return items
 
 
-def _document(values: Mapping[str, object], place: str) -> CorpusDocument | None:
+def _document(values: Mapping[str, object], location: str) -> CorpusDocument | None:
     """Return the document of a row, if it names one. Raises DataError with the place."""
     if not values.get("document"):
         return None
-    text = checked_text(values["document"], place, "document")
-    if len(PLACE.findall(text)) != 1:
+    text = checked_text(values["document"], location, "document")
+    named = PLACE.findall(text)
+    if len({who.casefold() for who in named}) != 1:
         raise DataError(
-            f"{place}: 'document' holds {capped(text)}; expected braces once, around whom it "
-            "names: `Sold by {the potter}.`"
+            f"{location}: 'document' holds {capped(text)}; expected braces around whom it names, "
+            "in the same words each time: `Sold by {the potter}.`"
         )
-    return CorpusDocument(id=identifier(values.get("document_id"), place, "document_id"), text=text)
+    rest = re.sub(r"\s+", " ", PLACE.sub("{}", text))
+    if again := re.search(rf"(?<!\w){re.escape(named[0])}(?!\w)", rest, re.IGNORECASE):
+        raise DataError(
+            f"{location}: 'document' names {capped(again[0])} outside the braces, too; put braces "
+            "around each location, or the document would be about two people"
+        )
+    return CorpusDocument(
+        id=identifier(values.get("document_id"), location, "document_id"), text=text
+    )
 
 
-def own_id(said: Sequence[object], taken: Container[str]) -> str:
+def own_id(content: Sequence[object], taken: Container[str]) -> str:
     """Return an id for what a row says: 12 hexadecimal digits of its hash.
 
     The second row that says the same has `-2` behind them, the third `-3`.
     """
-    written = json.dumps(said, ensure_ascii=True, default=str)
+    written = json.dumps(content, ensure_ascii=True, default=str)
     digits = hashlib.sha256(written.encode()).hexdigest()[:12]
     again = (f"{digits}-{number}" for number in count(2))
     return next(name for name in chain([digits], again) if name not in taken)
@@ -304,7 +317,7 @@ def read_sources(
     id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
     sources: list[Source] = []
     lines: dict[str, int] = {}
-    known: Mapping[str, Dimension] | None = None
+    dimensions_read: Mapping[str, Dimension] | None = None
     wanted = [text_column] if id_column is None else [id_column, text_column]
     paired = [name for name in PAIR_COLUMNS if name in names] if "relation" in names else []
     with_document = [*DOCUMENT_COLUMNS] if {*DOCUMENT_COLUMNS} <= {*names} else []
@@ -312,31 +325,31 @@ def read_sources(
         if limit is not None and len(sources) == limit:
             break
         if row.number == 1 and is_header(row.values, path):
-            known = dimensions()
+            dimensions_read = dimensions()
             continue
-        place = f"{path}:{row.line}"
+        location = f"{path}:{row.line}"
         if id_column is not None:
-            id_ = identifier(row.values.get(id_column), place, id_column)
+            id_ = identifier(row.values.get(id_column), location, id_column)
         else:
-            said = [row.values.get(name) for name in (text_column, *paired, *with_document)]
-            id_ = own_id(said, lines)
+            content = [row.values.get(name) for name in (text_column, *paired, *with_document)]
+            id_ = own_id(content, lines)
         first = lines.setdefault(id_, row.line)
         if first != row.line:
             raise DataError(
-                f"{place}: source id {capped(id_)} was used on line {first} already; expected "
+                f"{location}: source id {capped(id_)} was used on line {first} already; expected "
                 "unique ids: rename one of the two"
             )
-        text = checked_text(row.values.get(text_column), place, text_column)
+        text = checked_text(row.values.get(text_column), location, text_column)
         if not text.strip():
-            raise DataError(f"{place}: source {capped(id_)} has no text; write one or remove it")
+            raise DataError(f"{location}: source {capped(id_)} has no text; write one or remove it")
         frame, uses = "", tuple[AttributeUse, ...]()
-        if known is not None:
+        if dimensions_read is not None:
             try:
-                frame, uses = stated_attributes(row.values, text, known)
+                frame, uses = stated_attributes(row.values, text, dimensions_read)
             except DataError as error:
-                raise DataError(f"{place}: {error}") from error
-        pair = written_pair({name: row.values.get(name) for name in paired}, place)
-        document = _document(row.values, place) if with_document else None
+                raise DataError(f"{location}: {error}") from error
+        pair = written_pair({name: row.values.get(name) for name in paired}, location)
+        document = _document(row.values, location) if with_document else None
         source = Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair)
         sources.append(replace(source, document=document))
     if not sources:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
+from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Reason, Unit
 from fairgate.domain.wording import listed, quoted
@@ -434,12 +435,12 @@ class MetamorphicSuite(Suite):
             yield f"    counted as the same answer: {', '.join(group)}"
         if asked < len(plan.cases):
             yield f"    {len(plan.cases) - asked} questions to the judge"
-        first: dict[str, str] = {}
+        first: dict[tuple[str, CorpusDocument | None], str] = {}
         again = [
             f"{quoted(source.id)} is {quoted(known)}"
             for source in self.sources
             if source.pair is None
-            and (known := first.setdefault(source.text, source.id)) != source.id
+            and (known := first.setdefault((source.text, source.document), source.id)) != source.id
         ]
         if again:
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""

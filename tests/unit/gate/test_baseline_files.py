@@ -30,7 +30,7 @@ from fairgate.gate.baseline import (
 )
 from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
 from fairgate.gate.measure import quartiles
-from fairgate.gate.packed_suite import Field, suite_from
+from fairgate.gate.packed_suite import PackedField, suite_from
 from fairgate.metrics.metric import Table
 
 PROVENANCE = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
@@ -133,7 +133,7 @@ def test_floats_of_either_sign_are_kept_as_millionths_and_not_one_by_one(least):
 @pytest.mark.parametrize("least", [1, -(1 << 53), 0.5, "0", True, None])
 def test_a_column_that_begins_nowhere_is_refused(least):
     with pytest.raises(ValueError, match="whole number"):
-        Field(8, least=least)
+        PackedField(8, least=least)
 
 
 def test_a_baseline_with_every_column_takes_less_than_20_bytes_a_case():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.batches import padded_width
-from fairgate.onnx.encoder import EncoderSession, OnnxEncoder, Row
+from fairgate.onnx.encoder import EncoderSession, OnnxEncoder, TokenRow
 from fairgate.onnx.encoder_settings import NO_PROMPTS, EmbedderChoice
 
 TEXTS = [
@@ -85,7 +85,7 @@ class Session(EncoderSession):
 
 
 def rows():
-    return [Row(ids=[0] * length, types=[0] * length) for length in LENGTHS]
+    return [TokenRow(ids=[0] * length, types=[0] * length) for length in LENGTHS]
 
 
 def taken(session, batch_size):
@@ -108,7 +108,7 @@ def test_every_row_is_taken_once_and_few_run_at_a_time(threads, batch_size):
 
 @pytest.mark.parametrize(("device", "most"), [("cpu", 16), ("cuda", 64)])
 def test_without_a_number_as_many_run_as_the_device_gains_from(device, most):
-    session, many = Session(1, device=device), [Row(ids=[0], types=[0])] * 100
+    session, many = Session(1, device=device), [TokenRow(ids=[0], types=[0])] * 100
     parts = session.each_batch(many, None, int, lambda places, states: len(states))
     assert sum(parts) == 100
     assert session.most == most

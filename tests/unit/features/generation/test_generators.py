@@ -10,7 +10,7 @@ from fakes.generation import generated, share, shipped_templates, stream
 
 from fairgate.domain.attributes import Form, Manner, contradiction
 from fairgate.features.generation.cases import CombinationCounts
-from fairgate.features.generation.generators import GENERATORS, OPERATORS, Template
+from fairgate.features.generation.generators import GENERATORS, OPERATORS, CaseTemplate
 from fairgate.policy.named_files import embedded_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.suites.metamorphic.sources import GeneratedCase
@@ -155,7 +155,7 @@ def test_no_contradictory_person_and_no_stilted_phrase_in_3000_cases(generator, 
 @pytest.mark.parametrize("generator", ["genfair", "template"])
 def test_a_small_template_is_used_up(generator):
     slots = tuple(slot for slot in shipped_templates()[1].slots if slot.form is Form.GERUND)[:3]
-    template = Template(id="small", frame="Tell me what {traits|life} means.", slots=slots)
+    template = CaseTemplate(id="small", frame="Tell me what {traits|life} means.", slots=slots)
     cases = list(stream(generator, templates=[template]))
     plain = {case.text for case in cases if not case.operators}
     assert len({case.text for case in cases}) == len(cases)

@@ -18,7 +18,13 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.features.generation.cases import CombinationCounts, combinations_of
-from fairgate.features.generation.generators import MOST_ROWS, Counts, Rows, Slot, Template
+from fairgate.features.generation.generators import (
+    MOST_ROWS,
+    CandidateRows,
+    CaseTemplate,
+    Counts,
+    Slot,
+)
 
 
 def dimension(name, size, excludes):
@@ -48,7 +54,7 @@ def templates(draw):
             excludes.setdefault(one, set()).add(other)
     dimensions = [dimension("abcde"[n], size, excludes) for n, size in enumerate(sizes)]
     slots = tuple(Slot(each, Form.ADJECTIVE) for each in dimensions)
-    return Template(id="t", frame="{A person} waits.", slots=slots)
+    return CaseTemplate(id="t", frame="{A person} waits.", slots=slots)
 
 
 def every_row(template):
@@ -76,7 +82,7 @@ def test_combinations_are_those_of_every_row(template, strength):
 
 def taken(template, strength, seed=1):
     """The rows of a template, each once, as they come."""
-    rows = Rows(template, Counts([template], strength), np.random.default_rng(seed))
+    rows = CandidateRows(template, Counts([template], strength), np.random.default_rng(seed))
     while (row := rows.best()) is not None:
         yield rows.uses(row)
         rows.use(row, None)
@@ -98,7 +104,7 @@ def test_rows_are_every_row_once_and_each_adds_most(template, strength, seed):
 
 def plain_template(count, size):
     slots = tuple(Slot(dimension(name, size, {}), Form.ADJECTIVE) for name in "abcdefgh"[:count])
-    return Template(id="t", frame="{A person} waits.", slots=slots)
+    return CaseTemplate(id="t", frame="{A person} waits.", slots=slots)
 
 
 def filled(count, size, rows, strength=2):

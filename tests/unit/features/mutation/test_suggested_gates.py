@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from fairgate.features.mutation.mutants import Kind, Mutant, Reach, separating
+from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, separating
 from fairgate.features.mutation.mutation_test import propose
 from fairgate.policy.schema import GatePolicy
 
@@ -14,9 +14,11 @@ def metric_of(kind, reach, **where):
     return separating(Mutant(kind=kind, reach=reach, suite="s", where=where))
 
 
-UPPER = metric_of(Kind.ANSWERS, Reach.TERM, category="gender", term="man")
-LOWER = metric_of(Kind.DOCUMENTS, Reach.TERM, category="gender", term="man")
-EITHER = metric_of(Kind.STEREOTYPES, Reach.CATEGORY, category="Age", condition="ambiguous")
+UPPER = metric_of(MutationKind.ANSWERS, MutationReach.TERM, category="gender", term="man")
+LOWER = metric_of(MutationKind.DOCUMENTS, MutationReach.TERM, category="gender", term="man")
+EITHER = metric_of(
+    MutationKind.STEREOTYPES, MutationReach.CATEGORY, category="Age", condition="ambiguous"
+)
 SHARES = st.floats(-1, 1).map(lambda share: round(share, 6))
 
 

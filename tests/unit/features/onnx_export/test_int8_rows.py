@@ -8,7 +8,7 @@ from fairgate.domain.errors import ModelError, UsageError
 from fairgate.features.onnx_export import parity
 from fairgate.features.onnx_export.command import ExportChoice, export_model
 from fairgate.features.onnx_export.int8_rows import to_int8_rows
-from fairgate.features.onnx_export.parity import LIMITS, Reading
+from fairgate.features.onnx_export.parity import LIMITS, PromptReading
 from fairgate.onnx.integer_products import RowScales
 
 WIDTH, INNER, WORDS = 48, 96, 11
@@ -179,7 +179,7 @@ def test_an_encoder_is_refused_before_anything_is_read(tmp_path):
 
 def readings(*, shift=0.0, worse=1.0):
     scores = (1.0, 3.0 + shift, -np.inf)
-    return [Reading(1, -64 * np.log(30 * worse), 64, scores)] * 200
+    return [PromptReading(1, -64 * np.log(30 * worse), 64, scores)] * 200
 
 
 def answers(*, lost=0, unread=0, silent=0):
@@ -220,6 +220,6 @@ def test_each_figure_beyond_its_limit_refuses_and_is_told():
         told = parity.explain("m", "int8-rows", figures | gate)
         equal, compared = gate["gate_equal_labels"], gate["gate_compared_labels"]
         assert f"of a gate's prompts {equal} of {compared} are answered with the same label" in told
-    nothing = [Reading(None, -1.0, 1, (-np.inf, -np.inf))]
+    nothing = [PromptReading(None, -1.0, 1, (-np.inf, -np.inf))]
     gate = parity._compare_gate(nothing, nothing) | parity._compare_answers(answers(), answers())
     assert not parity._is_within(gate, limits)

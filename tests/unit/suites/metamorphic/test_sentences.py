@@ -110,7 +110,7 @@ def test_the_strangest_sentence_is_the_one_that_nobody_else_says():
         parts = read_text(text, "").masked
         stacked.append(vectors([Document(text=each) for each in parts]))
     own, *others = by_distances(stacked, [False] + [True] * 12)
-    assert own.place == 3
+    assert own.number == 3
     assert own.distance > 0.5
     assert all(each.distance == 0 for each in others)
     short = by_distances([stacked[1][:2], *stacked[1:]], [False] + [True] * 12)[0]
@@ -121,7 +121,7 @@ def test_the_strangest_sentence_is_the_one_that_nobody_else_says():
 def test_an_answer_without_a_sentence_is_no_error():
     empty = np.zeros((0, 48), np.float32)
     full = vectors([Document(text="Yes.")])
-    assert by_distances([empty] + [full] * 12, [False] + [True] * 12)[0].place == -1
+    assert by_distances([empty] + [full] * 12, [False] + [True] * 12)[0].number == -1
     assert by_distances([full] + [empty] * 12, [False] + [True] * 12)[0].distance == 0
     assert read("")[names.SHORTEST] == 1.0
     assert read("", neutral="")[names.SHORTEST] == 0.0
