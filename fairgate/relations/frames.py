@@ -159,7 +159,7 @@ def pronoun_of(frame: str, attributes: Sequence[AttributeUse]) -> str:
     return next(pronouns, "") or (person and pronoun_of_noun(person.head)) or "they"
 
 
-def _disagreement(pieces: Sequence[Piece], pronoun: str) -> str | None:
+def _disagreement(pieces: Sequence[FramePiece], pronoun: str) -> str | None:
     """Return which verb that a frame writes out does not agree with the person's pronoun."""
     for before, piece, after in zip(("", *pieces), pieces, (*pieces[1:], ""), strict=False):
         if not isinstance(piece, PronounSlot) or piece.kind != "they":
