@@ -48,6 +48,14 @@ class Change:
     """How many sources would make a change of `detect` visible; None where enough are there."""
     sign_changed: bool = False
     method: str = ""
+    phrases: int = 0
+    """Neutral phrases that count as a sample; 0: all phrases are held fixed."""
+    p_of_sentences: float | None = None
+    """P value with phrases held fixed, where these very sentences changed by more than the margin
+    and the wording of a sample of phrases explains it; else None."""
+    beyond_neutral: tuple[float, float] | None = None
+    """Of a worsening of one identity or category by itself: by how much more the value moved than
+    that of neutral phrases, and the p value of that; None where there is no such sample."""
     decided_once: Sequence[str] = ()
     """Keys of cases that both runs asked and only one of them decided: not compared."""
 

@@ -17,17 +17,27 @@ from fairgate.domain.wording import difference, probability, signed, value
 from fairgate.gate.baseline import Baseline, BaselineSuite, Reference
 from fairgate.gate.bounds import Check
 from fairgate.gate.measure import rounded
+from fairgate.gate.neutral_wording import phrase_change
 from fairgate.gate.rules import Rule, dimension_levels
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.metric import Metric, Table, demographic_rows, observe
+from fairgate.metrics.metric import (
+    DEMOGRAPHIC,
+    NET,
+    Metric,
+    Table,
+    demographic_rows,
+    observe,
+)
 from fairgate.policy.schema import Policy, RegressionPolicy
 from fairgate.stats.observations import Observations, pair_by_key, select
 from fairgate.stats.permutation import Corrected
+from fairgate.stats.phrases import PhraseChange
 from fairgate.stats.regression import (
     PreparedRegression,
     RegressionEvidence,
     RegressionSettings,
     Worse,
+    count_phrases,
     prepare_regression,
 )
 
@@ -37,6 +47,10 @@ MARGIN = 0.02
 """Growth of the undecided share that is accepted, as a regression's default margin."""
 ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
 """Growth that is accepted since each of the runs that are compared with."""
+_UNLIKELY = 0.05
+"""P value up to which a change beside neutral phrases is not put down to wording."""
+_WHO = frozenset({"category", "term"})
+"""Dimensions of a slice that say whom a rule is about."""
 _WORSE = {
     Better.LOWER: Worse.HIGHER,
     Better.HIGHER: Worse.LOWER,
@@ -164,7 +178,9 @@ def prepare_rule(
         strict=limits.strict,
         sd_floor=max(declared or 0.0, 0.0, *measured),
     )
-    return prepare_regression(pairs, settings, np.random.default_rng(seed))
+    fixed = prepare_regression(pairs, settings, np.random.default_rng(seed))
+    phrases = phrase_change(rule.metric, now, pairs)
+    return fixed if phrases is None else count_phrases(fixed, phrases)
 
 
 def _asked(rule: Rule, reference: Reference) -> RegressionPolicy:
@@ -183,9 +199,13 @@ def check_change(
     outcome = Outcome.INCONCLUSIVE
     if change.significant and change.change > change.margin:
         outcome = Outcome.FAIL
+        explains = "chance explains"
+        if change.phrases and change.beyond_neutral is None:
+            explains = f"chance and the wording of {change.phrases} neutral phrases explain"
         reason = (
             f"worse, {moved}: more than the {_LIMIT[reference]} {_size(change.margin, metric)} and "
-            f"more than chance explains ({probability(change.p_corrected)})"
+            f"more than {explains} ({probability(change.p_corrected)})"
+            f"{_beyond_neutral(change, metric)}"
         )
     elif change.pairs < HALF * planned:
         reason = (
@@ -215,7 +235,24 @@ def check_change(
                 f"{change.changed_sources_needed} can never be significant"
             )
         reason = f"changed {moved}, but this suite {seen}{enough}{few}"
+    if change.p_of_sentences is not None and outcome is not Outcome.FAIL:
+        reason += (
+            f"; these very sentences changed ({probability(change.p_of_sentences)}), as other "
+            f"wording by itself may: {change.phrases} neutral phrases do not change alike"
+        )
     return Check(name=_CHECK[reference], outcome=outcome, reason=reason)
+
+
+def _beyond_neutral(change: Change, metric: Metric) -> str:
+    """Whether the value of an identity moved by more than neutral phrases did; empty: unknown."""
+    if change.beyond_neutral is None:
+        return ""
+    difference, p = change.beyond_neutral
+    moved = signed(difference, is_rate=metric.is_rate) + (" points" if metric.is_rate else "")
+    apart = f"beside {change.phrases} neutral phrases by {moved}, {probability(p)}"
+    if p <= _UNLIKELY:
+        return f"; {apart}"
+    return f"; these very sentences changed, which wording alone explains ({apart})"
 
 
 def _moved(change: Change, metric: Metric, reference: Reference) -> str:
@@ -349,9 +386,19 @@ class ChangeTests:
             _asked(rule, self.reference),
         )
         needed = None
+        prepared = self.rules[key]
         if evidence.detectable > regression.detect:
-            settings = RegressionSettings(margin=regression.margin)
-            needed = evidence.sources_to_see(regression.detect, settings)
+            needed = prepared.sources_to_see(regression.detect, levels[key].level)
+        phrases, p_of_sentences, beyond = prepared.phrases, None, None
+        is_worse = evidence.worsening > regression.margin
+        if is_worse and not evidence.significant and prepared.sentences is not None:
+            p = prepared.sentences.p_value
+            p_of_sentences = rounded(p) if p <= levels[key].level else None
+        if is_worse and evidence.significant and phrases is None:
+            phrases = self._beside_neutral(rule)
+            if phrases is not None:
+                difference = phrases.contrast.difference
+                beyond = rounded(difference), rounded(phrases.contrast.p_value)
         return Change(
             base=rounded(evidence.base),
             now=rounded(evidence.now),
@@ -372,8 +419,22 @@ class ChangeTests:
             sources_needed=needed,
             sign_changed=evidence.sign_changed,
             method=evidence.method.value,
-            decided_once=self.rules[key].pairs.decided_once,
+            decided_once=prepared.pairs.decided_once,
+            phrases=phrases.phrases if phrases else 0,
+            p_of_sentences=p_of_sentences,
+            beyond_neutral=beyond,
         )
+
+    def _beside_neutral(self, rule: Rule) -> PhraseChange | None:
+        """How the value of a rule about an identity or category moved beyond neutral phrases."""
+        metric, now = rule.metric, self.tables[rule.suite]
+        suite = self.comparison.suite(rule.suite, self.reference)
+        if suite is None or metric.arms != DEMOGRAPHIC or not _WHO & rule.where.keys():
+            return None
+        beyond = replace(metric, arms=NET)
+        base = self.comparison.rows(suite, now, self.reference)
+        pairs = pair_by_key(*(observe(beyond, table, rule.where) for table in (now, base)))
+        return phrase_change(beyond, now, pairs)
 
     def checks(
         self, rule: Rule, measured: Measurement, change: Change | None, levels: CorrectedTests

@@ -12,10 +12,11 @@ import numpy as np
 from fairgate.domain.outcomes import NeutralWording, PhraseFinding
 from fairgate.metrics.degrees import LOG_ODDS, beyond_neutral
 from fairgate.metrics.metric import CONTROL, Metric, Table, observe, observed_rows
-from fairgate.stats.observations import Floats, joined
+from fairgate.stats.observations import Floats, PairedObservations, joined
 from fairgate.stats.phrases import (
     FEWEST_PHRASES,
     NeutralSpread,
+    PhraseChange,
     PhraseContrast,
     PhraseTest,
     contrast,
@@ -25,6 +26,7 @@ from fairgate.stats.phrases import (
     phrase_matrix,
     self_check,
 )
+from fairgate.stats.phrases import phrase_change as change_of_phrases
 
 _DECIMALS = 6
 _SIGN = "\0"
@@ -107,6 +109,48 @@ def phrase_sample(metric: Metric, table: Table, where: Mapping[str, str]) -> Phr
         neutral=matrix[:, len(identities) :],
         phrases=tuple(phrases),
     )
+
+
+def phrase_change(metric: Metric, table: Table, pairs: PairedObservations) -> PhraseChange | None:
+    """How identities moved beyond neutral phrases on paired cases of this run's `table`.
+
+    None where the metric is no contrast with neutral wording, fewer than 12 neutral phrases are
+    decided in both runs, or people's names carry identities.
+    """
+    if not compares_with_neutral(metric) or not {"category", "term"} <= table.dimensions.keys():
+        return None
+    if "name" in table.dimensions or not len(pairs.now.keys):
+        return None
+    row_of = {key: row for row, key in enumerate(table.keys)}
+    rows = np.asarray([row_of[key] for key in pairs.now.keys], dtype=np.int64)
+    is_own = np.asarray(pairs.now.weights)[pairs.now.arms] > 0
+    terms = table.dimension("term").taken(rows)
+    names = joined(table.dimension("category").taken(rows), terms, _SIGN)
+    identities, phrases = (
+        levels.taken(np.flatnonzero(arm)).first_rows()
+        for levels, arm in ((names, is_own), (terms, ~is_own))
+    )
+    if len(phrases) < FEWEST_PHRASES or not identities:
+        return None
+    own_numbers, neutral_numbers = (
+        {name: first + place for place, name in enumerate(sorted(group))}
+        for first, group in ((0, identities), (len(identities), phrases))
+    )
+    codes = [
+        np.asarray([numbers.get(name, -1) for name in levels.names], dtype=np.int64)[levels.codes]
+        for levels, numbers in ((names, own_numbers), (terms, neutral_numbers))
+    ]
+    phrase, size = np.where(is_own, *codes), len(identities) + len(phrases)
+    change, middle = (
+        phrase_matrix(values, pairs.now.clusters.astype(np.int64), phrase, size)
+        for values in (
+            pairs.now.values - pairs.base.values,
+            (pairs.now.values + pairs.base.values) / 2,
+        )
+    )
+    own, neutral = np.split(change, [len(identities)], axis=1)
+    own_middle, neutral_middle = np.split(middle, [len(identities)], axis=1)
+    return change_of_phrases(own, neutral, (own_middle, neutral_middle))
 
 
 def reach_of_phrases(

@@ -20,6 +20,11 @@ of degrees gives no verdict then. Verdicts are counted: if the identity were one
 phrase, each of a source's K + 1 values would be its own as often, and the sum of n such draws has
 an exact distribution.
 
+*Change.* The same of the cases' changes between two runs: what neutral phrases change by
+themselves, and how differently, counts against a change that is said to be an identity's. Where no
+two of them change differently, cases that became larger and smaller are counted, on any scale; of
+several identities, names are exchanged.
+
 *Exchange.* Whether a group of identities differs from neutral wording, by exchanging all phrases'
 names: exact whatever the distribution of phrases (R. A. Fisher, The Design of Experiments, 1935;
 B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) article 39, where names are
@@ -30,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -94,6 +99,20 @@ class NeutralSpread:
             return math.inf
         reach = t_quantile(0.5 + confidence / 2, self.phrases - 1)
         return reach * self.deviation * math.sqrt(1 + 1 / self.phrases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseChange:
+    """How the contrast of identities with neutral phrases moved between two runs."""
+
+    contrast: PhraseContrast
+    """Of the changes `now - base`."""
+    middle: PhraseContrast
+    """Of the values halfway between the runs."""
+    phrases: int
+    """K, the neutral phrases that tell."""
+    lasting: float
+    """Part of the contrast's squared error that more sources of these phrases do not lower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +196,28 @@ def contrast(own: Floats, neutral: Floats) -> PhraseContrast:
     error, degrees = math.sqrt(variance), variance**2 / parts
     p = min(1.0, 2 * t_upper_tail(abs(difference) / error, degrees))
     return PhraseContrast(difference=difference, error=error, degrees=degrees, p_value=p, sources=n)
+
+
+def phrase_change(own: Floats, neutral: Floats, middle: tuple[Floats, Floats]) -> PhraseChange:
+    """Contrast changes of identities [sources, T] with those of neutral phrases [sources, K].
+
+    `middle` has both of the values halfway between the runs.
+    """
+    of_change, spread = contrast(own, neutral), neutral_spread(neutral)
+    if math.isnan(of_change.error) and of_change.sources and spread.phrases > 1:
+        # Whether a case became larger or smaller is a count on every scale.
+        p = _p_of_counts(np.sign(own), np.sign(neutral))
+        if own.shape[1] > 1:
+            _, p = _exchange(own, neutral, np.random.default_rng(0))
+        of_change = replace(of_change, p_value=p)
+    beyond_chance = max(0.0, spread.deviation**2 - spread.residual**2 / max(1, len(neutral)))
+    share = 1 / own.shape[1] + 1 / max(1, spread.phrases)
+    return PhraseChange(
+        contrast=of_change,
+        middle=contrast(*middle),
+        phrases=spread.phrases,
+        lasting=beyond_chance * share,
+    )
 
 
 def self_check(neutral: Floats, names: Sequence[str]) -> list[PhraseTest]:

@@ -35,6 +35,7 @@ from fairgate.stats.permutation import (
     lattice_unit,
     sign_flip_test,
 )
+from fairgate.stats.phrases import PhraseChange
 
 _NAN = math.nan
 _NORMAL = NormalDist()
@@ -56,7 +57,13 @@ class Method(Enum):
     EXACT = "exact sign-flip test"
     MONTE_CARLO = "sign-flip test, Monte Carlo"
     STUDENT = "t test with G - 1 degrees of freedom"
+    PHRASES = "t test over sources and neutral phrases"
+    COUNTS = "exact test of changes in counts"
     NONE = "no test"
+
+
+_BY_SIGNS = frozenset({Method.EXACT, Method.MONTE_CARLO, Method.NONE})
+"""Tests whose least p value follows from the number of changed sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +200,7 @@ class RegressionEvidence:
     @property
     def least_p(self) -> float:
         """Return the least p value that any signs of the sources' changes could give."""
-        return 0.0 if self.method is Method.STUDENT else 0.5**self.n_changed_sources
+        return 0.5**self.n_changed_sources if self.method in _BY_SIGNS else 0.0
 
     @property
     def significant(self) -> bool:
@@ -227,8 +234,15 @@ class PreparedRegression:
     """now - base, with the sign that makes more worse."""
     values: TypicalValues | None = None
     error: float = _NAN
+    freedom: float = _NAN
+    """Degrees of freedom of that error."""
     midpoint: float = _NAN
     midpoint_error: float = _NAN
+    midpoint_freedom: float = _NAN
+    phrases: PhraseChange | None = None
+    """Where neutral phrases are a sample: what the errors rest on."""
+    sentences: PreparedRegression | None = None
+    """The same comparison with phrases held fixed: of these very sentences alone."""
 
     @property
     def p_value(self) -> float:
@@ -241,7 +255,8 @@ class PreparedRegression:
         if not evidence.evaluated:
             return replace(evidence, level=level)
         lower, upper = self._bounds(level)
-        null = self.settings.margin if self.settings.strict else 0.0
+        is_beyond_margin = self.settings.strict or evidence.method is Method.PHRASES
+        null = self.settings.margin if is_beyond_margin else 0.0
         # The exact p and a drawn or cautious bound may disagree at the null itself: p is right.
         if evidence.p_value <= level:
             lower = max(lower, math.nextafter(null, math.inf))
@@ -253,11 +268,35 @@ class PreparedRegression:
             level=level,
             lower=min(lower, evidence.worsening),
             upper=max(upper, evidence.worsening),
-            changed_sources_needed=0
-            if evidence.method is Method.STUDENT
-            else changed_sources_needed(level),
-            detectable=minimum_detectable_effect(evidence.sd_used, evidence.n_sources, design),
+            changed_sources_needed=changed_sources_needed(level)
+            if evidence.method in _BY_SIGNS
+            else 0,
+            detectable=minimum_detectable_effect(evidence.sd_used, evidence.n_sources, design)
+            if evidence.method is not Method.PHRASES
+            else self.settings.margin + self._reach_to_see(level) * self._least_error(),
         )
+
+    def sources_to_see(self, effect: float, level: float) -> int | None:
+        """Count the sources that make a worsening of `effect` visible; None where none would.
+
+        More sources of the same phrases do not lower what these differ by.
+        """
+        evidence, margin = self.at_level(level), self.settings.margin
+        if self.phrases is None or evidence.method is not Method.PHRASES:
+            return evidence.sources_to_see(effect, self.settings)
+        lasting, squared = self.phrases.lasting, self._least_error() ** 2
+        room = ((effect - margin) / self._reach_to_see(level)) ** 2 - lasting
+        if effect <= margin or room <= 0:
+            return None
+        needed = math.ceil(max(0.0, squared - lasting) * evidence.n_sources / room)
+        return max(2, needed) if needed <= _MOST_SOURCES else None
+
+    def _reach_to_see(self, level: float) -> float:
+        """Count the errors beyond the margin at which a change is caught with that power."""
+        return t_quantile(1 - level, self.freedom) + _NORMAL.inv_cdf(self.settings.power)
+
+    def _least_error(self) -> float:
+        return max(self.error, self.settings.sd_floor / math.sqrt(self.evidence.n_sources))
 
     def _bounds(self, level: float) -> tuple[float, float]:
         if not self.evidence.n_discordant:
@@ -265,14 +304,14 @@ class PreparedRegression:
         low, high = self._difference_bounds(level)
         if self.settings.worse is not Worse.ABSOLUTE:
             return low, high
-        middles = self._around(self.midpoint, self.midpoint_error, level)
+        middles = self._around(self.midpoint, self.midpoint_error, level, self.midpoint_freedom)
         if 2 * middles[0] >= max(abs(low), abs(high)):
             return low, high  # both runs are surely on one side of 0
         # Either limit may miss now, so each gets half of the level.
         low, high = self._difference_bounds(level / 2)
         if not math.isfinite(low):
             return -math.inf, math.inf
-        middles = self._around(self.midpoint, self.midpoint_error, level / 2)
+        middles = self._around(self.midpoint, self.midpoint_error, level / 2, self.midpoint_freedom)
         corners = [
             abs(middle + change / 2) - abs(middle - change / 2)
             for middle, change in product(middles, (low, high))
@@ -282,13 +321,51 @@ class PreparedRegression:
     def _difference_bounds(self, level: float) -> tuple[float, float]:
         if self.values is not None:
             return self.values.bounds(level)
-        return self._around(self.difference, self.error, level)
+        return self._around(self.difference, self.error, level, self.freedom)
 
-    def _around(self, centre: float, error: float, level: float) -> tuple[float, float]:
+    def _around(
+        self, centre: float, error: float, level: float, freedom: float
+    ) -> tuple[float, float]:
         if math.isnan(error):
             return -math.inf, math.inf
-        reach = t_quantile(1 - level, self.evidence.n_sources - 1) * error
+        reach = t_quantile(1 - level, freedom) * error if error else 0.0
         return centre - reach, centre + reach
+
+
+def count_phrases(fixed: PreparedRegression, phrases: PhraseChange) -> PreparedRegression:
+    """Take neutral phrases for a sample in a comparison; `fixed` stays beside it.
+
+    Where no two of them differ, exact counts stand in for the error, and test "nothing changed".
+    """
+    evidence, margin = fixed.evidence, fixed.settings.margin
+    own = phrases.contrast
+    if not evidence.evaluated or evidence.n_sources < 2 or not evidence.n_discordant:
+        return replace(fixed, phrases=phrases, sentences=fixed)
+    worsening = evidence.worsening
+    if math.isnan(own.error):
+        p_value = own.p_value if worsening > 0 else 1.0
+        counted = replace(evidence, p_value=p_value, method=Method.COUNTS)
+        return replace(fixed, phrases=phrases, sentences=fixed, evidence=counted)
+    middle = phrases.middle
+    midpoint_error, midpoint_freedom = middle.error, middle.degrees
+    if math.isnan(midpoint_error):
+        midpoint_error, midpoint_freedom = fixed.midpoint_error, fixed.midpoint_freedom
+    error, freedom = own.error, own.degrees
+    if fixed.settings.worse is Worse.ABSOLUTE and evidence.sign_changed:
+        # Across the sign the change of size is twice the midpoint, with that one's error.
+        error, freedom = max((error, freedom), (2 * midpoint_error, midpoint_freedom))
+    p_value = t_upper_tail((worsening - margin) / error, freedom)
+    return replace(
+        fixed,
+        phrases=phrases,
+        sentences=fixed,
+        values=None,
+        error=own.error,
+        freedom=own.degrees,
+        midpoint_error=midpoint_error,
+        midpoint_freedom=midpoint_freedom,
+        evidence=replace(evidence, p_value=p_value, method=Method.PHRASES),
+    )
 
 
 def prepare_regression(
@@ -352,6 +429,8 @@ def prepare_regression(
         difference=difference,
         values=values,
         error=error,
+        freedom=evidence.n_sources - 1,
         midpoint=abs(estimate(middle)),
         midpoint_error=midpoint_error,
+        midpoint_freedom=evidence.n_sources - 1,
     )

@@ -24,6 +24,13 @@ def test_one_identity_that_is_harmed_is_red(name, worlds):
     assert red >= 0.8 * worlds, rules
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*FAIR])
+def test_what_phrases_change_by_themselves_is_no_regression(name):
+    red, rules = reds(FAIR[name], PHRASES, range(40), is_changed=True)
+    assert red <= 4, rules
+
+
 def test_nine_nouns_call_length_an_identity():
     """Seen before: what the pool is for."""
     red, rules = reds(FAIR["length, 2 to 25 %"], "neutral", range(3))

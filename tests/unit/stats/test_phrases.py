@@ -13,6 +13,7 @@ from fairgate.stats.phrases import (
     each_against_neutral,
     groups_against_neutral,
     neutral_spread,
+    phrase_change,
     phrase_matrix,
     self_check,
 )
@@ -187,3 +188,31 @@ def test_harm_of_one_identity_is_seen_in_degrees():
         tests = each_against_neutral(values[:, :21], [""] * 21, values[:, 21:])
         caught += tests[0].adjusted_p <= 0.05
     assert caught >= 0.8 * 40
+
+
+def changed(own, neutral):
+    own, neutral = np.asarray(own, dtype=float), np.asarray(neutral, dtype=float)
+    return phrase_change(own, neutral, (own / 2, neutral / 2))
+
+
+def test_a_change_is_the_contrast_of_changes():
+    moved = changed(OWN, NEUTRAL)
+    assert moved.contrast == contrast(OWN, NEUTRAL)
+    assert moved.middle.difference == moved.contrast.difference / 2
+    assert moved.phrases == 3
+    # S^2 = 4, of which s_res^2 / n = 1 is the noise of two sources; times 1 + 1/3.
+    assert moved.lasting == pytest.approx(3 * 4 / 3)
+
+
+def test_where_no_neutral_phrase_changes_differently_counts_decide_on_every_scale():
+    """One identity: 6 sources became smaller, by whatever; each of 1 + 12 values is its own."""
+    sizes = np.asarray([[0.25], [0.5], [0.25], [1.0], [0.5], [0.75]])
+    still = np.zeros((6, 12))
+    one = changed(-sizes, still)
+    assert math.isnan(one.contrast.error)
+    assert one.contrast.p_value == pytest.approx(float(Fraction(1, 13) ** 6), rel=1e-6)
+    # Two identities by exchange of 14 names: 1 of 91 pairs is as far.
+    two = changed(-np.concatenate([sizes, sizes], axis=1), still)
+    assert two.contrast.p_value == pytest.approx(1 / math.comb(14, 2))
+    # Nothing changed at all.
+    assert changed(np.zeros((6, 1)), still).contrast.p_value == 1.0
