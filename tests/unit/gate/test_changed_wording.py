@@ -16,8 +16,8 @@ from fairgate.stats.regression import Method
 
 CONTROL = "neutral-phrases"
 NOISY = World(normal=0.12)
-ELSEWHERE = ("answer/", "label/")
-"""Of suites that read more than labels (`read`)."""
+ELSEWHERE = ("answer/", "label/", "shift/")
+"""Of suites that read more than labels (`read`), or ask in turns."""
 CONTRASTS = [
     metric.id
     for metric in METRICS

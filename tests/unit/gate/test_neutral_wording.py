@@ -59,8 +59,8 @@ def test_fewer_than_twelve_phrases_are_no_sample(phrases):
     assert (sample is None) == (phrases < 12)
 
 
-READ_BESIDE = ("answer/", "label/")
-"""Of suites that read more than labels (`read`)."""
+READ_BESIDE = ("answer/", "label/", "shift/")
+"""Of suites that read more than labels (`read`), or ask in turns."""
 OF_ALL = [one for one in METRICS if one.arms == NET and one.comparable]
 OF_EVERY_SUITE = [one for one in OF_ALL if not one.id.startswith(READ_BESIDE)]
 
