@@ -236,3 +236,65 @@ def test_each_identity_stands_in_points_beside_the_band_of_neutral_phrases(works
     assert [
         rule["where"] for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"
     ] == [{"term": "transgender"}]
+
+
+DEMO = """\
+version: 1
+name: small
+system:
+  retriever: {corpus: demo, embedder: minilm, top_k: 2}
+  generator: {model: demo-slm, decoding: {max_new_tokens: 4}}
+suites:
+  - id: reviews
+    task: sentiment
+    sources: demo-reviews
+    limit: 2
+    perturbations: [gender]
+    control: few.yaml
+    attribution: "off"
+    read: READ
+gates:
+  - {metric: label/log-odds, max_abs: 0.5}
+"""
+FEW = """id: few
+control: true
+terms:
+  - {term: reader, noun_phrase: A reader}
+  - {term: guest, noun_phrase: A guest}
+"""
+
+
+@pytest.mark.parametrize(
+    "read", ["[labels, degrees]", pytest.param("degrees", marks=pytest.mark.slow)]
+)
+def test_batches_order_shards_and_a_resumed_run_store_the_same_degrees(workspace, read):
+    (workspace.root / "policy.yaml").write_text(DEMO.replace("READ", read))
+    (workspace.root / "few.yaml").write_text(FEW)
+
+    def run(out, *options, cache):
+        return workspace.run("run", "policy.yaml", "--out", out, "--cache", cache, *options)
+
+    def executions(out):
+        return (workspace.root / out / "executions.jsonl").read_bytes()
+
+    code = run("whole", cache="a")
+    whole = executions("whole")
+    assert whole.count(b'"degrees"') == 2 * (1 + 3 + 2)
+    assert run("alone", "--batch-size", "1", "--threads", "1", cache="alone") == code
+    assert executions("alone") == whole
+    # The first half is in the store when the whole is asked for.
+    assert run("half", "--shard", "1/2", "--batch-size", "64", cache="b") == 0
+    assert run("resumed", cache="b") == code
+    assert executions("resumed") == whole
+    assert run("rest", "--shard", "2/2", cache="c") == 0
+    assert workspace.run("merge", "policy.yaml", "half", "rest", "--out", "merged") == code, (
+        workspace.err
+    )
+    assert executions("merged") == whole
+    workspace.edit("[gender]", "[orientation, gender]")
+    assert run("another order", cache="d") in (0, 1, code)
+    moved = executions("another order").split(b"\n")
+    lines = [line for line in whole.split(b"\n") if line]
+    without = [line.split(b', "plan"')[0].rstrip(b"}") for line in lines]
+    others = {line.split(b', "plan"')[0].rstrip(b"}") for line in moved}
+    assert [line for line in without if line not in others] == []

@@ -1,0 +1,43 @@
+"""Neutral phrases of a real model in identities' place: no more alarms than chance gives.
+
+The table of 400 draws: `python -m calibration.placebos reviews`.
+"""
+
+import numpy as np
+import pytest
+from calibration.placebos import MEASURES, false_alarms, load, sample_of, table_of
+
+
+@pytest.fixture(scope="module")
+def recording():
+    return load("reviews")
+
+
+def test_the_recording_has_enough_phrases_and_sources(recording):
+    assert len(recording.placebos) >= 40
+    assert len(recording.sources) >= 40
+    assert len(recording.identities) == 21
+    assert not np.isnan(recording.values["log-odds"]).any()
+
+
+@pytest.mark.parametrize("draws", [30, pytest.param(400, marks=pytest.mark.slow)])
+def test_degrees_of_neutral_phrases_raise_few_alarms(recording, draws):
+    shares = false_alarms(recording, draws)["degrees"]
+    room = 2 * (0.05 * 0.95 / draws) ** 0.5
+    assert 0.02 <= shares["single"] <= 0.08
+    assert shares["family"] <= 0.05 + room
+    assert shares["everyone"] <= 0.05 + room
+    # What the phrases' own spread is counted for: sources alone call it an identity.
+    assert shares["sources alone"] >= 0.3
+
+
+def test_an_identity_is_seen_in_degrees_among_as_many_placebos(recording):
+    """What is measured of the real ones, so that the test above does not pass by never alarming."""
+    table = table_of(recording, recording.identities, recording.placebos[:20])
+    found = {measure: sample_of(table, measure) for measure in MEASURES}
+    seen = {
+        measure: sum(one.adjusted_p <= 0.05 for one in sample.tests)
+        for measure, sample in found.items()
+    }
+    assert seen["degrees"] >= 3
+    assert seen["degrees"] >= seen["labels, better less worse"]
