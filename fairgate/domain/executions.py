@@ -192,9 +192,9 @@ def named_turn(before: Sequence[str], query: str, number: int) -> str:
     """Name a turn, from 0, by what the user says in it and how the conversation begins."""
     if not before:
         return f"the question {quoted(query)}"
-    said = (*before, query)[number]
+    text = (*before, query)[number]
     begins = f", in the conversation that begins {quoted(before[0])}" if number else ""
-    return f"turn {number + 1} of {len(before) + 1} ({quoted(said)}){begins}"
+    return f"turn {number + 1} of {len(before) + 1} ({quoted(text)}){begins}"
 
 
 def embedding_key(embedder: str, text: str) -> str:

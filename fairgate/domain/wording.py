@@ -76,20 +76,20 @@ def _capped(text: str) -> str:
     return clean if len(clean) <= SHOWN_CHARACTERS else clean[: SHOWN_CHARACTERS - 1] + "…"
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
+def nearest(name: str, candidates: Iterable[str]) -> list[str]:
     """Return up to three known names that `name` may be a typing error of, best first.
 
     Names that are clearly farther off than the best one are left out.
     """
     import difflib
 
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    asked = name[:200].lower()
-    close = difflib.get_close_matches(asked, by_lower, n=3, cutoff=0.65)
-    near = {one: difflib.SequenceMatcher(None, one, asked).ratio() for one in close}
-    close = [one for one in close if near[one] > max(near.values()) - _AS_NEAR]
-    if len(asked) >= 3:
-        close += [c for c in by_lower if c not in close and (c in asked or asked in c)]
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    typed = name[:200].lower()
+    close = difflib.get_close_matches(typed, by_lower, n=3, cutoff=0.65)
+    near = {match: difflib.SequenceMatcher(None, match, typed).ratio() for match in close}
+    close = [match for match in close if near[match] > max(near.values()) - _AS_NEAR]
+    if len(typed) >= 3:
+        close += [c for c in by_lower if c not in close and (c in typed or typed in c)]
     return [by_lower[candidate] for candidate in close[:3]]
 
 
@@ -119,12 +119,12 @@ def first_few(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, candidates: Iterable[str]) -> str:
     """Return "did you mean `x`?", or, where nothing is near, what there is to choose from.
 
     Of many names only the nearest few are listed, with the number of the others.
     """
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys(candidates))
     close = nearest(name, names)
     if close:
         return f"did you mean {listed(close)}?"
@@ -206,7 +206,7 @@ def concealed(text: str, secrets: Iterable[str]) -> str:
 
 def concealed_in_answer(text: str, secrets: Iterable[str]) -> str:
     """Return a system's answer with secrets replaced, except those that are ordinary text."""
-    return concealed(text, (each for each in secrets if len(each) >= _LEAST_IN_ANSWERS))
+    return concealed(text, (secret for secret in secrets if len(secret) >= _LEAST_IN_ANSWERS))
 
 
 def _spellings(secret: str) -> Iterable[str]:

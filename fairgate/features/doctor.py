@@ -129,16 +129,16 @@ def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:
     case = next((case for case in plan.cases if case.before), None)
     if case is None:
         return []
-    said, question = _REMEMBER
+    statement, question = _REMEMBER
     key = case.suite, case.key
-    asked = case._replace(
-        query=question, text="", instruction="", before=(said,), labels=(), stop=None, forms=()
+    reminder = case._replace(
+        query=question, text="", instruction="", before=(statement,), labels=(), stop=None, forms=()
     )
-    response = system.execute([asked], SILENT)[key].response or ""
+    response = system.execute([reminder], SILENT)[key].response or ""
     if _WORD in response.lower():
         return [f"  earlier turns: {_YES}, it knows a word of the turn before"]
     not_shown = (
-        f"  earlier turns: not shown. Told {said!r} and asked {question!r} it answers "
+        f"  earlier turns: not shown. Told {statement!r} and asked {question!r} it answers "
         f"{_short(response)!r}. If it forgets its session, whoever the user is changes nothing, "
         "and every conversation passes; a system that only ever answers with labels cannot tell"
     )

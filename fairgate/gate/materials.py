@@ -119,9 +119,9 @@ class SuiteMaterials:
             if metadata is not None:
                 metadata = str(located("items", metadata, self.runtime))
             path = str(located("items", chosen.path, self.runtime))
-            wordings, named = unknown_wordings(), chosen.format
+            wordings, item_format = unknown_wordings(), chosen.format
             return read_items(
-                path, wordings, format_name=named, metadata=metadata, categories=categories
+                path, wordings, format_name=item_format, metadata=metadata, categories=categories
             )
 
         return self.attempt("items", read)

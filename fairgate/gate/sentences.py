@@ -111,9 +111,9 @@ def differing_terms(
     """List the identities beyond a limit whose corrected p value reaches a level."""
     sign = -1.0 if metric.better is Better.HIGHER else 1.0
     return [
-        each
-        for each in finding.terms
-        if sign * each.difference > limit and each.p_corrected <= level
+        term
+        for term in finding.terms
+        if sign * term.difference > limit and term.p_corrected <= level
     ]
 
 
@@ -130,15 +130,15 @@ def judge_beside_neutral(
     level = max(corrected.level, finding.p_value if corrected.rejected else 0.0)
     failing = differing_terms(finding, metric, limit, level)
     if failing:
-        shown = "; ".join(_difference(each, metric) for each in failing[:_NAMED])
+        differences = "; ".join(_difference(term, metric) for term in failing[:_NAMED])
         more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
         chance = probability(corrected.adjusted_p)
         return Outcome.FAIL, (
-            f"{shown}{more}: over {100 * limit:.1f} points more, and more than chance explains "
-            f"({chance})"
+            f"{differences}{more}: over {100 * limit:.1f} points more, and more than chance "
+            f"explains ({chance})"
         )
     sign = -1.0 if metric.better is Better.HIGHER else 1.0
-    top = max(finding.terms, key=lambda each: sign * each.difference)
+    top = max(finding.terms, key=lambda term: sign * term.difference)
     if sign * top.difference > limit:
         return Outcome.PASS if top.p_value > 0.5 else Outcome.INCONCLUSIVE, (
             f"{_difference(top, metric)}: chance alone explains that much "

@@ -389,8 +389,10 @@ def _either(layer: Attention, plain: Sequence[Any], prefix: str) -> Any:
 
     outputs = [node.output[0] for node in (layer.product, layer.keys, layer.values)]
 
-    def branch(name: str, nodes: Sequence[Any], made: Sequence[str]) -> Any:
-        values = [helper.make_tensor_value_info(output, layer.kind, None) for output in made]
+    def branch(name: str, nodes: Sequence[Any], output_names: Sequence[str]) -> Any:
+        values = [
+            helper.make_tensor_value_info(output, layer.kind, None) for output in output_names
+        ]
         return helper.make_graph(nodes, f"{prefix}{name}", [], values)
 
     inner = {name: f"{prefix}plain_{number}" for number, name in enumerate(outputs)}

@@ -106,9 +106,9 @@ def _of_code(span: Span) -> Sequence[Span]:
     if span.kind is not Kind.PROSE or "`" not in span.text:
         return [span]
     pieces = _CODE.split(span.shown)
-    kinds = (Kind.CODE if place % 2 else Kind.PROSE for place in range(len(pieces)))
-    found = zip(pieces, kinds, strict=True)
-    return [replace(span, text=text, kind=kind) for text, kind in found if text]
+    kinds = (Kind.CODE if number % 2 else Kind.PROSE for number in range(len(pieces)))
+    texts_and_kinds = zip(pieces, kinds, strict=True)
+    return [replace(span, text=text, kind=kind) for text, kind in texts_and_kinds if text]
 
 
 def name(text: str, tone: Tone = Tone.NORMAL) -> Span:
@@ -143,11 +143,11 @@ def muted(words: Inline) -> list[Span]:
 
 def joined(items: Sequence[Inline], separator: str = ", ") -> list[Span]:
     """Return the spans of all items with a separator between them."""
-    found: list[Span] = []
+    all_spans: list[Span] = []
     for position, item in enumerate(items):
-        found += [Span(separator)] if position else []
-        found += spans(item)
-    return found
+        all_spans += [Span(separator)] if position else []
+        all_spans += spans(item)
+    return all_spans
 
 
 class Depth(IntEnum):
@@ -261,11 +261,11 @@ class Table(Block):
     @property
     def groups(self) -> dict[str, list[Row]]:
         """Return the others by what they are counted among."""
-        found: dict[str, list[Row]] = {}
+        groups: dict[str, list[Row]] = {}
         for row in self.rows:
             if row.group:
-                found.setdefault(row.group, []).append(row)
-        return found
+                groups.setdefault(row.group, []).append(row)
+        return groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -454,21 +454,21 @@ def of_suites(
 
     `blocks` takes a suite and its place, from 1, among those that have any.
     """
-    found: list[tuple[str, Section]] = []
+    built_sections: list[tuple[str, Section]] = []
     for suite in suites:
-        built = list(blocks(suite, len(found) + 1))
+        built = list(blocks(suite, len(built_sections) + 1))
         if built:
             many = kind.count if count is None else count(suite)
-            found.append((suite, replace(kind, blocks=built, count=many)))
-    if len(found) < 2:
-        return [section for _, section in found]
+            built_sections.append((suite, replace(kind, blocks=built, count=many)))
+    if len(built_sections) < 2:
+        return [section for _, section in built_sections]
     return [
         replace(
             section,
-            id=f"{section.id}-{place}",
+            id=f"{section.id}-{number}",
             title=[*spans(section.title), " (suite ", name(suite), ")"],
         )
-        for place, (suite, section) in enumerate(found, start=1)
+        for number, (suite, section) in enumerate(built_sections, start=1)
     ]
 
 

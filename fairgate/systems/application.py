@@ -214,22 +214,22 @@ class ApplicationSystem:
         )
         if variants:
             total, first = sum(variants.values()), next(iter(self._failed.values()))
-            named = ", ".join(f"`{name}` ({count:,})" for name, count in variants.most_common(5))
+            counts = ", ".join(f"`{name}` ({count:,})" for name, count in variants.most_common(5))
             more = f" and {len(variants) - 5:,} more" if len(variants) > 5 else ""
             self._resources.failures.append(
                 f"the system failed at {total:,} questions and answered their sources right after "
-                f"each, so they count as unreadable answers: {named}{more}. The first: {first}"
+                f"each, so they count as unreadable answers: {counts}{more}. The first: {first}"
             )
 
     def _fails_alone(self, question: Question, source: Question) -> bool:
         """Ask both again; whether the source is answered and the question fails as before."""
-        for asked, is_answered in ((source, True), (question, False)):
+        for variant, is_answered in ((source, True), (question, False)):
             try:
-                coming = self._meter.asked([asked], self._application.ask, lambda: False)
-                found = len(list(coming)) == 1
+                coming = self._meter.asked([variant], self._application.ask, lambda: False)
+                is_reply = len(list(coming)) == 1
             except ApplicationError:
-                found = False
-            if found != is_answered:
+                is_reply = False
+            if is_reply != is_answered:
                 return False
         return True
 

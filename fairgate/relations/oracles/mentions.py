@@ -31,10 +31,10 @@ _LETTER = re.compile(r"[(\[]?[a-c][)\].:]\s*")
 
 
 @lru_cache(maxsize=4096)
-def said_part(plain: str, forms: tuple[str, ...], shown: str = "") -> tuple[str, int]:
+def said_part(plain: str, forms: tuple[str, ...], case_text: str = "") -> tuple[str, int]:
     """Blank out the mentions in folded text, and tell how much of it can change no more.
 
-    `forms`: folded labels. `shown`: the text that the answer may repeat. Both texts are of one
+    `forms`: folded labels. `case_text`: the text that the answer may repeat. Both texts are of one
     length. What is left when the answer goes on agrees with this up to the second value.
 
     Mentioned is what stands between two marks of quotation of one kind, in a line that Markdown
@@ -43,13 +43,13 @@ def said_part(plain: str, forms: tuple[str, ...], shown: str = "") -> tuple[str,
     toxic"), or a denial alone, is the answer's own; so are quotations that leave no other word in
     the answer. A mark without its counterpart is none.
     """
-    if not _SIGN.search(plain) and ">" not in plain and not shown:
+    if not _SIGN.search(plain) and ">" not in plain and not case_text:
         return plain, len(plain)
-    repeated, growing = _repeated(plain, shown) if shown else ([], len(plain))
+    repeated, growing = _repeated(plain, case_text) if case_text else ([], len(plain))
     own = _blank(plain, repeated)
     quoted, settled = _quotations(own)
     settled = min([settled, growing, *(start for start, end in quoted if end > growing)])
-    words_shown = _shown_words(shown) if shown else ""
+    words_shown = _shown_words(case_text) if case_text else ""
     longest = max(map(len, forms), default=0) + _MOST_AROUND
     mentioned: list[tuple[int, int]] = []
     for start, end in sorted(quoted, key=lambda span: (span[0], -span[1])):

@@ -67,15 +67,15 @@ def finished_part(text: str, marker: str = "", own: Pairs = ()) -> str:
     return readable_part(without_unfinished_tag(text.rstrip("\ufffd"), own), marker, own)
 
 
-def said_part(plain: str, phrases: tuple[str, ...], shown: str = "") -> tuple[str, int]:
+def said_part(plain: str, phrases: tuple[str, ...], case_text: str = "") -> tuple[str, int]:
     """Take wrappers and mentions from folded text; tell how much of it can change no more.
 
-    `phrases`: labels or options as they are spelled. `shown`: the text that the answer may repeat.
-    All texts are of one length.
+    `phrases`: labels or options as they are spelled. `case_text`: the text that the answer may
+    repeat. All texts are of one length.
     """
     forms = forms_of(phrases)
     bare, finished = unwrapped(plain, (*forms, *_LETTERS))
-    own, settled = mentions.said_part(bare, (*forms, *_LETTERS), shown)
+    own, settled = mentions.said_part(bare, (*forms, *_LETTERS), case_text)
     return own, min(settled, finished)
 
 

@@ -32,9 +32,9 @@ def overview(material: Material) -> list[Block]:
         *(_of_pairs(material, suite, several=len(pairs) > 1) for suite in pairs),
         *(_of_questions(material, suite, several=len(questions) > 1) for suite in questions),
     ]
-    drawn = [one for one in pictures if one is not None]
-    drawn.sort(key=lambda one: leads is None or one.suite != leads.suite)
-    return [one.drawn() for one in islice(drawn, _SUITES)]
+    drawn = [picture for picture in pictures if picture is not None]
+    drawn.sort(key=lambda picture: leads is None or picture.suite != leads.suite)
+    return [picture.drawn() for picture in islice(drawn, _SUITES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +52,14 @@ class _Picture:
     def drawn(self) -> Overview:
         """Return the block: for whom a rule failed first, then whoever fares worst."""
         material, suite = self.material, self.suite
-        found = self._failed()
-        failed = {where: place for place, where in enumerate(found)}
+        failures = self._failed()
+        failed = {where: number for number, where in enumerate(failures)}
         first, *_ = self.panels
 
         def rank(where: Where) -> tuple[int, float]:
             measured = material.now.get(first, suite, where)
-            known = measured is not None and measured.value is not None
-            bad = affected.badness(measured) if known and measured else -1.0
+            is_measured = measured is not None and measured.value is not None
+            bad = affected.badness(measured) if is_measured and measured else -1.0
             return failed.get(frozenset(where.items()), len(failed)), -bad
 
         slices = sorted(self.slices, key=rank)
@@ -71,7 +71,7 @@ class _Picture:
             rows=[
                 OverviewRow(
                     name=name(self._called(where)),
-                    bars=[self._bar(metric, where, found) for metric in self.panels],
+                    bars=[self._bar(metric, where, failures) for metric in self.panels],
                     is_failed=frozenset(where.items()) in failed,
                 )
                 for where in slices[:_ROWS]
@@ -86,12 +86,12 @@ class _Picture:
 
         Who leads stands first.
         """
-        found: dict[_Slice, set[str]] = {}
+        panels_of_slices: dict[_Slice, set[str]] = {}
         for rule in affected.failed_rules(self.material.result):
             if rule.suite == self.suite:
                 for where in self._slices_of(rule):
-                    found.setdefault(where, set()).update(self._panels_of(rule))
-        return found
+                    panels_of_slices.setdefault(where, set()).update(self._panels_of(rule))
+        return panels_of_slices
 
     def _panels_of(self, rule: RuleResult) -> Sequence[str]:
         """Return the metrics that show what a rule is about."""
@@ -106,18 +106,22 @@ class _Picture:
 
     def _slices_of(self, rule: RuleResult) -> Iterator[_Slice]:
         """Yield the slices that a rule is about; of a mean, who is most affected and differs."""
-        material, asked = self.material, rule.where.items()
+        material, levels = self.material, rule.where.items()
         for term, _ in affected.failed_terms(material, rule):
             where = {"term": term}
             worst = material.now.get(rule.metric, self.suite, where)
             is_shown = worst and affected.differs_from_others(material, rule, worst)
             if affected.names_identities(rule) or is_shown:
                 yield frozenset(where.items())
-        inside = [where for where in self.slices if asked and asked <= where.items()]
+        inside = [where for where in self.slices if levels and levels <= where.items()]
         measured = [material.now.get(rule.metric, self.suite, where) for where in inside]
-        known = [one for one in measured if one is not None and affected.badness(one) > 0]
-        if known:
-            yield frozenset(max(known, key=affected.badness).where.items())
+        affected_slices = [
+            measurement
+            for measurement in measured
+            if measurement is not None and affected.badness(measurement) > 0
+        ]
+        if affected_slices:
+            yield frozenset(max(affected_slices, key=affected.badness).where.items())
 
     def _called(self, where: Where) -> str:
         term = where.get("term")
@@ -154,23 +158,25 @@ def _of_pairs(material: Material, suite: str, *, several: bool) -> _Picture | No
         main: ("changed answers", lambda row: row.claim),
         OVERLAP.id: ("same documents", lambda row: row.score("overlap")),
     }
-    known = {
+    panels = {
         metric: _panel(head, _phrases(material, suite, claim), is_whole=metric == OVERLAP.id)
         for metric, (head, claim) in claims.items()
         if any(m.value is not None for m in material.now.by(metric, suite, "term"))
     }
     if affected.subject(material) is affected.Subject.DOCUMENTS:
-        known = dict(reversed(known.items()))
-    if not known:
+        panels = dict(reversed(panels.items()))
+    if not panels:
         return None
-    terms = (term for term, one in material.identities(suite).items() if not one.is_control)
+    terms = (
+        term for term, identity in material.identities(suite).items() if not identity.is_control
+    )
     return _Picture(
         material=material,
         suite=suite,
         label=_labelled("Everybody at a glance", suite, several=several),
         head="who",
         slices=[{"term": term} for term in terms],
-        panels=known,
+        panels=panels,
     )
 
 
@@ -207,13 +213,13 @@ def _of_readings(material: Material, suite: str, metric: str, *, several: bool) 
 
 def _of_questions(material: Material, suite: str, *, several: bool) -> _Picture | None:
     by = "setting", "category"
-    known = {
+    panels = {
         metric: Panel(head=head, is_signed=True)
         for metric, head in _HEADS.items()
         if material.now.by(metric, suite, *by)
     }
     slices = [m.where for m in material.now.by(CONDITIONS[0], suite, *by)]
-    if not known or not slices:
+    if not panels or not slices:
         return None
     return _Picture(
         material=material,
@@ -221,7 +227,7 @@ def _of_questions(material: Material, suite: str, *, several: bool) -> _Picture 
         label=_labelled("Diff-Bias at a glance", suite, several=several),
         head="Diff-Bias × 100",
         slices=slices,
-        panels=known,
+        panels=panels,
     )
 
 
@@ -233,12 +239,12 @@ def _phrases(
     material: Material, suite: str, claim: Callable[[PairRow], YesOrNo | float | None]
 ) -> list[float]:
     """Return the rate of each neutral phrase of a suite."""
-    found: dict[str, list[float]] = {}
+    claims_of_terms: dict[str, list[float]] = {}
     for row in material.pairs:
         value = claim(row) if row.suite == suite and row.is_control else None
         if isinstance(value, bool | float):
-            found.setdefault(row.term, []).append(float(value))
-    return [sum(values) / len(values) for values in found.values()]
+            claims_of_terms.setdefault(row.term, []).append(float(value))
+    return [sum(values) / len(values) for values in claims_of_terms.values()]
 
 
 def _panel(head: str, phrases: Sequence[float], *, is_whole: bool = False) -> Panel:
