@@ -7,23 +7,30 @@ neutral answers to the same sources lack. What the identity's sentences have in 
 sources' topics, the neutral ones have, too. The null draws one member of each source at random, the
 identity's or a neutral one.
 
+That takes the phrases for all neutral wording there is. So that an identity is no finding where
+phrases recur by habits of their own, the p value is at least that of a further phrase: Student's
+prediction of √T from those of the neutral phrases, and its rank among them.
+
 Draws stop at 20 that reach T (J. Besag and P. Clifford, Biometrika 78 (1991) 301-304), 20,000 at
 most: p is then (1 + count) / (1 + draws), or 20 / draws where they stopped.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.stats.interval import t_upper_tail
 from fairgate.stats.observations import Floats, Integers
 
 RESEMBLES = 0.25
 """Product of two vectors above which their sentences count as alike."""
-MOST_SOURCES = 400
-"""Of more, evenly spaced ones are tested: memory grows with their square."""
+MOST_ROWS = 8_400
+"""Answers that are compared with each other, 400 sources with 20 neutral phrases; of more sources
+evenly spaced ones are tested: memory grows with the square."""
 _ENOUGH, _DRAWS, _AT_ONCE = 20, 20_000, 500
 _ROWS_AT_ONCE = 256
 _PAIRS_AT_ONCE = 1_000_000
@@ -47,7 +54,7 @@ class Recurrence:
 
     def __init__(self, neutral: Sequence[Vectors], *, seed: int = 0) -> None:
         """Compare the neutral vectors of all sources once; O(n² d) for n of them."""
-        self._kept = _spaced(len(neutral))
+        self._kept = _spaced([len(vectors) for vectors in neutral])
         self._counts = np.asarray([len(neutral[n]) for n in self._kept], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self._counts)])
         self._vectors = np.concatenate([neutral[n] for n in self._kept])
@@ -63,7 +70,7 @@ class Recurrence:
         """Test an identity's vectors [S, d], a row for each source; give the p value.
 
         `phrases`: for each neutral phrase the number of its answer in each source, -1 where it has
-        none. An identity that recurs no more than one of them does is as likely as that phrase.
+        none. An identity is as likely as a further phrase that recurs as much.
         """
         own = own[self._kept]
         rows, neutral = self._own_rows, slice(0, self._total)
@@ -79,8 +86,8 @@ class Recurrence:
             drawn += min(last + 1, len(counts))
             reached = int(counts[min(last, len(counts) - 1)])
         p = reached / drawn if reached >= _ENOUGH else (1 + reached) / (1 + drawn)
-        stronger = sum(self._of_phrase(answers) >= observed for answers in phrases)
-        return max(p, (1 + stronger) / (1 + len(phrases))) if stronger else p
+        strengths = [math.sqrt(max(0.0, self._of_phrase(answers))) for answers in phrases]
+        return max(p, _as_a_phrase(math.sqrt(max(0.0, observed)), strengths))
 
     @property
     def least_p(self) -> float:
@@ -109,10 +116,27 @@ class Recurrence:
         return sums
 
 
-def _spaced(sources: int) -> list[int]:
-    if sources <= MOST_SOURCES:
-        return list(range(sources))
-    return [int(position) for position in np.linspace(0, sources - 1, MOST_SOURCES)]
+def _as_a_phrase(strength: float, phrases: Sequence[float]) -> float:
+    """Give the chance that a further phrase recurs as much; 0 where no phrase recurs at all."""
+    count = len(phrases)
+    if count < 2:
+        return 0.0
+    stronger = sum(other >= strength for other in phrases)
+    by_rank = (1 + stronger) / (1 + count) if stronger else 0.0
+    mean = math.fsum(phrases) / count
+    variance = math.fsum((other - mean) ** 2 for other in phrases) / (count - 1)
+    if not variance:
+        return by_rank
+    t = (strength - mean) / math.sqrt(variance * (1 + 1 / count))
+    return max(by_rank, t_upper_tail(t, count - 1))
+
+
+def _spaced(counts: Sequence[int]) -> list[int]:
+    """Choose evenly spaced sources, so that the rows to compare stay within `MOST_ROWS`."""
+    most = max(2, int(MOST_ROWS / (1 + max(counts, default=1))))
+    if len(counts) <= most:
+        return list(range(len(counts)))
+    return [int(number) for number in np.linspace(0, len(counts) - 1, most)]
 
 
 def core(vectors: Vectors) -> tuple[int, list[int]]:

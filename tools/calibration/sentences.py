@@ -68,8 +68,12 @@ def read(path: Path) -> Texts:
     for line in lines:
         row = json.loads(line)
         answers.setdefault(row["src"], {})[row["key"]] = row["text"].strip()
-    most = max(map(len, answers.values()))
-    return {source: texts for source, texts in sorted(answers.items()) if len(texts) == most}
+    common = [
+        key for key in next(iter(answers.values())) if all(key in t for t in answers.values())
+    ]
+    return {
+        source: {key: texts[key] for key in common} for source, texts in sorted(answers.items())
+    }
 
 
 def noun_phrases(answers: Texts) -> dict[str, str]:
@@ -261,7 +265,7 @@ def _effect(
 ) -> Callable[[str, random.Random], str]:
     """How a phrase changes answers, whoever it stands for."""
     if kind == "effects of phrases":
-        habit, often = rng.choice(_HABITS), rng.betavariate(0.5, 2)
+        habit, often = rng.choice(_HABITS), rng.betavariate(2, 6)
         return lambda text, draw: insert(text, habit, draw) if draw.random() < often else text
     if kind == "shorter for longer phrases":
         often = min(0.6, 0.1 * len(bench.phrases[key].split()))

@@ -178,6 +178,7 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
     near = np.asarray(np.round(near.astype(np.float64), 4), dtype=np.float64)
     column_of = {n: column for column, n in enumerate(neutral)}
     strangest = []
+    coverage = _Coverage(near, starts, neutral)
     for member, count in enumerate(counts):
         own = slice(starts[member], starts[member + 1])
         others = [column for n, column in column_of.items() if n != member]
@@ -191,9 +192,41 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
             number = int(np.argmax(distances))
             distance = max(0.0, float(distances[number]))
             vector = vectors[member][number] * np.float32(math.sqrt(distance))
-        missing, where = _missing(member, vectors, near, starts, neutral, column_of)
+        missing, where = _missing(member, vectors, near, starts, neutral, coverage)
         strangest.append(Strangest(number, distance, missing, where, vector))
     return strangest
+
+
+class _Coverage:
+    """How well the neutral members of a pool cover each other's sentences."""
+
+    def __init__(
+        self, near: _Floats, starts: npt.NDArray[np.int64], neutral: Sequence[int]
+    ) -> None:
+        rows = [np.arange(starts[n], starts[n + 1]) for n in neutral]
+        self.rows = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
+        self.owners = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
+        self._near = near[self.rows]
+        self._near[np.arange(len(self.rows)), self.owners] = np.nan
+        self._usual = _medians(self._near)
+
+    def usual(self, column: int | None) -> _Floats:
+        """How near the others come to each neutral sentence, without a neutral member's own."""
+        if column is None:
+            return self._usual
+        near = self._near.copy()
+        near[:, column] = np.nan
+        usual = _medians(near)
+        usual[self.owners == column] = np.nan
+        return usual
+
+
+def _medians(values: _Floats) -> _Floats:
+    """Take the median of each row, NaN left out; NaN where nothing else is in it."""
+    ordered = np.sort(values, axis=1)
+    counts = (~np.isnan(ordered)).sum(axis=1)
+    rows, middle = np.arange(len(ordered)), np.maximum(counts - 1, 0)
+    return np.asarray((ordered[rows, middle // 2] + ordered[rows, (middle + 1) // 2]) / 2)
 
 
 def _missing(
@@ -202,28 +235,26 @@ def _missing(
     near: _Floats,
     starts: npt.NDArray[np.int64],
     neutral: Sequence[int],
-    column_of: Mapping[int, int],
+    coverage: _Coverage,
 ) -> tuple[float, tuple[int, int]]:
     """How much better the others cover one of their sentences than a member does, and which."""
-    worst, where = 0.0, (-1, -1)
-    for other in neutral:
-        if other == member:
-            continue
-        rest = [column_of[n] for n in neutral if n not in (member, other)]
-        if not rest:
-            continue
-        among = np.median(near[starts[other] : starts[other + 1]][:, rest], axis=1)
-        if member in column_of:
-            own = near[starts[other] : starts[other + 1], column_of[member]]
-        elif len(vectors[member]):
-            own = np.round((vectors[other] @ vectors[member].T).max(axis=1), 4)
-        else:
-            own = np.zeros(len(among))
-        lack = np.round(among - np.maximum(own, 0.0), 4)
-        number = int(np.argmax(lack))
-        if lack[number] > worst:
-            worst, where = float(lack[number]), (other, number)
-    return worst, where
+    column = neutral.index(member) if member in neutral else None
+    usual = coverage.usual(column)
+    if column is not None:
+        own = near[coverage.rows, column]
+    elif len(vectors[member]):
+        sentences_of_others = np.concatenate([vectors[n] for n in neutral])
+        own = np.round((sentences_of_others @ vectors[member].T).max(axis=1), 4)
+    else:
+        own = np.zeros(len(usual))
+    lack = np.round(usual - np.maximum(own, 0.0), 4)
+    if np.isnan(lack).all():
+        return 0.0, (-1, -1)
+    row = int(np.nanargmax(lack))
+    if lack[row] <= 0:
+        return 0.0, (-1, -1)
+    other = neutral[coverage.owners[row]]
+    return float(lack[row]), (other, int(coverage.rows[row] - starts[other]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairgate.stats.exchange import exchange_p, widened
-from fairgate.stats.recurrence import Recurrence, core
+from fairgate.stats.recurrence import MOST_ROWS, Recurrence, core
 
 
 def brute_force(own: list[float], others: list[list[float]]) -> float:
@@ -105,3 +105,24 @@ def test_memory_for_many_sources_is_little_more_than_one_matrix():
     finally:
         tracemalloc.stop()
     assert peak < 2.2 * matrix, f"{peak / matrix:.1f} times the matrix"
+
+
+def test_an_identity_with_the_strongest_habit_of_all_phrases_is_no_finding():
+    """Every phrase has a habit of its own; somebody's is the strongest."""
+    wrong = []
+    for seed in range(40):
+        rng = np.random.default_rng([7, seed])
+        answers = unit(rng, 24, 21, 32)
+        for phrase, often in enumerate(sorted(rng.beta(2, 6, 21), reverse=True)):
+            answers[rng.random(24) < often, phrase] = unit(rng, 32)
+        phrases = [[phrase] * 24 for phrase in range(20)]
+        p = Recurrence(list(answers[:, 1:])).p_value(answers[:, 0], phrases)
+        if p < 0.05 / 21 / 11:  # identities and lines of gates
+            wrong.append((seed, p))
+    assert len(wrong) <= 2, wrong
+
+
+def test_many_sources_and_phrases_are_compared_within_the_same_memory():
+    for count, phrases in ((500, 20), (300, 60)):
+        neutral = [np.zeros((phrases, 2), np.float32)] * count
+        assert len(Recurrence(neutral)._alike) <= MOST_ROWS
