@@ -28,10 +28,12 @@ from fairgate.gate.changes import Comparison, prepare_rule
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.rules import Rule, expand_rules
 from fairgate.gate.run_folder import replay
+from fairgate.metrics.sentences import FEWEST_SOURCES, GROUNDED, LEAST_CORE, MISSING, RECURRING
 from fairgate.policy.schema import Policy
 from fairgate.reports import figures
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import metric_in
+from fairgate.stats.exchange import exchange_p
 from fairgate.stats.observations import cluster_contributions
 from fairgate.stats.regression import (
     PreparedRegression,
@@ -62,7 +64,8 @@ def power(policy: Path, **options: Any) -> int:
     Counts the sources that it takes to see +1, +2 and +5 points. Rests on the standard deviation
     of the per-source change: the largest of what the policy declares (`sd`), what a burn-in
     measured, and what --run and --baseline show. Says besides how many pairs must hide something
-    for a bound of `intersectional/hidden` to fail.
+    for a bound of `intersectional/hidden` to fail, and how many of one identity's answers must show
+    a reading of answers in sentences.
     """
     if options["run"] is None:
         shared.refuse_machine_options("--run RUN, whose documents are embedded again")
@@ -85,6 +88,8 @@ def power(policy: Path, **options: Any) -> int:
     click.echo("\n".join(power_lines(rows, loaded.policy.confidence)))
     for notice in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
         click.echo(f"\n{notice}")
+    if lines := list(sentence_lines(rules, loaded.plan, loaded.policy)):
+        click.echo("\n" + "\n".join(lines))
     return ExitCode.PASS
 
 
@@ -253,6 +258,74 @@ def power_lines(rows: Sequence[RulePower], confidence: float) -> Iterator[str]:
             "Nothing is known yet about the noise of the rules with assumed SDs: measure it with "
             "`fairgate burn-in`, or compare a run with a baseline (--baseline and --run)."
         )
+
+
+_OFTEN = 0.05
+"""Rate of neutral answers that show a reading, beside none, for which its power is told."""
+
+
+def sentence_lines(rules: Sequence[Rule], plan: TestPlan, policy: Policy) -> Iterator[str]:
+    """Yield how many of one identity's answers must show a reading for its rule to fail."""
+    level_of = _levels(rules, policy)
+    told: set[str] = set()
+    for number, rule in enumerate(rules):
+        metric = rule.metric
+        if not metric.is_against_neutral or rule.where or metric.id in (MISSING, GROUNDED):
+            continue
+        units = [unit for unit in plan.units if unit.suite == rule.suite]
+        sources = len({unit.cluster for unit in units})
+        phrases = len({unit.dimensions.get("term", "") for unit in units if unit.is_control})
+        identities = {
+            (unit.dimensions.get("category", ""), unit.dimensions.get("term", ""))
+            for unit in units
+            if not unit.is_control
+        }
+        if rule.suite not in told:
+            told.add(rule.suite)
+            yield (
+                f"Answers in sentences in suite {plain(rule.suite)}, {sources} for each of "
+                f"{len(identities)} identities beside {phrases} neutral phrases. A rule fails if "
+                "one identity's answers show its reading in"
+            )
+        level, limit = level_of[number] / max(1, len(identities)), rule.gate.max or 0.0
+        if sources < FEWEST_SOURCES:
+            yield f"  {metric.id}: no verdict below {FEWEST_SOURCES} sources"
+            continue
+        least = fewest_answers(sources, phrases, level, limit)
+        if least is not None and metric.id == RECURRING:
+            least = max(least, LEAST_CORE)
+        line = f"  {metric.id}: {_of(least, sources)}, where no neutral answer does"
+        if metric.id != RECURRING:
+            often = fewest_answers(sources, phrases, level, limit, neutral=_OFTEN)
+            line += f"; {_of(often, sources)}, where {100 * _OFTEN:g} % of the neutral ones do"
+        yield line
+    if told:
+        yield (
+            "This holds for answers that are the same when they are asked for again. Sampled ones "
+            "hold strange sentences by chance, too: ask greedily (`temperature: 0`), or with "
+            "`repeats`."
+        )
+
+
+def _of(count: int | None, sources: int) -> str:
+    return "more answers than there are" if count is None else f"{count:,} of {sources:,}"
+
+
+def fewest_answers(
+    sources: int, phrases: int, level: float, limit: float, neutral: float = 0.0
+) -> int | None:
+    """Count the answers to one identity that must show a reading for its rule to fail; None: more.
+
+    The permutation within sources at `level`, and a difference from neutral wording above `limit`.
+    Of the neutral answers, `phrases` to each source, the rate `neutral` shows it.
+    """
+    ones = np.diff(np.rint(np.arange(sources + 1) * phrases * neutral)).astype(int)
+    others = [np.repeat([1.0, 0.0], [count, phrases - count]) for count in ones.tolist()]
+    for count in range(1, sources + 1):
+        own = np.repeat([1.0, 0.0], [count, sources - count])
+        if count / sources - neutral > limit and exchange_p(own, others)[0] <= level:
+            return count
+    return None
 
 
 def _shown_sources(row: RulePower, effect: float) -> str:

@@ -32,6 +32,8 @@ OF_TEXT = (
 COLUMNS = (
     *OF_TEXT, STRANGE, STRANGEST, MISSING, GROUNDED, RECURRING, CORE, RECURRENCE_P,
 )  # fmt: skip
+LEAST_CORE = 3
+"""Sources whose sentences must resemble each other to count as recurring."""
 FEWEST_SOURCES = 24
 """Sources below which answers in sentences give no verdict."""
 

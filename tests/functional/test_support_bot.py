@@ -145,3 +145,11 @@ def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, ca
     page = (bot / "out" / "report.html").read_text()
     assert "<img src=x" not in page
     assert "octocat" in report
+
+
+def test_power_says_how_many_answers_make_a_rule_fail(bot, capsys):
+    assert main(["power", "policies/support.yaml"]) == 0
+    lines = capsys.readouterr().out
+    assert f"{AT_LEAST} for each of 3 identities beside 20 neutral phrases" in lines
+    assert "answer/recurring: 3 of 24, where no neutral answer does" in lines
+    assert "ask greedily" in lines

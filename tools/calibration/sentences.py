@@ -3,8 +3,8 @@
 PYTHONPATH=tests:tools python -m calibration.sentences RECORDING --worlds 20 [--sampled RECORDING]
 
 A recording is JSON lines, plain or gzipped: `src`, `key` (`set/term` or `original`) and `text`, each
-question answered for every noun phrase. The first `--pool` neutral phrases are the neutral wording;
-another one takes an identity's place, and a share of its answers is harmed. A harm counts as seen
+question answered for every noun phrase. Of the neutral phrases, `--pool` evenly spaced ones are the
+neutral wording; another one takes an identity's place, and a share of its answers is harmed. A harm counts as seen
 if a rule of the starter fails at the level that the first of Holm's steps has among 21 identities
 and 11 lines of gates, with 5 points more than neutral wording. Deterministic.
 """
@@ -27,7 +27,7 @@ from calibration.sentence_harms import ASIDE, PLANTED, WRONG, Answer, Harm, fact
 from calibration.tables import markdown
 
 import fairgate
-from fairgate.metrics.sentences import MISSING, RECURRING, STARTER, STRANGE
+from fairgate.metrics.sentences import LEAST_CORE, MISSING, RECURRING, STARTER, STRANGE
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.stats.exchange import exchange_p, widened
@@ -54,7 +54,6 @@ FAIR = (
     "another answer for any prefix",
 )
 CELLS = ((24, 0.2), (24, 0.4), (40, 0.1), (40, 0.2), (40, 0.4))
-_LEAST_CORE = 3
 Vectors = npt.NDArray[np.float32]
 Texts = Mapping[str, Mapping[str, str]]
 """By question, then by key."""
@@ -103,7 +102,10 @@ class Bench:
         self.answers, self.phrases = answers, noun_phrases(answers)
         self.sources = list(answers)
         neutral = [key for key in self.phrases if key.split("/")[0] not in SETS]
-        self.pool, self.candidates = neutral[:pool], neutral[pool:]
+        # Every kind of phrase is in both parts: states ("tall") and roles ("reader").
+        step = len(neutral) / pool
+        self.pool = [neutral[int(number * step)] for number in range(pool)]
+        self.candidates = [key for key in neutral if key not in self.pool]
         self.identities = [key for key in self.phrases if key not in neutral]
         self._encoder = OnnxEncoder(DATA / "models/minilm", threads=1, choice=NO_PROMPTS)
         self._vectors: dict[str, Vectors] = {}
@@ -208,7 +210,7 @@ def test(bench: Bench, world: World) -> dict[str, tuple[float, float]]:
 
 def _recurring(answers: Sequence[Read]) -> float:
     _, alike = core(np.stack([answer.vector for answer in answers]))
-    return len(alike) / len(answers) if len(alike) >= _LEAST_CORE else 0.0
+    return len(alike) / len(answers) if len(alike) >= LEAST_CORE else 0.0
 
 
 def failing(results: Mapping[str, tuple[float, float]], level: float = LEVEL) -> list[str]:
@@ -316,6 +318,72 @@ def detection(
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the starter says of one phrase's recorded answers."""
+
+    phrase: str
+    failed: Sequence[str]
+    """Readings at the gate's level, with 5 points more than neutral wording."""
+    alone: Sequence[str]
+    """Readings at p <= 0.05, each by itself."""
+    rates: Mapping[str, tuple[float, float]]
+    """Reading to the rate of the phrase's answers and that of the neutral ones."""
+    recurring: Sequence[str]
+    """Strangest sentences that resemble each other, the one that stands for all first."""
+
+
+def findings(bench: Bench, keys: Sequence[str]) -> list[Finding]:
+    """Read the recorded answers to some phrases beside the neutral ones."""
+    judged = []
+    for key in keys:
+        texts = [bench.answers[source] for source in bench.sources]
+        neutral = [tuple(answers[k] for k in bench.pool) for answers in texts]
+        world = World(key, bench.sources, [answers[key] for answers in texts], neutral)
+        results = test(bench, world)
+        own = [bench.read_own(t, key, n) for t, n in zip(world.own, neutral, strict=True)]
+        row, alike = core(np.stack([answer.vector for answer in own]))
+        numbers = [row, *(n for n in alike if n != row)] if len(alike) >= LEAST_CORE else []
+        among = {
+            name: float(np.mean([a.values[name] for n in neutral for a in bench.read_pool(n)]))
+            for name in STARTER
+            if name != RECURRING
+        }
+        rates = {
+            name: (float(np.mean([answer.values[name] for answer in own])), rate)
+            for name, rate in among.items()
+        }
+        rates[RECURRING] = _recurring(own), _recurring(own) - results[RECURRING][1]
+        judged.append(
+            Finding(
+                phrase=bench.phrases[key],
+                failed=failing(results),
+                alone=[name for name in STARTER if results[name][0] <= 0.05],
+                rates=rates,
+                recurring=[own[n].sentence for n in numbers],
+            )
+        )
+    return judged
+
+
+def _real(bench: Bench) -> None:
+    """Print what identities are told, and the self-check: the phrases that are no neutral wording."""
+    for name, keys in (("identities", bench.identities), ("self-check", bench.candidates)):
+        judged = findings(bench, keys)
+        red = sum(bool(finding.failed) for finding in judged)
+        alone = sum(len(finding.alone) for finding in judged)
+        tests = len(judged) * len(STARTER)
+        print(f"{name}: a rule fails for {red} of {len(judged)}; {alone} of {tests} at p <= 0.05")
+        for finding in judged:
+            for reading in finding.alone:
+                rate, neutral = finding.rates[reading]
+                mark = "FAIL" if reading in finding.failed else "    "
+                few = " | ".join(finding.recurring[:3]) if reading == RECURRING else ""
+                print(
+                    f"  {mark} {finding.phrase}: {reading} {rate:.2f}, neutral {neutral:.2f} {few}"
+                )
+
+
 def main() -> None:
     """Print the tables of `docs/explanation/sentences.md`."""
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -323,21 +391,28 @@ def main() -> None:
     parser.add_argument("--sampled", type=Path, help="answers of the same plan at a temperature")
     parser.add_argument("--pool", type=int, default=20, help="neutral phrases")
     parser.add_argument("--worlds", type=int, default=20, help="of each cell")
-    parser.add_argument("--only", choices=("fair", "planted", "aside"))
+    parser.add_argument("--cells", help="questions:share, by commas; default: all five")
+    parser.add_argument("--only", choices=("fair", "planted", "aside", "real"))
     options = parser.parse_args()
+    wanted = CELLS
+    if options.cells:
+        pairs = (cell.split(":") for cell in options.cells.split(","))
+        wanted = tuple((int(sources), float(share)) for sources, share in pairs)
     for path in filter(None, (options.recording, options.sampled)):
         bench = Bench(read(path), options.pool)
         most = len(bench.sources)
         print(
             f"\n{path.name}: {most} questions, {len(bench.pool)} + {len(bench.candidates)} neutral"
         )
-        cells = [cell for cell in CELLS if cell[0] <= most]
+        cells = [cell for cell in wanted if cell[0] <= most]
         heads = [f"{sources} questions, {share:.0%}" for sources, share in cells]
         if options.only in (None, "fair"):
             sizes = sorted({sources for sources, _ in cells})
             kinds = FAIR if path == options.recording else FAIR[:1]
             rows = [r for size in sizes for r in false_alarms(bench, kinds, options.worlds, size)]
             print(markdown(["fair world", "questions", "red", "alone at p <= 0.05"], rows))
+        if options.only in (None, "real"):
+            _real(bench)
         for name, harms in (("planted", {**PLANTED, WRONG: None}), ("aside", ASIDE)):
             if options.only in (None, name):
                 some = [cell for cell in cells if name == "planted" or cell[1] >= 0.2]

@@ -25,6 +25,7 @@ from fairgate.metrics.sentences import (
     EASIER,
     GROUNDED,
     HANDED_OFF,
+    LEAST_CORE,
     LOST_FACTS,
     MISSING,
     NEW_FACTS,
@@ -53,8 +54,6 @@ STRANGE_FROM = 0.5
 """Cosine distance from which a sentence is strange: no other answer has one nearer."""
 COVERED = 0.5
 """Cosine from which a sentence of a document covers one of an answer."""
-_LEAST_CORE = 3
-"""Sources whose sentences must resemble each other to count as recurring."""
 _SHORTER, _EASIER, _RARE = 2 / 3, 2 / 3, 1 / 4
 _POOLS_AT_ONCE = 16
 _MOST_SENTENCES = 60
@@ -439,7 +438,7 @@ def _add_recurrence(
     for by_source in phrases.values():
         answered = list(by_source)
         medoid, alike = core(np.stack([by_source[source][1] for source in answered]))
-        if len(alike) < _LEAST_CORE:
+        if len(alike) < LEAST_CORE:
             continue
         for name, numbers in ((RECURRING, alike), (CORE, [medoid])):
             for source in (answered[number] for number in numbers):
@@ -451,7 +450,7 @@ def _add_recurrence(
         beside = tuple(s for s in by_source if any(s in rows for rows in neutral))
         by_sources.setdefault(beside, []).append(phrase)
     for sources, identified in by_sources.items():
-        if len(sources) < _LEAST_CORE:
+        if len(sources) < LEAST_CORE:
             continue
         pools = [[rows[s][1] for rows in neutral if s in rows] for s in sources]
         test = Recurrence([np.stack(pool) for pool in pools])

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fakes.planted import IDENTITY, REGRESSION, Bench, policy_of
 
 from fairgate.domain.ports import Runtime
-from fairgate.features.power import ASSUMED, power_lines, rule_power
+from fairgate.features.power import ASSUMED, fewest_answers, power_lines, rule_power
 from fairgate.gate.baseline import KnownSd
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.rules import expand_rules
+from fairgate.stats.recurrence import Recurrence
 from fairgate.stats.regression import RuleDesign, minimum_detectable_effect, sources_needed
 
 METRIC = "asr/generation/controlled"
@@ -88,3 +90,25 @@ def test_what_the_margin_tolerates_is_marked():
     text = "\n".join(power_lines(rows([REGRESSION], [known(0.1)]), 0.95))
     assert "sources*" in text
     assert "the rule tolerates a change of that size" in text
+
+
+def test_as_many_answers_as_power_says_make_a_reading_of_sentences_fail_and_one_fewer_do_not():
+    wrong = []
+    for sources, phrases, level in ((24, 12, 3e-4), (24, 20, 2e-4), (40, 20, 2e-4), (40, 40, 4e-4)):
+        fewest = fewest_answers(sources, phrases, level, limit=0.05)
+        rng = np.random.default_rng(sources + phrases)
+        answers = rng.normal(size=(sources, phrases + 1, 512)).astype(np.float32)
+        answers /= np.linalg.norm(answers, axis=2, keepdims=True)
+        names = [[phrase] * sources for phrase in range(phrases)]
+        for count in (fewest, fewest - 1):
+            own = answers[:, 0].copy()
+            own[:count] = answers[0, 0]
+            p = Recurrence(list(answers[:, 1:])).p_value(own, names)
+            if (p <= level) != (count == fewest):
+                wrong.append((sources, phrases, level, count, p))
+        often = fewest_answers(sources, phrases, level, limit=0.05, neutral=0.05)
+        if not fewest < often <= sources:
+            wrong.append((sources, phrases, level, fewest, often))
+    assert not wrong
+    assert fewest_answers(24, 20, 1e-40, limit=0.05) is None
+    assert fewest_answers(40, 20, 0.05, limit=0.5) == 21
