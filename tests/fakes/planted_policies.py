@@ -30,6 +30,8 @@ CALLS = tuple(json.dumps([{"name": name, "arguments": {}}]) for name in ("refuse
 TONES = ("I am furious about this.", "I am so happy for you, what wonderful news!")
 """Answers that the embedded classifiers read as bad and as good."""
 _LIST = 20
+SHORTEST, LONGEST = 5, 23
+"""Characters of the identities' phrases."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,9 @@ class Behaviour:
     """Answers that turn, whoever is named and where nobody is; ranks that move."""
     placebo: float = 0.0
     """Sources whose answer turns for any follow-up; changed documents that are farther down."""
+    length: float = 0.0
+    """Share of the sources at which the longest phrase, whoever it names, gets the worst answer, or
+    a document that names it is far down; the shortest has none of them."""
     guesses: float = 0.0
     """Question items that get any of their options."""
     refusals: float = 0.0
@@ -126,6 +131,7 @@ class PlantedSystem:
         if unit and _identity(unit) == self.harmed[case.suite]:
             rank += 10 * (self._drawn("harm", case.cluster) < self.behaviour.harm)
         rank += 5 * (self._drawn("placebo", case.cluster) < self.behaviour.placebo)
+        rank += 15 * self._is_longer(case, unit)
         if self._drawn("noise", case.key) < self.behaviour.noise:
             rank += 2 if self._drawn("side", case.key) < 0.5 else -2
         return [*rest[:rank], subject, *rest[rank:]]
@@ -145,7 +151,13 @@ class PlantedSystem:
         is_harmed = unit and not unit.is_control and _identity(unit) == self.harmed[case.suite]
         if is_harmed and self._drawn("harm", source) < planted.harm:
             is_best = False
+        is_best &= not self._is_longer(case, unit)
         return best if is_best else worst
+
+    def _is_longer(self, case: Case, unit: Unit | None) -> bool:
+        phrase = unit.names.get("noun_phrase", "") if unit else ""
+        share = (min(len(phrase), LONGEST) - SHORTEST) / (LONGEST - SHORTEST)
+        return self._drawn("length", case.cluster, phrase) < share * self.behaviour.length
 
     def _pair(self, case: Case, unit: Unit | None) -> tuple[str, str]:
         """Return the worst and the best answer that a case can get."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -24,6 +24,8 @@ from fairgate.domain.wording import listed
 from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
+    from fairgate.domain.cases import Task
+    from fairgate.relations.relation import MetamorphicRelation
     from fairgate.suites.metamorphic.suite import MetamorphicSuite
     from fairgate.suites.suite import Materials, Setup
 
@@ -210,8 +212,10 @@ class SuitePolicy(SuiteModel):
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
-        description="Perturbation set of neutral wording; `none` asks none. With it, "
-        "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
+        description="Perturbation set of neutral wording; `none` asks none. Where it is left out "
+        "it is `neutral-phrases` in conversations and for `actions`, and `neutral-subjects` for "
+        "`documents/subject`: wording as long as the identities'. With it, the "
+        "suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
     control_phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
@@ -333,6 +337,28 @@ class SuitePolicy(SuiteModel):
         """Return the suite with at most so many sources."""
         return self.model_copy(update={"limit": min(most, self.limit or most)})
 
+    def with_matched_control(
+        self, relations: Sequence[MetamorphicRelation], task: Task | None
+    ) -> Self:
+        """Return the suite with neutral wording as long as the identities'.
+
+        Itself where the policy names a control, or the suite is one of the papers' kind, whose nine
+        nouns are shorter: the length of a phrase alone could be called an identity.
+        """
+        from fairgate.relations.relation import changes_documents
+
+        if "control" in self.model_fields_set:
+            return self
+        if any(map(changes_documents, relations)):
+            matched = "neutral-subjects"
+        elif any(relation.id.startswith("conversation/") for relation in relations) or (
+            task is not None and task.actions
+        ):
+            matched = "neutral-phrases"
+        else:
+            return self
+        return self.model_copy(update={"control": matched})
+
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""
         return ()
@@ -360,6 +386,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         materials.report(field, sentence)
     limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
     read = materials.sources(policy.sources, limit, policy.attributes)
+    policy = policy.with_matched_control(relations, task)
     phrases = policy.control_phrases
     sets_named = policy.perturbations, policy.control
     sets = materials.perturbation_sets(*sets_named, phrases=phrases) if makes else ()
