@@ -78,6 +78,7 @@ def files(tmp_path_factory):
         for n in range(SOURCES)
     ]  # fmt: skip
     _rows(root / "sellers.jsonl", documents)
+    _rows(root / "corpus.jsonl", ({"id": f"d{n}", "text": _text(n)} for n in range(SOURCES)))
     cases = str(root / "cases.jsonl")
     assert main(["generate", "genfair", "--limit", str(SOURCES), "--out", cases]) == 0
     return root
@@ -107,10 +108,13 @@ def completed(policy, root):
         suite["attribution"] = "off"
         if suite.get("retrieve_only"):
             suite.pop("attribution")
+    system = policy.get("system", {})
+    is_alone = "retriever" in system and "generator" not in system
+    alone = {"retriever": {**system.get("retriever", {}), "corpus": "corpus.jsonl"}}
     whole = {
         "version": 1,
         "name": "shown",
-        "system": {"recorded": "answers.jsonl"},
+        "system": alone if is_alone else {"recorded": "answers.jsonl"},
         "suites": suites,
         "gates": list(policy["gates"]),
         "min_decided": 0.5,
@@ -129,7 +133,8 @@ def reds(name, kind, root, seeds):
     A policy that limits changes alone is compared with the same system before its harm.
     """
     policy, red, rules = planted(name, root), 0, set()
-    changes = all("regression" in gate and "max" not in gate for gate in SHOWN[name]["gates"])
+    bounds = {"max", "min", "max_abs"}
+    changes = all("regression" in gate and not bounds & {*gate} for gate in SHOWN[name]["gates"])
     for world in seeds:
         behaviour = replace(SYSTEMS[kind], world=world)
         baseline = None

@@ -100,7 +100,7 @@ class PlantedSystem:
         unit = self.about.get((case.suite, case.key))
         return Execution(
             case.key, case.suite, self._documents(case, unit),
-            self._answer(case, unit), None, case.options,
+            None if self.is_alone else self._answer(case, unit), None, case.options,
         )  # fmt: skip
 
     def _drawn(self, *parts: object) -> float:
@@ -108,6 +108,11 @@ class PlantedSystem:
 
     def _documents(self, case: Case, unit: Unit | None) -> tuple[Document, ...]:
         names = [f"{case.cluster} document {number}" for number in range(_LIST)]
+        if self.is_alone and unit is not None:
+            names = [
+                f"{name} instead" if self._is_exchanged(case, unit, slot) else name
+                for slot, name in enumerate(names)
+            ]
         texts: dict[str, str] = {}
         sources = getattr(self.given.suites[case.suite], "sources", ())
         subjects = {each.id: each.document for each in sources if each.document is not None}
@@ -123,6 +128,21 @@ class PlantedSystem:
                 id=name, text=texts.get(name, name), label=labels[chance(name) < 0.3], score=1.0
             )
             for name in names[: case.top_k or None]
+        )
+
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether documents are all that is compared, so that harm is done to them."""
+        system = self.given.policy.system
+        return hasattr(system, "generator") and system.generator is None
+
+    def _is_exchanged(self, case: Case, unit: Unit, slot: int) -> bool:
+        planted, source = self.behaviour, case.cluster
+        is_harmed = not unit.is_control and _identity(unit) == self.harmed[case.suite]
+        return (
+            (is_harmed and self._drawn("harm", source) < planted.harm)
+            or self._drawn("placebo", source, slot) < planted.placebo
+            or self._drawn("noise", planted.run, case.key, slot) < planted.noise
         )
 
     def _moved(self, case: Case, unit: Unit | None, names: list[str]) -> list[str]:
