@@ -210,9 +210,9 @@ class Composition:
             # Only here is known which models judge; a policy knows their names.
             from fairgate.systems.judges import UNDER_TEST
 
-            judged = judge_notices(self.loaded, provenance.under_test.get(UNDER_TEST, ""))
-        if judged:
-            plan = unproven(plan)
+            who = provenance.under_test.get(UNDER_TEST, "")
+            judged = judge_notices(self.loaded, who)
+            plan = unproven(plan, policy.judge, self.loaded.judge_record, who) if judged else plan
         no_anchor: list[str] = []
         if references.anchor_path == NO_BASELINE:
             no_anchor = ["compared with no anchor (`--baseline none`): budgets are not evaluated"]

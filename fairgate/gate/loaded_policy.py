@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from fairgate.metrics.direction import DIRECTION
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
-from fairgate.relations.oracles.judge import JUDGE_RULE
+from fairgate.relations.oracles.judge import INSTRUCTIONS, JUDGE_RULE, PromptKind, kind_of_prompt
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import JudgeSetup, Setup, Suite
 from fairgate.systems.catalogue import kind_of, policy_parts
@@ -39,6 +39,12 @@ from fairgate.systems.catalogue import kind_of, policy_parts
 NO_BASELINE = "none"
 """What is named as the baseline where nothing is to be compared."""
 RECORD_VERSION = 1
+_UNMEASURED = {
+    PromptKind.GENERAL: "was not measured on pairs of prompts and responses (`kind: general`)",
+    PromptKind.NAMES: "was not measured on pairs that differ in a name (`kind: names`)",
+    PromptKind.INVERTED: "was not measured on follow-ups alone (`kind: inverted`)",
+    PromptKind.OWN: "cannot be measured with the instruction of an own relation",
+}
 _FIGURES = ("precision", "recall", "f1", "auc", "kappa", "stability")
 MOST_CASES = 2_000_000
 """Case limit for untrusted policies (`Runtime.confined`)."""
@@ -309,10 +315,10 @@ def _load_suites(
     policy, named = parsed.policy, parsed.policy.judge
     judge = None
     if "judge" in parsed.stand_ins:
-        judge = JudgeSetup(count=1, definition="", is_proven=False)
+        judge = JudgeSetup(count=1, definition="", proven=frozenset())
     elif named is not None:
-        is_proven = not any(shortcomings(named, record))
-        judge = JudgeSetup(count=len(named.names), definition=named.definition, is_proven=is_proven)
+        proven = frozenset(k for k in INSTRUCTIONS if not any(shortcomings(named, record, kind=k)))
+        judge = JudgeSetup(count=len(named.names), definition=named.definition, proven=proven)
     can = kind_of(policy.system).capabilities()
     suites: dict[str, Suite] = {}
     for position, model in enumerate(policy.suites):
@@ -438,9 +444,13 @@ def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, obje
 
 
 def shortcomings(
-    judge: JudgeModel, record: Mapping[str, Any] | None, fingerprints: str | None = None
+    judge: JudgeModel,
+    record: Mapping[str, Any] | None,
+    fingerprints: str | None = None,
+    *,
+    kind: PromptKind = PromptKind.GENERAL,
 ) -> Iterator[str]:
-    """Yield why the verdicts fail no build; nothing where the record suffices.
+    """Yield why verdicts by prompts of a kind fail no build; nothing where the record suffices.
 
     `fingerprints` are those of the models that judged; None: not looked at yet.
     """
@@ -461,7 +471,14 @@ def shortcomings(
         yield f"was measured by the rule {harmless(str(record['rule'])[:40])}, now {JUDGE_RULE}"
     # Every figure of the record must reach the policy's floor.
     floor = judge.floor
-    pairs, decided = record["pairs"], record["decided"]
+    figures = record if kind is PromptKind.GENERAL else record.get(kind)
+    if not isinstance(figures, dict) or not figures.get("pairs"):
+        yield _UNMEASURED[kind]
+        return
+    pairs, decided = figures["pairs"], figures.get("decided")
+    if type(pairs) is not int or type(decided) is not int:
+        yield f"has no number of pairs under {kind.value!r} in its record"
+        return
     if decided < floor.pairs:
         yield f"was measured on {decided} pairs with a verdict, below the floor of {floor.pairs}"
     if not pairs > 0 or decided < floor.decided * pairs:
@@ -471,7 +488,7 @@ def shortcomings(
         )
     for name in _FIGURES:
         least = getattr(floor, name)
-        figure = record.get(name)
+        figure = figures.get(name)
         value = figure.get("value") if isinstance(figure, dict) else None
         if (
             isinstance(value, bool)
@@ -492,17 +509,45 @@ def judge_notices(loaded: LoadedPolicy, fingerprints: str | None = None) -> list
     judge = loaded.policy.judge
     if judge is None or not loaded.is_judged:
         return []
-    why = list(shortcomings(judge, loaded.judge_record, fingerprints))
-    if not why:
-        return []
-    about = f"the judge {quoted(judge.id)} {'; it '.join(why)}"
-    return [f"{about}. Its verdicts are reported and fail no build"]
+    reasons = {
+        kind: why
+        for kind in dict.fromkeys(_kinds(loaded.plan).values())
+        if (why := tuple(shortcomings(judge, loaded.judge_record, fingerprints, kind=kind)))
+    }
+    return [
+        f"the judge {quoted(judge.id)} {'; it '.join(why)}. Its verdicts"
+        f"{_of_kinds([kind for kind in reasons if reasons[kind] == why], loaded.plan)} "
+        "are reported and fail no build"
+        for why in dict.fromkeys(reasons.values())
+    ]
 
 
-def unproven(plan: TestPlan) -> TestPlan:
-    """Return the plan with every judged pair marked: verdicts are reported and fail no build."""
+def _of_kinds(kinds: Sequence[PromptKind], plan: TestPlan) -> str:
+    """Return which verdicts are meant; empty where all that are asked are."""
+    if set(kinds) == set(_kinds(plan).values()):
+        return ""
+    return f" by the prompts {listed([kind.value for kind in kinds])}"
+
+
+def _kinds(plan: TestPlan) -> dict[tuple[str, str], PromptKind]:
+    """Return the kind of prompt of every case that a judge is asked, by suite and key."""
+    judged = (case for case in plan.cases if case.judge is not None)
+    return {(case.suite, case.key): kind_of_prompt(case.instruction) for case in judged}
+
+
+def unproven(
+    plan: TestPlan, judge: JudgeModel, record: Mapping[str, Any] | None, who: str
+) -> TestPlan:
+    """Return the plan with the pairs marked whose verdicts are reported and fail no build.
+
+    `who` are the fingerprints of the models that judge.
+    """
+    kinds = _kinds(plan)
+    lacking = {k for k in set(kinds.values()) if any(shortcomings(judge, record, who, kind=k))}
     units = [
-        unit._replace(is_unproven=True, advisory=True) if unit.verdicts else unit
+        unit._replace(is_unproven=True, advisory=True)
+        if unit.verdicts and kinds.get((unit.suite, unit.verdicts[0])) in lacking
+        else unit
         for unit in plan.units
     ]
     return replace(plan, units=units)

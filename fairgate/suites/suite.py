@@ -41,8 +41,8 @@ class JudgeSetup:
     """How many models vote."""
     definition: str
     """What identifies them."""
-    is_proven: bool
-    """Whether their record suffices for their verdicts to fail a build."""
+    proven: frozenset[str]
+    """Kinds of prompts for which their record suffices, so that their verdicts may fail a build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

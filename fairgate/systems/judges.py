@@ -187,8 +187,9 @@ def judge_all(
     judges: Sequence[SystemUnderTest],
     repeats: int,
     progress: Progress,
+    instruction: str = INSTRUCTION,
 ) -> dict[str, Judgements]:
-    """Return for each key what every judge said, in every repeat.
+    """Return for each key what every judge said by an instruction, in every repeat.
 
     Each judge is asked about every case, and once more where its answer has no verdict. Whatever a
     store keeps of a judge's answers is not asked again.
@@ -203,7 +204,7 @@ def judge_all(
                 key=repeat_key(key, repeat + 1),
                 suite=suite,
                 query=judged.question(),
-                instruction=INSTRUCTION,
+                instruction=instruction,
                 labels=(),
                 cluster=key,
                 retriever=None,

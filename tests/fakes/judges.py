@@ -100,6 +100,41 @@ def labelled(count=24):
     ]
 
 
+def shown_alone(prompt):
+    """Return what a judge is shown of a follow-up that is judged by itself, and its code."""
+    line = next(line for line in prompt.split("\n") if line.startswith('{"follow_up_prompt"'))
+    rest = prompt[prompt.index(line) + len(line) :]
+    return json.loads(line), re.search(r'\{"case": "([0-9a-f]{12})"', rest)[1]
+
+
+def refusing(prompt):
+    """A judge that calls a follow-up alone biased where it refuses; else like `turned_away`."""
+    if '{"follow_up_prompt"' not in prompt:
+        return turned_away(prompt)
+    texts, code = shown_alone(prompt)
+    is_biased = texts["follow_up_response"].startswith("No")
+    return verdict(code, "BIASED", "high") if is_biased else verdict(code, "UNBIASED")
+
+
+def labelled_alone(count=24):
+    """Follow-ups that are judged by themselves; every second one is biased."""
+    return [
+        {
+            "id": f"alone{n}",
+            "kind": "inverted",
+            "follow_up": f'Is the following a suitable response to "How to study {n}?": "Begin."?',
+            "follow_up_response": "No." if n % 2 else "Yes.",
+            "label": "BIASED" if n % 2 else "UNBIASED",
+        }
+        for n in range(count)
+    ]
+
+
+def labelled_names(count=24):
+    """Pairs that differ in a name."""
+    return [{**row, "id": f"name{n}", "kind": "names"} for n, row in enumerate(labelled(count))]
+
+
 def generators(url, count=1):
     """As many models behind an endpoint, each with a system turn of its own."""
     one = {"endpoint": {"base_url": url, "model": "m", "revision": "1", "concurrency": 1}}

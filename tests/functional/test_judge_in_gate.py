@@ -1,7 +1,6 @@
 """Judges inside the gate: their verdicts count as far as their record does."""
 
 import json
-import re
 from functools import partial
 
 import pytest
@@ -11,8 +10,12 @@ from fakes.judges import (
     copying,
     generators,
     labelled,
+    labelled_alone,
+    labelled_names,
     quoting,
+    refusing,
     shown,
+    shown_alone,
     turned_away,
     verdict,
 )
@@ -72,13 +75,6 @@ def yes_or_no(row):
 INVERTED = ["mr8-inverted-single", "mr9-inverted-ranked", "mr10-inverted-scenario"]
 
 
-def alone(prompt):
-    """Return what a judge is shown of a follow-up that is judged by itself, and its code."""
-    line = next(line for line in prompt.split("\n") if line.startswith('{"follow_up_prompt"'))
-    rest = prompt[prompt.index(line) + len(line) :]
-    return json.loads(line), re.search(r'\{"case": "([0-9a-f]{12})"', rest)[1]
-
-
 def in_two_waves(gate, said, judge):
     """Answer the sources, then whether each response suits the question without the attribute."""
     gate.run(helpful, judge=judge, out="first")
@@ -92,12 +88,12 @@ def in_two_waves(gate, said, judge):
 @pytest.mark.parametrize("relation", INVERTED)
 def test_inverted_consistency_is_judged_by_the_follow_up_alone(gate, relation, called, said):
     """P4 section 3.2.2: judgement(P', R'); a yes or a no by itself decides nothing."""
-    gate.record()
+    gate.record(refusing, rows=labelled_alone())
     gate.policy(suites=[{**SMALL[0], "relations": [f"meta-fair/{relation}"], "limit": 5}])
     seen = []
 
     def judge(prompt):
-        texts, code = alone(prompt)
+        texts, code = shown_alone(prompt)
         seen.append(texts)
         return verdict(code, called, "low" if called == "BIASED" else None)
 
@@ -107,6 +103,44 @@ def test_inverted_consistency_is_judged_by_the_follow_up_alone(gate, relation, c
     assert all(set(texts) == {"follow_up_prompt", "follow_up_response"} for texts in seen)
     assert all("Note mr" in texts["follow_up_prompt"] for texts in seen), "R stands in P'"
     assert all("{response}" not in texts["follow_up_prompt"] for texts in seen)
+
+
+KINDS = {
+    "general": ("meta-fair/mr1-single-attribute", labelled),
+    "names": ("meta-fair/mr5-proper-nouns", labelled_names),
+    "inverted": ("meta-fair/mr8-inverted-single", labelled_alone),
+}
+
+
+@pytest.mark.parametrize("measured", KINDS)
+def test_a_relation_whose_prompt_the_record_does_not_measure_is_advisory(gate, measured):
+    """Every kind of prompt is judged with a record of every kind."""
+    record = gate.record(refusing, rows=KINDS[measured][1]())
+    assert ("kappa" in record) == (measured == "general")
+    faults = []
+    for asked, (relation, _) in KINDS.items():
+        gate.policy(suites=[{**SMALL[0], "relations": [relation], "limit": 5}])
+        if asked == "inverted":
+            code, run, said = in_two_waves(gate, "No.", refusing)
+        else:
+            code, run, said = gate.run(turns_away, judge=refusing)
+        assert value(run) == 1.0, (asked, said)
+        if code != (1 if asked == measured else 5):
+            faults.append(f"record {measured}, asked {asked}: exit code {code}: {said}")
+        elif asked != measured and f"(kind: {asked})" not in told(said):
+            faults.append(f"record {measured}, asked {asked}: not told: {said}")
+    assert not faults, "\n".join(faults)
+
+
+def test_one_record_of_all_kinds_serves_all_relations(gate):
+    record = gate.record(refusing, rows=[*labelled(), *labelled_alone(30), *labelled_names(26)])
+    counts = [record["pairs"], record["inverted"]["pairs"], record["names"]["pairs"]]
+    assert counts == [24, 30, 26]
+    assert {record[kind]["kappa"]["value"] for kind in ("inverted", "names")} == {1.0}
+    for relation in (KINDS["general"][0], KINDS["names"][0]):
+        gate.policy(suites=[{**SMALL[0], "relations": [relation], "limit": 5}])
+        code, _, said = gate.run(turns_away, judge=refusing)
+        assert code == 1, said
 
 
 @pytest.mark.parametrize("relation", INVERTED)
@@ -378,7 +412,7 @@ def test_repeats_are_judged_each_and_a_changing_verdict_is_not_decided(proven):
 
 
 def test_names_are_judged_by_a_prompt_of_their_own(gate):
-    gate.record()
+    gate.record(rows=labelled_names())
     gate.policy(suites=[{**SMALL[0], "relations": ["meta-fair/mr5-proper-nouns"]}])
     assert gate.run(helpful)[0] == 0
     assert all("A name says nothing" in str(body) for _, _, body in gate.server.seen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsInt
 
@@ -12,10 +12,17 @@ import numpy as np
 
 from fairgate.domain.errors import DataError, ModelError, PolicyError
 from fairgate.domain.ports import Progress, Runtime
+from fairgate.domain.wording import listed
 from fairgate.io.tables import capped, checked_text, file_sha256, read_rows, table_columns
 from fairgate.policy.parse import validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
-from fairgate.relations.oracles.judge import JUDGE_RULE, JudgedTexts, Verdict
+from fairgate.relations.oracles.judge import (
+    INSTRUCTIONS,
+    JUDGE_RULE,
+    JudgedTexts,
+    PromptKind,
+    Verdict,
+)
 from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.interval import Interval, wilson
 from fairgate.stats.observations import Floats, Mask
@@ -32,14 +39,25 @@ _TEXTS = {
     "follow_up_response": "follow_up_response",
 }
 """Columns of labelled pairs, and which text of `JudgedTexts` each one holds."""
+_OF_SOURCE = ("prompt", "response")
+"""Columns of which a follow-up that is judged alone has none."""
 _LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
 _RESAMPLES = 2000
 
 
 def summary_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a record's summary as lines."""
+    """Yield a record's summary as lines, a block for each kind of prompt that was measured."""
+    kinds = {kind: record.get(kind, {}) for kind in INSTRUCTIONS}
+    kinds[PromptKind.GENERAL] = record
+    for kind, measured in kinds.items():
+        if measured.get("pairs"):
+            yield from _lines_of_kind(record["judge"], kind, measured)
+
+
+def _lines_of_kind(judge: str, kind: PromptKind, record: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(f"{number} {word}" for word, number in record["verdicts"].items())
-    yield f"judge {record['judge']}: {record['decided']} of {record['pairs']} pairs decided"
+    of_kind = "" if kind is PromptKind.GENERAL else f", prompt {kind}"
+    yield f"judge {judge}{of_kind}: {record['decided']} of {record['pairs']} pairs decided"
     yield f"  verdicts   {counts}"
     for name in ("precision", "recall", "f1", "auc", "kappa", "stability", "entropy"):
         if name not in record:
@@ -51,32 +69,60 @@ def summary_lines(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {_NAMES.get(name, name):<10} {figure}"
 
 
-def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bool]]:
-    """Return the texts by id of a table with `id`, four texts and `label`, and who is biased.
+class Labelled(NamedTuple):
+    """What people labelled, by id, in the order of the file."""
 
-    They stand in the order of the file; `label` is BIASED or UNBIASED. Raises DataError with the
-    place of what is wrong, and where only one of the labels occurs: agreement beyond chance is not
-    defined then.
+    texts: dict[str, JudgedTexts]
+    biased: dict[str, bool]
+
+
+def read_labelled_pairs(path: str) -> dict[PromptKind, Labelled]:
+    """Return the pairs of a table with `id`, four texts, `label` and perhaps `kind`, by kind.
+
+    `label` is BIASED or UNBIASED. A follow-up that is judged alone (`kind` inverted) has no
+    `prompt` and no `response`. Raises DataError with the place of what is wrong, and where only one
+    of the labels occurs in a kind: agreement beyond chance is not defined then.
     """
-    columns = (*_TEXTS, "label")
-    missing = [name for name in columns if name not in table_columns(path)]
+    columns, present = (*_TEXTS, "label"), table_columns(path)
+    if "kind" in present:
+        columns = tuple(name for name in columns if name not in _OF_SOURCE)
+    missing = [name for name in columns if name not in present]
     if missing:
         raise DataError(f"{path}: no column {missing[0]!r}; expected {', '.join(columns)}")
-    texts: dict[str, JudgedTexts] = {}
-    biased: dict[str, bool] = {}
+    labelled: dict[PromptKind, Labelled] = {}
     lines: dict[str, int] = {}
     for row in read_rows(path):
         location = f"{path}:{row.line}"
         name = str(row.values.get("id") or row.number)
         if lines.setdefault(name, row.line) != row.line:
             raise DataError(f"{location}: id {capped(name)} was used on line {lines[name]} already")
-        texts_of_row = {name: checked_text(row.values.get(name), location, name) for name in _TEXTS}
+        kind = _kind(row.values.get("kind"), location)
+        alone = kind is PromptKind.INVERTED
+        for column in _OF_SOURCE if alone else ():
+            if row.values.get(column):
+                raise DataError(
+                    f"{location}: {column!r} is not shown where the follow-up is judged alone "
+                    f"(`kind` inverted), found {capped(row.values[column])}; leave it empty: the "
+                    "question that embeds the response stands in 'follow_up'"
+                )
+        texts_of_row = {
+            name: checked_text(row.values.get(name), location, name)
+            for name in _TEXTS
+            if not (alone and name in _OF_SOURCE)
+        }
         for column, text in texts_of_row.items():
             if not text.strip():
                 raise DataError(
                     f"{location}: {column!r} is empty; write the text or remove the row"
                 )
-        texts[name] = JudgedTexts(**{part: texts_of_row[column] for column, part in _TEXTS.items()})
+        texts, biased = labelled.setdefault(kind, Labelled({}, {}))
+        given = {part: texts_of_row.get(column) for column, part in _TEXTS.items()}
+        texts[name] = JudgedTexts(
+            source_prompt=given["source_prompt"],
+            follow_up_prompt=given["follow_up_prompt"] or "",
+            source_response=given["source_response"],
+            follow_up_response=given["follow_up_response"] or "",
+        )
         label = row.values.get("label")
         is_biased = _LABELS.get(str(label).strip().lower())
         if is_biased is None:
@@ -84,13 +130,28 @@ def read_labelled_pairs(path: str) -> tuple[dict[str, JudgedTexts], dict[str, bo
                 f"{location}: 'label' holds {capped(label)}; expected BIASED or UNBIASED"
             )
         biased[name] = is_biased
-    if len(set(biased.values())) < 2:
-        only = {(): "no pair", (True,): "BIASED", (False,): "UNBIASED"}[tuple(set(biased.values()))]
+    if not labelled:
+        raise DataError(f"{path}: holds no pair; expected pairs of both labels")
+    for kind, (_, biased) in labelled.items():
+        if len(set(biased.values())) < 2:
+            only = "BIASED" if any(biased.values()) else "UNBIASED"
+            of_kind = "" if len(labelled) == 1 else f" among pairs of kind {kind}"
+            raise DataError(
+                f"{path}: holds {only} alone{of_kind}; expected pairs of both labels: with one of "
+                "them no judge can be distinguished from one that always says the same"
+            )
+    return labelled
+
+
+def _kind(value: object, location: str) -> PromptKind:
+    if value in (None, ""):
+        return PromptKind.GENERAL
+    if value not in {kind.value for kind in INSTRUCTIONS}:
         raise DataError(
-            f"{path}: holds {only} alone; expected pairs of both labels: with one of them no "
-            "judge can be distinguished from one that always says the same"
+            f"{location}: 'kind' holds {capped(value)}; expected "
+            f"{listed([kind.value for kind in INSTRUCTIONS])}"
         )
-    return texts, biased
+    return PromptKind(str(value))
 
 
 def evaluate_judge(
@@ -103,12 +164,36 @@ def evaluate_judge(
     judge, problems = validated(load_yaml(read_yaml_file(path), str(path)), JudgeFile)
     if judge is None or problems:
         raise PolicyError(problems)
-    texts, biased = read_labelled_pairs(str(labelled))
+    pairs = read_labelled_pairs(str(labelled))
     opened = open_judges(judge, Resources(runtime, progress))
-    judged = {
-        key: [vote(ballot) for ballot in ballots]
-        for key, ballots in judge_all(texts, opened, repeats, progress).items()
+
+    def measured(kind: PromptKind) -> dict[str, object]:
+        ballots = judge_all(pairs[kind].texts, opened, repeats, progress, INSTRUCTIONS[kind])
+        votes = {key: [vote(ballot) for ballot in rows] for key, rows in ballots.items()}
+        return _measured(pairs[kind], votes, seed, path, repeats=repeats)
+
+    by_kind = {kind: measured(kind) for kind in INSTRUCTIONS if kind in pairs}
+    return {
+        "schema_version": 1,
+        "judge": judge.id,
+        "models": judge.names,
+        "definition": judge.definition,
+        "fingerprints": fingerprints(opened),
+        "rule": JUDGE_RULE,
+        "labelled": file_sha256(str(labelled)),
+        "repeats": repeats,
+        "confidence": CONFIDENCE,
+        "seed": seed,
+        **by_kind.pop(PromptKind.GENERAL, {"pairs": 0, "decided": 0}),
+        **{kind.value: figures_of_kind for kind, figures_of_kind in by_kind.items()},
     }
+
+
+def _measured(
+    labelled: Labelled, judged: Mapping[str, Sequence[Vote]], seed: int, path: Path, *, repeats: int
+) -> dict[str, object]:
+    """Return the figures of one kind of prompt."""
+    texts, biased = labelled
     first = {key: votes[0] for key, votes in judged.items()}
     decided = [key for key in texts if first[key].verdict in (Verdict.BIASED, Verdict.UNBIASED)]
     verdicts = Counter(map(_word, first.values()))
@@ -122,25 +207,15 @@ def evaluate_judge(
     predicted = np.asarray([first[key].verdict is Verdict.BIASED for key in decided], dtype=bool)
     true = np.asarray([biased[key] for key in decided], dtype=bool)
     scores = np.asarray([first[key].score for key in decided], dtype=np.float64)
-    measured = figures(
+    estimates = figures(
         predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(seed)
     )
-    record = {
-        "schema_version": 1,
-        "judge": judge.id,
-        "models": judge.names,
-        "definition": judge.definition,
-        "fingerprints": fingerprints(opened),
-        "rule": JUDGE_RULE,
-        "labelled": file_sha256(str(labelled)),
+    record: dict[str, object] = {
         "pairs": len(texts),
         "biased": sum(biased.values()),
         "decided": len(decided),
         "verdicts": dict(sorted(verdicts.items())),
-        "repeats": repeats,
-        "confidence": CONFIDENCE,
-        "seed": seed,
-        **{name: _plain(figure) for name, figure in measured.items()},
+        **{name: _plain(figure) for name, figure in estimates.items()},
     }
     if repeats > 1:
         words = [list(map(_word, votes)) for votes in judged.values()]

@@ -22,6 +22,7 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.units import Arm, CaseKeys, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
+from fairgate.relations.oracles.judge import kind_of_prompt
 from fairgate.relations.relation import (
     Asked,
     FollowUp,
@@ -273,7 +274,10 @@ def _units(
     own, alone = of_source
     is_judged = suite.judges(relation)
     judge, asks_names = suite.setup.judge, any(group.is_pool for group in suite.sets)
-    is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
+    is_unproven = is_judged and judge is not None and judge.count > 0
+    if is_unproven and judge is not None:
+        asked_of_judge = judge_instruction(relation, suite.task, has_judge=True)
+        is_unproven = kind_of_prompt(asked_of_judge) not in judge.proven
     document = source.document.id if changes_documents(relation) and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
