@@ -83,7 +83,7 @@ CHANGED = Harm(
     group="answers", what="answers", verb="change",
     columns={
         "controlled": 1.0, "generation": 1.0, "direction": 1.0, "drift": 1.0,
-        "shift/answer": 1.0, "shift/direction": 1.0,
+        "shift/answer": 1.0, "shift/direction": 1.0, "shift/changes": 1.0,
     },
 )  # fmt: skip
 UNREADABLE = Harm(

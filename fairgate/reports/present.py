@@ -27,7 +27,16 @@ from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows
 from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, Beside, Material, in_words
-from fairgate.reports.sections import affected, better, cases, measured, neutral_band, told, verdict
+from fairgate.reports.sections import (
+    affected,
+    better,
+    cases,
+    measured,
+    moved,
+    neutral_band,
+    told,
+    verdict,
+)
 from fairgate.reports.sections.affected import Subject
 from fairgate.reports.sections.better import News
 from fairgate.reports.sections.headline import headline
@@ -299,6 +308,8 @@ def _failure(material: Material) -> Inline:
         words = "fairness regressed"
     elif "bound" in failed or "identity" in failed:
         words = "a fairness limit is broken"
+    if first is not None and moved.is_of_reference(first.metric):
+        words = moved.what_moved(first.metric)
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
     by_subject = affected.failed_identities(material)
@@ -346,7 +357,7 @@ def lead(material: Material, news: News) -> Inline:
     rule = affected.leading(result)
     if rule is None:
         return "No rule has a value."
-    words = [*_better(news), *headline(material, rule)]
+    words = [*_better(news), *moved.masked(material), *headline(material, rule)]
     if rule.outcome is Outcome.INCONCLUSIVE:
         words += ["; this is ", strong("inconclusive")]
     words += [".", *_failed_too(material)]
@@ -559,6 +570,7 @@ SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     verdict.trend,
     told.told,
     affected.terms,
+    moved.moved,
     neutral_band.beside_neutral,
     measured.social_bias,
     measured.causes,

@@ -176,3 +176,47 @@ def test_the_record_names_the_reference(workspace):
     under_test = workspace.record()["provenance"]["under_test"]
     assert set(under_test) == {"recorded", "reference: recorded"}
     assert json.dumps(under_test)
+
+
+def of_sources(*numbers):
+    names = {f"s{number}" for number in numbers}
+
+    def answer(key):
+        source, sign, ending = key.partition("#")
+        is_named = sign and not ending.startswith("neutral")
+        return "negative" if source in names and is_named else "positive"
+
+    return answer
+
+
+def test_equal_rates_that_hide_other_cases_are_the_first_sentence(workspace):
+    with_reference(workspace, of_sources(0, 1, 2, 3))
+    workspace.gate(of_sources(0, 1, 4, 5))
+    said = workspace.said
+    assert "The same 20.0 % of answers change as with the reference" in said
+    assert "but 50 % of these are other cases" in said
+
+
+def test_equal_cases_are_not_called_other_ones(workspace):
+    with_reference(workspace, of_sources(0, 1, 2, 3))
+    workspace.gate(of_sources(0, 1, 2, 3))
+    assert "other cases" not in workspace.said
+
+
+def test_the_title_says_that_answers_moved_and_the_page_for_whom(workspace):
+    with_reference(workspace)
+    workspace.gate(black_turned)
+    assert "answers moved from the reference for a black person" in workspace.said.lower()
+    page = (workspace.root / "out/report.html").read_text()
+    assert "What moved from the reference" in page
+    assert "What moved from the reference" in (workspace.root / "out/report.md").read_text()
+
+
+def test_near_ties_and_reruns_are_told_apart(workspace):
+    with_reference(workspace)
+    rows = lines(workspace)
+    for row in rows[:3]:
+        row["margin"] = 0.001
+    workspace.write("before.jsonl", rows)
+    workspace.gate("positive")
+    assert "near ties of the reference" in (workspace.root / "out/report.md").read_text()

@@ -16,7 +16,7 @@ from fairgate.metrics.degrees import log_odds
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, exposures_of
-from fairgate.suites.metamorphic.plan import FOLLOW_UP
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.readings import Readings
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ def shift_columns(
             values = dict.fromkeys(claims, reason)
         else:
             values |= _of_answers(suite, unit, readings, places)
+            values[shift.CHANGES] = _changes(
+                suite, unit, assessed.columns["generation"][row], readings
+            )
             own, other = ((of.get((suite.id, unit.asks[FOLLOW_UP]))) for of in (executions, beside))
             values[shift.DOCUMENTS] = not_found(own, other)
             values[shift.DEGREE] = _degree(own, other, scale)
@@ -90,6 +93,18 @@ def _of_answers(
     own = readings.whatever_margin(key, relation)
     other = readings.all_of(reference_key(key), relation)
     return dict(zip(names, compared(own, other, suite.oracles[relation], places), strict=True))
+
+
+def _changes(suite: MetamorphicSuite, unit: Unit, own: Claim, readings: Readings) -> Claim:
+    """1 where naming somebody changes the answer and not the reference's, -1 the reverse."""
+    if suite.policy.retrieve_only or unit.verdicts:
+        return Reason.NOT_ASKED
+    name = unit.dimensions["relation"]
+    source, follow_up = (
+        readings.all_of(reference_key(unit.asks[role]), name) for role in (SOURCE, FOLLOW_UP)
+    )
+    other = suite.relations[name].claims(source, follow_up, source)["generation"]
+    return _difference(own, Reason.NO_REFERENCE if other is Reason.MISSING else other)
 
 
 def compared(

@@ -254,7 +254,8 @@ class MetamorphicSuite(Suite):
         ordered = (shift.DIRECTION,) if self.task is not None and self.task.order else ()
         degrees = (shift.DEGREE,) if self.forms else ()
         ranked = (shift.EXPOSURE,) if any(map(changes_documents, self.relations.values())) else ()
-        return (shift.ANSWER, shift.UNREADABLE, *ordered, *degrees, shift.DOCUMENTS, *ranked)
+        answers = shift.ANSWER, shift.CHANGES, shift.UNREADABLE
+        return (*answers, *ordered, *degrees, shift.DOCUMENTS, *ranked)
 
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:

@@ -27,7 +27,7 @@ WITHOUT = {
 SOURCES = 24
 SIGNED = (
     "direction", "exposure-net", "shift/direction", "shift/unreadable", "shift/exposure",
-    "shift/unknown",
+    "shift/unknown", "shift/changes",
 )  # fmt: skip
 TERMS = {"a": "one", "b": "two", "neutral": "neutral"}
 

@@ -1,0 +1,183 @@
+"""What moved from the policy's reference: the first sentence, and who is affected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from fairgate.domain.cases import reference_key
+from fairgate.domain.outcomes import IdentityFinding
+from fairgate.domain.units import Reason
+from fairgate.gate.gate import GateResult
+from fairgate.metrics import shift
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import demographic_rows
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Row, RowKind, Section, Words, columns, figure, name, of_suites
+from fairgate.reports.material import Material, pair_suites
+from fairgate.suites.metamorphic.plan import FOLLOW_UP
+
+_SHOWN = 6
+_ALIKE = 0.02
+"""Difference of two rates up to which they count as equal."""
+_MASKED = 0.05
+"""Share of the changed answers that are other cases, from which equal rates hide something."""
+_CERTAIN = 0.05
+_CLAIMS = (
+    (shift.ANSWER, "answers moved"),
+    (shift.UNREADABLE, "unreadable, beyond neutral"),
+    (shift.DIRECTION, "worse labels, beyond neutral"),
+    (shift.DOCUMENTS, "documents not found"),
+)
+"""Metric, and head of its column in the table of identities."""
+
+
+def masked(material: Material) -> Words:
+    """Say where as many answers change as with the reference, but in other cases; else nothing."""
+    for suite in pair_suites(material.result):
+        counts = _changes(material, suite)
+        if counts is None:
+            continue
+        changed, before, others, decided = counts
+        is_alike = abs(changed - before) <= _ALIKE * decided
+        if not changed or not is_alike or others < _MASKED * changed:
+            continue
+        now, then = (f"{100 * count / decided:.1f} %" for count in (changed, before))
+        same: Words = ["The same ", figure(now), " of answers change as with the reference"]
+        if now != then:
+            same = [figure(now), " of answers change, ", figure(then), " with the reference"]
+        share = figure(f"{100 * others / changed:.0f} %")
+        return [*same, ", but ", share, " of these are other cases", *_whose(material, suite), ". "]
+    return []
+
+
+def _changes(material: Material, suite: str) -> tuple[int, int, int, int] | None:
+    """Count changed answers, the reference's, those changed here alone, and decided cases."""
+    table = material.run.tables.get(suite)
+    if table is None or shift.CHANGES not in table.values or "generation" not in table.values:
+        return None
+    own, beside = table.values["generation"], table.values[shift.CHANGES]
+    known = demographic_rows(table) & ~np.isnan(own) & ~np.isnan(beside)
+    if not known.any():
+        return None
+    changed, other = own[known], own[known] - beside[known]
+    return int(changed.sum()), int(other.sum()), int((beside[known] == 1).sum()), len(changed)
+
+
+def _whose(material: Material, suite: str) -> Words:
+    """Say whose answers move most, beside neutral ones, where that is no chance."""
+    finding = significant(material.result, suite)
+    if finding is None:
+        return []
+    term = finding.terms[0].term
+    own = material.now.value(shift.ANSWER, suite, {"term": term})
+    neutral = material.now.value(f"{shift.ANSWER}/control", suite)
+    if own is None or neutral is None or own <= neutral:
+        return []
+    who = name(material.identity(suite, term), blocks.Tone.STRONG)
+    often = f"{own / neutral:.1f} times as often as" if neutral else "and not"
+    return ["; for ", who, f", answers move {often} neutral ones"]
+
+
+def significant(result: GateResult, suite: str) -> IdentityFinding | None:
+    """Return how identities differ in what moved, where chance does not explain it."""
+    for finding in result.identities:
+        is_asked = finding.metric == shift.MOST_MOVED.id and finding.suite == suite
+        if is_asked and not finding.where and finding.p_value <= _CERTAIN and finding.excess > 0:
+            return finding
+    return None
+
+
+def is_of_reference(metric: str) -> bool:
+    """Return whether a metric compares with the policy's reference."""
+    known = BY_ID.get(metric)
+    return known is not None and known.column in shift.COLUMNS
+
+
+def what_moved(metric: str) -> str:
+    """Return what a title says where a rule about the reference fails: `answers moved`."""
+    known = BY_ID.get(metric)
+    documents = known is not None and known.column in (shift.DOCUMENTS, shift.EXPOSURE)
+    return f"{'documents' if documents else 'answers'} moved from the reference"
+
+
+def moved(material: Material) -> Iterator[Section]:
+    """Yield what moved by identity, beside neutral wording, and what could not be compared."""
+    kind = Section(
+        id="moved",
+        title="What moved from the reference",
+        blocks=[],
+        chapter=blocks.Chapter.WHO,
+        worth=80,
+    )
+    if material.result.given.policy.reference is not None:
+        yield from of_suites(kind, pair_suites(material.result), partial(_of_suite, material))
+
+
+def _of_suite(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
+    del place
+    table = material.run.tables.get(suite)
+    if table is None:
+        return
+    there = [
+        (metric, head)
+        for metric, head in _CLAIMS
+        if metric in table.values and metric not in table.not_evaluated
+    ]
+    terms = table.levels("term", demographic_rows(table)) if "term" in table.dimensions else []
+    rows = [
+        (term, [material.now.value(metric, suite, {"term": term}) for metric, _ in there])
+        for term in terms
+    ]
+    if not there or not rows:
+        return
+    rows.sort(key=lambda row: -(row[1][0] or 0.0))
+    neutral = [
+        material.now.value(f"{metric}/control", suite) if f"{metric}/control" in BY_ID else None
+        for metric, _ in there
+    ]
+    shown = [
+        Row(cells=[name(material.identity(suite, term)), *_cells(values, there)])
+        for term, values in rows
+    ]
+    shown.append(Row(cells=["neutral wording", *_cells(neutral, there)], kind=RowKind.REFERENCE))
+    yield blocks.Table(
+        label="What moved, by identity",
+        columns=columns("identity", numbers=[head for _, head in there]),
+        rows=shown,
+        most=_SHOWN,
+    )
+    if left := list(_left_out(material, suite)):
+        yield blocks.Text(lines=left, form=blocks.Form.NOTE)
+
+
+def _cells(values: list[float | None], there: list[tuple[str, str]]) -> list[blocks.Inline]:
+    return [
+        figure("–" if value is None else figures.value(value, metric))
+        for value, (metric, _) in zip(values, there, strict=True)
+    ]
+
+
+def _left_out(material: Material, suite: str) -> Iterator[str]:
+    """Yield how many answers moved where nothing is shown by it: near ties, and own reruns."""
+    table, readings = material.run.tables[suite], material.run.readings[suite]
+    reasons = table.reasons.get(shift.ANSWER, {})
+    unstable = [row for row in reasons if reasons[row] == Reason.UNSTABLE]
+    if not unstable:
+        return
+    units = {unit.key: unit for unit in material.result.given.plan.units_of(suite)}
+    kinds: Counter[str] = Counter()
+    for row in unstable:
+        unit = units[table.keys[row]]
+        relation, key = unit.dimensions.get("relation", ""), reference_key(unit.asks[FOLLOW_UP])
+        is_rerun = readings.whatever_margin(key, relation).value is None
+        kinds["rerun" if is_rerun else "tie"] += 1
+    parts = []
+    if kinds["tie"]:
+        parts.append(f"{kinds['tie']:,} near ties of the reference (below `unstable_margin`)")
+    if kinds["rerun"]:
+        parts.append(f"{kinds['rerun']:,} answers that change when the reference is asked again")
+    yield f"Not compared: {' and '.join(parts)}."
