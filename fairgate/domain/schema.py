@@ -183,17 +183,17 @@ class Named:
 def named_in(part: BaseModel) -> Iterator[Named]:
     """Yield what the marked fields of a policy, or of a part of one, name."""
     for field_name, field in type(part).model_fields.items():
-        mark = next((one for one in field.metadata if isinstance(one, Names)), None)
-        decides = any(isinstance(one, Decides) for one in field.metadata)
-        value = getattr(part, field_name)
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, BaseModel):
-                for inner in named_in(one):
+        mark = next((entry for entry in field.metadata if isinstance(entry, Names)), None)
+        decides = any(isinstance(entry, Decides) for entry in field.metadata)
+        field_value = getattr(part, field_name)
+        for value in field_value if isinstance(field_value, list) else [field_value]:
+            if isinstance(value, BaseModel):
+                for inner in named_in(value):
                     is_other = mark is not None and mark.replaces is inner.role
                     role = mark.role if mark and is_other else inner.role
                     yield replace(inner, role=role, decides=decides or inner.decides)
-            elif mark is not None and isinstance(one, str) and one.startswith(mark.prefix):
-                name = one.removeprefix(mark.prefix)
+            elif mark is not None and isinstance(value, str) and value.startswith(mark.prefix):
+                name = value.removeprefix(mark.prefix)
                 yield Named(mark.role, name, getattr(part, "revision", None))
 
 

@@ -271,7 +271,7 @@ def result_of(
         metrics = [metric for metric in METRICS if metric.id in wanted]
         # A verdict needs no interval but for `evidence: interval`.
         has_intervals = any(gate.evidence == "interval" for gate in policy.gates)
-    identities = compare_identities(tables, confidence=confidence, seed=seed, asked=slices_asked)
+    identities = compare_identities(tables, confidence=confidence, seed=seed, wanted=slices_asked)
     measurements = measure(
         tables, confidence=confidence, seed=seed, has_intervals=has_intervals, metrics=metrics
     )

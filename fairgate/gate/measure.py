@@ -65,8 +65,8 @@ def tabulate(
     of_suites = AssessedUnits.of(assessed).suites
     tables = {}
     for name, suite in suites.items():
-        known = baseline.suites.get(name) if baseline else None
-        bands = suite.bands(known.quartiles if known else None)
+        kept_suite = baseline.suites.get(name) if baseline else None
+        bands = suite.bands(kept_suite.quartiles if kept_suite else None)
         tables[name] = table_of(suite, of_suites.get(name, ()), bands)
         suite.verify(tables[name])
     return tables
@@ -144,8 +144,8 @@ def _levels(table: Table, dimension: str) -> list[str]:
     if dimension not in table.dimensions:
         return []
     rows = demographic_rows(table) & table.counted_rows({dimension: ""})
-    found = [level for level in table.levels(dimension, rows) if level]
-    return found if dimension != "relation" or len(found) > 1 else []
+    levels = [level for level in table.levels(dimension, rows) if level]
+    return levels if dimension != "relation" or len(levels) > 1 else []
 
 
 def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
@@ -156,10 +156,12 @@ def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
     levels = {name: table.dimension(name).taken(rows) for name in metric.dimensions}
     for combination in metric.reported:
         others = (levels[name].first_rows() for name in combination[1:] if name != "category")
-        if any(len(found.keys() - {""}) < 2 for found in others):
+        if any(len(values_of_dimension.keys() - {""}) < 2 for values_of_dimension in others):
             continue
-        found = dict.fromkeys(zip(*(levels[name] for name in combination), strict=True))
-        for values in found:
+        values_of_dimension = dict.fromkeys(
+            zip(*(levels[name] for name in combination), strict=True)
+        )
+        for values in values_of_dimension:
             if "" not in values:
                 yield dict(zip(combination, values, strict=True))
 
@@ -177,7 +179,7 @@ def measure(
     Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
     """
     wanted = [metric for metric in metrics if not metric.compares_terms]
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for table in tables.values():
         absent = [metric for metric in wanted if metric.column in table.not_evaluated]
         present = [
@@ -190,9 +192,9 @@ def measure(
         most = max(1, _MOST_SUMS // max(1, len(table.cluster_names)))
         for start in range(0, len(present), most):
             some = present[start : start + most]
-            found += _measured(table, some, confidence if has_intervals else None, seed)
-        found += [_absent_measurement(metric, table, {}) for metric in absent]
-    return found
+            measurements += _measured(table, some, confidence if has_intervals else None, seed)
+        measurements += [_absent_measurement(metric, table, {}) for metric in absent]
+    return measurements
 
 
 def measure_slice(
@@ -211,22 +213,28 @@ def _absent_measurement(metric: Metric, table: Table, where: Mapping[str, str]) 
 
 def _measured(
     table: Table,
-    asked: Sequence[tuple[Metric, Mapping[str, str]]],
+    slices: Sequence[tuple[Metric, Mapping[str, str]]],
     confidence: float | None,
     seed: int,
 ) -> Iterator[Measurement]:
     """Yield metrics in slices; without a confidence, without intervals."""
-    found, totals = [], []
-    for metric, where in asked:
+    measurements, totals = [], []
+    for metric, where in slices:
         observations = observe(metric, table, where)
-        found.append(measured_once(metric, table, where, observations))
+        measurements.append(measured_once(metric, table, where, observations))
         totals += [] if confidence is None else [cluster_totals(observations)]
     if confidence is None:
-        for one in found:
-            yield one if one.value is not None else replace(one, note=_NOTHING_DECIDED)
+        for measurement in measurements:
+            yield (
+                measurement
+                if measurement.value is not None
+                else replace(measurement, note=_NOTHING_DECIDED)
+            )
         return
     intervals = bootstrap_many(totals, BootstrapSettings(confidence=confidence), seed=seed)
-    for (metric, _), one, total, drawn in zip(asked, found, totals, intervals, strict=True):
+    for (metric, _), measurement, total, drawn in zip(
+        slices, measurements, totals, intervals, strict=True
+    ):
         interval, note = drawn, ""
         if metric.student and isinstance(drawn, NoInterval) and drawn.reason == TOO_FEW_CLUSTERS:
             interval = t_interval(total, confidence=confidence)
@@ -238,8 +246,8 @@ def _measured(
             # Student's interval of a share may promise what lies below 0 or above 1.
             if metric.is_rate and len(metric.arms) == 1 and metric.better is not Better.TOWARD_ZERO:
                 ends = max(0.0, ends[0]), min(1.0, ends[1])
-        note = note if one.value is not None else _NOTHING_DECIDED
-        yield replace(one, interval=ends, note=note)
+        note = note if measurement.value is not None else _NOTHING_DECIDED
+        yield replace(measurement, interval=ends, note=note)
 
 
 def measured_once(
@@ -267,32 +275,32 @@ def compare_identities(
     *,
     confidence: float,
     seed: int,
-    asked: AbstractSet[Slice] | None = None,
+    wanted: AbstractSet[Slice] | None = None,
 ) -> list[IdentityFinding]:
     """Return findings for each suite as a whole and, of answers, for each category.
 
-    Each needs two terms. With `asked`, only those of its slices.
+    Each needs two terms. With `wanted`, only those of its slices.
     """
-    found = []
+    findings = []
     for table in tables.values():
         for metric in (*COMPARING, *shift.COMPARING):
-            known = metric.column in table.values and metric.column not in table.not_evaluated
+            is_measured = metric.column in table.values and metric.column not in table.not_evaluated
             levels = (
                 {dimension: level}
                 for dimension in metric.dimensions
                 for level in table.levels(dimension, demographic_rows(table))
             )
-            for where in ({}, *levels) if known and len(table.keys) else ():
-                if asked is not None and slice_of(metric.id, table.suite, where) not in asked:
+            for where in ({}, *levels) if is_measured and len(table.keys) else ():
+                if wanted is not None and slice_of(metric.id, table.suite, where) not in wanted:
                     continue
                 finding = identity_finding(metric, table, where, alpha=1 - confidence, seed=seed)
                 if finding is None:
                     continue
-                if finding.knows_wording and not where and asked is None:
+                if finding.knows_wording and not where and wanted is None:
                     beside = beside_neutral_wording(metric, table, alpha=1 - confidence, seed=seed)
                     finding = replace(finding, beside=beside)
-                found.append(finding)
-    return found
+                findings.append(finding)
+    return findings
 
 
 def identity_finding(
@@ -328,7 +336,7 @@ def identity_finding(
     )
     if not test.terms:
         return None
-    tests = {} if sample is None else {each.name: each for each in sample.tests}
+    tests = {} if sample is None else {test.name: test for test in sample.tests}
     wide, phrases, neutral = 1.0, 0, replace(metric, arms=CONTROL)
     if names is None:  # else names themselves were exchanged
         others, _ = observed_rows(neutral, table, where)
@@ -364,11 +372,11 @@ def identity_finding(
 
 
 def compare_with_neutral(
-    tables: Mapping[str, Table], asked: Iterable[Slice], *, confidence: float, seed: int
+    tables: Mapping[str, Table], slices: Iterable[Slice], *, confidence: float, seed: int
 ) -> list[IdentityFinding]:
     """Return how identities differ from neutral wording, in the slices that are asked for."""
-    found = []
-    for metric_id, suite, where in dict.fromkeys(asked):
+    findings = []
+    for metric_id, suite, where in dict.fromkeys(slices):
         metric, table = METRICS.get(metric_id), tables[suite]
         if metric is None or not metric.is_against_neutral:
             continue
@@ -377,8 +385,8 @@ def compare_with_neutral(
         finding = beside_neutral(
             metric, table, dict(sorted(where)), alpha=1 - confidence, seed=seed
         )
-        found += [] if finding is None else [finding]
-    return found
+        findings += [] if finding is None else [finding]
+    return findings
 
 
 def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measurement]:
@@ -406,17 +414,17 @@ def _note(finding: IdentityFinding) -> str:
 
 def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
     """Return P1's threshold: the third quartile of RRS among pairs whose answer did not flip."""
-    found = []
+    degradations = []
     for table in tables.values():
         if "rrs" not in table.values:
             continue
         rows = demographic_rows(table)
         scores, flips = table.values["rrs"], table.values["generation"]
-        known = rows & ~np.isnan(scores) & ~np.isnan(flips)
-        stable, flipped = scores[known & (flips == 0)], scores[known & (flips == 1)]
+        defined = rows & ~np.isnan(scores) & ~np.isnan(flips)
+        stable, flipped = scores[defined & (flips == 0)], scores[defined & (flips == 1)]
         both = len(stable) and len(flipped)
-        area = auc(scores[known], flips[known] == 1) if both else None
-        found.append(
+        area = auc(scores[defined], flips[defined] == 1) if both else None
+        degradations.append(
             Degradation(
                 suite=table.suite,
                 threshold=rounded(np.quantile(stable, 0.75)) if len(stable) else None,
@@ -425,7 +433,7 @@ def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
                 flipped_pairs=len(flipped),
             )
         )
-    return found
+    return degradations
 
 
 def quartiles(table: Table) -> tuple[float, float] | None:
@@ -463,19 +471,19 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
         if "relation" in unit.dimensions:
             keys = groups.setdefault((unit.suite, unit.dimensions["relation"]), {})
             keys |= dict.fromkeys(unit.asks.values())
-    found = []
+    instabilities = []
     for (suite, relation), keys in groups.items():
         names = [(suite, relation, key) for key in keys]
-        known = [answers[name] for name in names if name in answers]
-        if known:
-            found.append(
+        answered = [answers[name] for name in names if name in answers]
+        if answered:
+            instabilities.append(
                 Instability(
                     suite=suite,
                     relation=relation,
-                    repeats=max(len(case) for case in known),
-                    cases=len(known),
-                    stability=rounded(stability(known)),
-                    entropy=rounded(math.fsum(entropy(case) for case in known) / len(known)),
+                    repeats=max(len(case) for case in answered),
+                    cases=len(answered),
+                    stability=rounded(stability(answered)),
+                    entropy=rounded(math.fsum(entropy(case) for case in answered) / len(answered)),
                 )
             )
-    return found
+    return instabilities

@@ -68,7 +68,7 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
     The first line has the hash of the questions, where one is given. Answers that lie near each
     other share documents, so their text is made once.
     """
-    known: dict[tuple[Document, ...], str] = {}
+    texts: dict[tuple[Document, ...], str] = {}
     for execution in executions:
         response, documents = execution.response, execution.documents
         answer = "null" if response is None else _as_text(response)
@@ -81,7 +81,7 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
         if execution.degrees is not None:
             line += f", {_as_json(degrees_fields(execution.degrees))[1:-1]}"
         if documents is not None:
-            line += f', "documents": {_text_of(documents, known)}'
+            line += f', "documents": {_text_of(documents, texts)}'
         if execution.options:
             line += f', "options": {_as_json(list(execution.options))}'
         if questions:
@@ -90,15 +90,15 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
         yield line + "}"
 
 
-def _text_of(documents: Sequence[Document], known: dict[tuple[Document, ...], str]) -> str:
-    """Return documents as JSON, from `known` where equal ones stand there; else add them."""
+def _text_of(documents: Sequence[Document], texts: dict[tuple[Document, ...], str]) -> str:
+    """Return documents as JSON, from `texts` where equal ones stand there; else add them."""
     listed = tuple(documents)
-    text = known.get(listed)
+    text = texts.get(listed)
     if text is None:
         text = _as_json([document_to(document) for document in documents])
-        if len(known) >= _MOST_TEXTS:
-            known.clear()
-        known[listed] = text
+        if len(texts) >= _MOST_TEXTS:
+            texts.clear()
+        texts[listed] = text
     return text
 
 
@@ -107,12 +107,12 @@ def document_to(document: Document | CorpusDocument) -> dict[str, Any]:
     return {name: value for name, value in flat(document).items() if value is not None}
 
 
-def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> Path:
+def output_folder(chosen: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> Path:
     """Return the folder of the run: the one named, else one of the policy's in the cache.
 
     Raises UsageError where it holds a part of a run: a folder holds the one or the other.
     """
-    folder = named or runtime.cache / "runs" / loaded.policy.name
+    folder = chosen or runtime.cache / "runs" / loaded.policy.name
     if is_shard(folder):
         raise UsageError(
             f"{folder}: holds a part of a run ({PART_MANIFEST}); name another folder with --out"
@@ -154,9 +154,9 @@ def write_run(
             STOP_RULES: (f"{rules}\n",),
         },
     )
-    for known in (*known_files, COMMENT):
-        if known not in reports:
-            (folder / known).unlink(missing_ok=True)
+    for file_name in (*known_files, COMMENT):
+        if file_name not in reports:
+            (folder / file_name).unlink(missing_ok=True)
 
 
 def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:
@@ -165,13 +165,13 @@ def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[st
     Raises StoreError where a template or another part of FairGate's installation is not there.
     """
     try:
-        made = text()
+        rendered = text()
     except OSError as error:
         raise StoreError(
             f"{name} cannot be made: a file of this installation of FairGate cannot be read "
             f"({harmless(str(error)[:300])}); install FairGate again"
         ) from error
-    yield from (made,) if isinstance(made, str) else made
+    yield from (rendered,) if isinstance(rendered, str) else rendered
 
 
 def check_run(run: Path) -> None:
@@ -191,12 +191,12 @@ def _no_run(run: Path, error: DataError) -> DataError:
 
 def _answered(loaded: LoadedPolicy) -> dict[str, dict[str, Any]]:
     """Return by suite how its answers were cut, and the hash of what they answer."""
-    found: dict[str, dict[str, Any]] = {}
+    by_suite: dict[str, dict[str, Any]] = {}
     for name, suite in loaded.suites.items():
-        found[name] = dict(suite.reading_rule())
+        by_suite[name] = dict(suite.reading_rule())
         if not loaded.is_narrowed:
-            found[name][_QUESTIONS] = loaded.questions_of(name)
-    return found
+            by_suite[name][_QUESTIONS] = loaded.questions_of(name)
+    return by_suite
 
 
 def _without_questions(rule: object) -> object:
@@ -228,15 +228,17 @@ def replay(
     loaded = load_policy(path, runtime)
     then = _read(run, STOP_RULES)
     for suite, now in _answered(loaded).items():
-        rule, before = (_without_questions(one.get(suite)) for one in ({suite: now}, then))
+        rule, before = (
+            _without_questions(questions.get(suite)) for questions in ({suite: now}, then)
+        )
         if before != rule:
             raise UsageError(
                 f"{run}: the answers of suite {suite!r} were cut by {str(before)[:300]}, "
                 f"this policy reads them by {rule}: what was never generated cannot be read; run "
                 "the policy"
             )
-        asked = then[suite].get(_QUESTIONS)
-        if asked is not None and now.get(_QUESTIONS, asked) != asked:
+        plan_then = then[suite].get(_QUESTIONS)
+        if plan_then is not None and now.get(_QUESTIONS, plan_then) != plan_then:
             raise UsageError(
                 f"{run}: suite {suite!r} was asked other questions than it asks now, so its "
                 "answers are to other texts: run the policy, or bring back the sources of then"
@@ -244,10 +246,10 @@ def replay(
     recording = read_recorded(str(run / EXECUTIONS))
     under_test, pace, day = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
-    given = composition.gate_input(references_for(loaded, path), under_test)
-    given = replace(given, day=given.day or day)
+    gate_input = composition.gate_input(references_for(loaded, path), under_test)
+    gate_input = replace(gate_input, day=gate_input.day or day)
     system = composition.replayed(recording)
-    done = composition.explained(run_gate(given, system, SILENT))
+    done = composition.explained(run_gate(gate_input, system, SILENT))
     return FinishedRun(
         loaded=loaded,
         run=replace(done, result=replace(done.result, origin=_origin(run), pace=pace)),
@@ -269,8 +271,8 @@ def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None, str]:
     with contextlib.suppress(DataError):
         record = read_json_object(run / RECORD)
     provenance, pace = record.get("provenance"), record.get("pace")
-    found = provenance.get("under_test") if isinstance(provenance, dict) else None
-    parts = found if isinstance(found, dict) else {}
+    facts = provenance.get("under_test") if isinstance(provenance, dict) else None
+    parts = facts if isinstance(facts, dict) else {}
     under_test = {str(name)[:200]: str(value)[:1000] for name, value in parts.items()}
     slower = read_pace(pace) if isinstance(pace, dict) else None
     return under_test, slower, str(record.get("day", ""))

@@ -216,7 +216,7 @@ def gate_change(
             folder /= name
         written_folder(folder, inputs)
         judged = replace(judged, remarks=[*judged.remarks, *remarks])
-        about: dict[str, Any] = {"place": prefix, "report_only": inputs.report_only}
+        about: dict[str, Any] = {"prefix": prefix, "report_only": inputs.report_only}
         about["branches"] = None if several else branches
         reports.append(reported(judged, folder, list(formats()), about))
         if explained is not None:

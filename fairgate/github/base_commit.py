@@ -59,10 +59,10 @@ class Clone:
         A repository above the workspace is the machine's, and not what the job has checked out.
         """
         self._root = root.resolve()
-        found = repository_of(root)
-        if found and workspace and not found.top.is_relative_to(workspace.resolve()):
-            found = None
-        self._repository = found
+        repository = repository_of(root)
+        if repository and workspace and not repository.top.is_relative_to(workspace.resolve()):
+            repository = None
+        self._repository = repository
 
     @cached_property
     def prefix(self) -> str:
@@ -104,12 +104,12 @@ class Clone:
     def tree(self, commit: str) -> dict[str, tuple[str, str]] | None:
         """Return every path of a commit to its mode and object; None where it is not here."""
         listed = self._git("ls-tree", "-r", "-z", "--full-tree", commit)
-        found = {}
+        objects = {}
         for entry in listed.split(b"\0")[:-1] if listed is not None else ():
             head, _, path = entry.partition(b"\t")
             mode, _, blob = head.decode().split()
-            found[os.fsdecode(path)] = mode, blob
-        return None if listed is None else found
+            objects[os.fsdecode(path)] = mode, blob
+        return None if listed is None else objects
 
     def blob(self, name: str) -> bytes | None:
         """Return the content of an object, None where it is not here."""
@@ -192,7 +192,7 @@ class BaseCommit:
         mode, name = self._tree.get(path, ("", ""))
         file = f"{quoted(path)} in commit {self.commit[:12]}"
         if mode not in _BLOB_MODES:
-            if mode or any(one.startswith(f"{path}/") for one in self._tree):
+            if mode or any(inner_path.startswith(f"{path}/") for inner_path in self._tree):
                 raise BaselineError(f"{file} is a link or a folder")
             return None
         content = self._blob(path, name)
@@ -254,27 +254,27 @@ class BaseCommit:
             top, inner = posixpath.join(way, rest), self
             if target.startswith(("/", "../")) or target == "..":
                 raise _detour(way, self.commit)
-        for file, found in inner.below(target, hops):
-            shown = posixpath.join(way, file) if mode == _SUBMODULE else top + file[len(target) :]
-            yield posixpath.normpath(shown), found
+        for file, base_file in inner.below(target, hops):
+            outer = posixpath.join(way, file) if mode == _SUBMODULE else top + file[len(target) :]
+            yield posixpath.normpath(outer), base_file
 
     @cached_property
     def _tree(self) -> Mapping[str, tuple[str, str]]:
         """Return every path to its mode and object. Raises BaselineError."""
-        found = self._clone.tree(self.commit)
-        if found is None and self._repository:
+        tree = self._clone.tree(self.commit)
+        if tree is None and self._repository:
             self._clone.fetch(self.commit)
-            found = self._clone.tree(self.commit)
-        if found is not None:
-            return found
+            tree = self._clone.tree(self.commit)
+        if tree is not None:
+            return tree
         reason = "there is no token to ask the API with"
         if self._api is not None:
             trees = f"/repos/{self._repository}/git/trees/{self.commit}"
             try:
                 listed = self._api.get(trees, recursive=1)
                 if listed["truncated"] is False:
-                    rows = (one for one in listed["tree"] if one["mode"] != _FOLDER)
-                    return {one["path"]: (one["mode"], one["sha"]) for one in rows}
+                    rows = (entry for entry in listed["tree"] if entry["mode"] != _FOLDER)
+                    return {entry["path"]: (entry["mode"], entry["sha"]) for entry in rows}
                 reason = "GitHub does not list all of its files"
             except ApiError as error:
                 reason = harmless(str(error))
@@ -287,18 +287,18 @@ class BaseCommit:
         )
 
     def _blob(self, path: str, name: str) -> bytes:
-        found, reason = self._clone.blob(name), "it is not in this clone"
-        if found is None and self._api is not None:
+        content, reason = self._clone.blob(name), "it is not in this clone"
+        if content is None and self._api is not None:
             try:
-                found = self._api.get_raw(f"/repos/{self._repository}/git/blobs/{name}")
+                content = self._api.get_raw(f"/repos/{self._repository}/git/blobs/{name}")
             except ApiError as error:
                 reason = str(error)
-        if found is None:
+        if content is None:
             raise BaselineError(
                 f"{quoted(path)} of the base commit {self.commit[:12]} cannot be read: {reason}; "
                 "check out with `fetch-depth: 2` (or 0), or try again"
             )
-        return found
+        return content
 
 
 def _folders_of(path: str) -> list[str]:
@@ -351,23 +351,23 @@ class BaseVersion:
         What neither version of the repository has is the runner's, put there by a step before: it
         counts as it is. Raises BaselineError where the base's content cannot be had.
         """
-        found: dict[Difference, None] = {}
-        for named in named_by(policy, self.runtime):
-            path = posixpath.normpath(f"{self._base.prefix}{named.name}")
-            leads_out = named.name.startswith("/") or path.split("/", 1)[0] == ".."
-            if leads_out or not may_be_path(named):  # what leads out, its reader refuses
+        differences: dict[Difference, None] = {}
+        for file_named in named_by(policy, self.runtime):
+            path = posixpath.normpath(f"{self._base.prefix}{file_named.name}")
+            leads_out = file_named.name.startswith("/") or path.split("/", 1)[0] == ".."
+            if leads_out or not may_be_path(file_named):  # what leads out, its reader refuses
                 continue
             try:
                 now = dict(self._of_head(path))
             except OSError as error:
                 raise UsageError(
-                    f"{quoted(named.name)}, which the base commit's policy names, cannot be read: "
-                    f"{error.strerror}; make it a file or folder that the runner may read"
+                    f"{quoted(file_named.name)}, which the base commit's policy names, cannot be "
+                    f"read: {error.strerror}; make it a file or folder that the runner may read"
                 ) from error
             try:
                 then = dict(self._base.below(path))
             except BaselineError:
-                if not named.is_under_test:
+                if not file_named.is_under_test:
                     raise
                 then = {}  # what cannot be compared is told as changed
             changed = [
@@ -376,17 +376,19 @@ class BaseVersion:
                 if not self._is_same(then.get(file), now.get(file))
                 and (file in then or not self._is_runners(file, now[file]))
             ]
-            if not named.is_under_test:
+            if not file_named.is_under_test:
                 self._write(then, {file: now[file] for file in now.keys() - then.keys()}, changed)
-            elif changed and not then and hub_table(named.name) is not None:
+            elif changed and not then and hub_table(file_named.name) is not None:
                 raise UsageError(
                     f"this change adds {quoted(changed[0])}, which would take the place of "
-                    f"{quoted(named.name)} on the Hugging Face hub; give it another name"
+                    f"{quoted(file_named.name)} on the Hugging Face hub; give it another name"
                 )
             for file in changed:
-                shown = posixpath.relpath(file, self._base.prefix or ".")
-                found[Difference(role=named.role, file=shown, decides=named.decides)] = None
-        return list(found)
+                relative = posixpath.relpath(file, self._base.prefix or ".")
+                differences[
+                    Difference(role=file_named.role, file=relative, decides=file_named.decides)
+                ] = None
+        return list(differences)
 
     @contextlib.contextmanager
     def reported(self, policy: str = "") -> Iterator[None]:
@@ -400,11 +402,13 @@ class BaseVersion:
         except PolicyError as error:
             problems = [
                 replace(
-                    one,
-                    path=self._relative(one.path),
-                    message=self._in_base(one.message, is_there=policy not in ("", one.path)),
+                    problem,
+                    path=self._relative(problem.path),
+                    message=self._in_base(
+                        problem.message, is_there=policy not in ("", problem.path)
+                    ),
                 )
-                for one in error.problems
+                for problem in error.problems
             ]
             raise PolicyError(problems) from error
         except FairGateError as error:
@@ -417,9 +421,9 @@ class BaseVersion:
 
     def _in_base(self, text: str, *, is_there: bool) -> str:
         """Return a text that says so where it is about a file of the base."""
-        known = self._relative(text)
-        is_there = is_there or known != text
-        return f"in the base commit {self._base.commit[:12]}: {known}" if is_there else text
+        relative = self._relative(text)
+        is_there = is_there or relative != text
+        return f"in the base commit {self._base.commit[:12]}: {relative}" if is_there else text
 
     def _relative(self, text: str) -> str:
         above = posixpath.relpath(self._top, self.runtime.root)
@@ -427,20 +431,20 @@ class BaseVersion:
 
     def _of_head(self, path: str) -> Iterator[tuple[str, Path]]:
         """Yield the head's files at or below a path from the repository's top."""
-        place = self._repository / path
-        if place.is_file():
-            yield path, place
-        for file in files_below(place, self._repository) if place.is_dir() else ():
-            yield posixpath.normpath(f"{path}/{file.relative_to(place).as_posix()}"), file
+        target = self._repository / path
+        if target.is_file():
+            yield path, target
+        for file in files_below(target, self._repository) if target.is_dir() else ():
+            yield posixpath.normpath(f"{path}/{file.relative_to(target).as_posix()}"), file
 
     @cached_property
     def _tracked(self) -> frozenset[str]:
         """Return the files of the head's commits, folded: case and composition do not count."""
         checkout = repository_of(self._repository)
-        found = checkout.ask("ls-files", "-z") if checkout is not None else None
-        if found is None:
+        listed = checkout.ask("ls-files", "-z") if checkout is not None else None
+        if listed is None:
             raise BaselineError("git cannot list the files of the checkout; put it on the PATH")
-        return frozenset(_folded(os.fsdecode(name)) for name in found.split(b"\0"))
+        return frozenset(_folded(os.fsdecode(name)) for name in listed.split(b"\0"))
 
     def _is_runners(self, path: str, file: Path) -> bool:
         """Return whether no commit has put the file there, nor a link or submodule on the way."""
@@ -511,5 +515,5 @@ class BaseVersion:
 
 def _folded(name: str) -> str:
     """Return a name without case, composition and ignorable characters, as some disks see it."""
-    plain = "".join(one for one in name if unicodedata.category(one) != "Cf")
+    plain = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", plain).casefold())

@@ -100,14 +100,14 @@ def accesses(policy: Policy) -> Iterator[Access]:
 
 def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
     """Return a sentence for each access that only `proposed` has, secrets included."""
-    known = set(accesses(base)) if base else set()
-    named = {replace(access, way="") for access in known}
+    base_accesses = set(accesses(base)) if base else set()
+    base_targets = {replace(access, way="") for access in base_accesses}
     other_way = " by another request, model or pace"
     sentences = (
-        f"{_sentence(access)}{other_way if replace(access, way='') in named else ''}, which the "
-        "base commit's policy does not"
+        f"{_sentence(access)}{other_way if replace(access, way='') in base_targets else ''}, which "
+        "the base commit's policy does not"
         for access in accesses(proposed)
-        if access not in known
+        if access not in base_accesses
     )
     return list(dict.fromkeys(sentences))
 
@@ -170,7 +170,7 @@ class ChangeGate(Generic[E]):
         Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
         a link: once merged, they would break every build.
         """
-        proposed, raw, named = self._proposed(), base.read(self._policy), quoted(self._policy)
+        proposed, raw, quoted_path = self._proposed(), base.read(self._policy), quoted(self._policy)
         self._earlier = self._policy
         # A proposed file that no base commit could give.
         paths = [self._policy]
@@ -194,12 +194,12 @@ class ChangeGate(Generic[E]):
         if raw is None:
             if no_introduction:
                 raise UsageError(
-                    f"the base commit has no policy {named}, so the change's own rules would "
+                    f"the base commit has no policy {quoted_path}, so the change's own rules would "
                     f"decide, and {no_introduction}"
                 )
             return self._introduction(proposed, allow=allow)
         if proposed is None and allow:
-            raise UsageError(f"this change removes the policy {named}; nothing to gate")
+            raise UsageError(f"this change removes the policy {quoted_path}; nothing to gate")
         refused = [] if proposed is None else self._refused(proposed, written)
         allowed = proposed if allow and not refused else None
         before, data = self._base_side(base, raw, proposed)
@@ -207,9 +207,9 @@ class ChangeGate(Generic[E]):
         by_base = f"Policy and baseline of the base commit `{commit[:12]}` decide."
         if proposed is not None and _is_same(before, proposed, data):
             # What reviewers see are the text and the line numbers of the change.
-            shown = replace(before, loaded=replace(before.loaded, parsed=proposed.loaded.parsed))
+            side = replace(before, loaded=replace(before.loaded, parsed=proposed.loaded.parsed))
             return GatedChange(
-                decides=self._evaluate(allowed or shown),
+                decides=self._evaluate(allowed or side),
                 decided_by=decided_by,
                 data=data,
                 remarks=renames if allowed else [by_base, *renames],
@@ -331,8 +331,10 @@ class ChangeGate(Generic[E]):
         def kept(reference: Reference) -> tuple[Baseline | None, str]:
             policy = self._earlier if isinstance(files, BaseCommit) else self._policy
             path = path_in_repository(policy, name, reference)
-            found = files.read(path)
-            return (None if found is None else decoded_baseline(found, path, name, reference)), path
+            content = files.read(path)
+            return (
+                None if content is None else decoded_baseline(content, path, name, reference)
+            ), path
 
         baseline, path = kept(Reference.BASELINE)
         anchor, anchor_path = kept(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
@@ -348,7 +350,7 @@ def _also_looser(before: Policy, proposed: Side | None) -> str:
         return ""
     plan = proposed.loaded.plan  # the only one that there is
     looser = loosened(before, proposed.loaded.policy, (plan, plan))
-    listing = "".join(f"\n- {one.sentence}" for one in looser)
+    listing = "".join(f"\n- {loosening.sentence}" for loosening in looser)
     return f".\nLess strict in this change than in the base's policy:{listing}" if looser else ""
 
 
@@ -356,7 +358,7 @@ def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
     """Return whether everything that decides is the same."""
     same_policy = before.loaded.policy == after.loaded.policy
     same_rules = same_policy and not edited_references(before, after)
-    return same_rules and all(one.is_under_test for one in data)
+    return same_rules and all(difference.is_under_test for difference in data)
 
 
 def evaluated(side: Side, progress: Progress) -> Evaluation:
@@ -405,15 +407,15 @@ def _unsaid(workflow: object, path: str) -> str:
 
     Nor where it calls an action or workflow of its own checkout.
     """
-    found = list(_visited(workflow))
-    called = [use for name, use in found if name == "uses" and isinstance(use, str)]
-    local = next((use for use in called if use.startswith(".")), None)
+    fields = list(_visited(workflow))
+    uses = [use for name, use in fields if name == "uses" and isinstance(use, str)]
+    local = next((use for use in uses if use.startswith(".")), None)
     if local is not None:
         return (
             f"the workflow {path} calls {quoted(local)} from the checkout, which this change could "
             "edit; give the gate a workflow without such calls"
         )
-    words = [word for name, word in found if name == _INPUT]
+    words = [word for name, word in fields if name == _INPUT]
     jobs = workflow.get("jobs") if isinstance(workflow, dict) else None
     handed = [
         job.get("with")
@@ -422,8 +424,8 @@ def _unsaid(workflow: object, path: str) -> str:
     ]
     if not words and handed:
         # A workflow of another repository says it, perhaps by what it is given.
-        given = (one for _, one in _visited(handed) if not isinstance(one, dict | list))
-        words = ["allow", *(one for one in given if "${{" in str(one))]
+        values = (value for _, value in _visited(handed) if not isinstance(value, dict | list))
+        words = ["allow", *(value for value in values if "${{" in str(value))]
     computed = [word for word in words if word not in _LITERALS]
     if computed:
         return (

@@ -166,20 +166,20 @@ def report_change(
     folder: Path,
     written: Sequence[Format],
     *,
-    place: str = "",
+    prefix: str = "",
     report_only: bool = False,
     branches: tuple[str, str] | None = None,
 ) -> ChangeReport:
     """Write the run's files into `folder` and return the texts for other places.
 
     `branches` are the base's and the default one where a pull request is not against that.
-    `place` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
+    `prefix` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
     annotations and SARIF results at paths from the repository's own root.
     """
     decides, result = judged.decides, judged.decides.run.result
-    path = f"{place}{decides.run.given.provenance.policy_path}"
-    view = _view(decides, place, report_only=report_only)
-    notes = Notes(remarks=judged.remarks, edits=_edits(judged, place), branches=branches)
+    path = f"{prefix}{decides.run.given.provenance.policy_path}"
+    view = _view(decides, prefix, report_only=report_only)
+    notes = Notes(remarks=judged.remarks, edits=_edits(judged, prefix), branches=branches)
     texts = texts_of(view, written)
     report = texts["report.md"]
     if notes.edits is not None or branches:
@@ -201,7 +201,7 @@ def report_change(
         "value": "" if value is None else f"{value:.6g}",
         "base": "" if change is None else f"{change.base:.6g}",
         "run-folder": str(folder),
-        **{one.output: str(folder / one.file) for one in written if one.output},
+        **{form.output: str(folder / form.file) for form in written if form.output},
     }
 
     def at_top(level: Level, title: str, message: str) -> Annotation:
@@ -227,12 +227,12 @@ def report_change(
             (result.overlap is not None and result.overlap.removed)
             or judged.edited
             or judged.other is not None
-            or any(not one.is_under_test for one in judged.data)
+            or any(not difference.is_under_test for difference in judged.data)
         ),
     )
 
 
-def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View:
+def _view(evaluation: Evaluation, prefix: str = "", *, report_only: bool) -> View:
     path = shlex.quote(evaluation.run.given.provenance.policy_path)
     command = f"fairgate run {path} --out {_RUN_FOLDER}"
     return view_of(
@@ -240,8 +240,8 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
         evaluation.side.loaded,
         report_only=report_only,
         run_path=_RUN_FOLDER,
-        run_command=f"cd {shlex.quote(place)} && {command}" if place else command,
-        place=place,
+        run_command=f"cd {shlex.quote(prefix)} && {command}" if prefix else command,
+        place=prefix,
     )
 
 
@@ -277,10 +277,10 @@ def _annotations(
     ]
 
 
-def _edits(judged: GatedChange[Evaluation], place: str) -> Edits | None:
+def _edits(judged: GatedChange[Evaluation], prefix: str) -> Edits | None:
     if judged.other is None and not judged.edited and not judged.data:
         return None
-    shown = _shown(judged.decides)
+    own_outcome = _shown(judged.decides)
     other: Inline = "the policy is removed" if judged.edited else "the same policy and baseline"
     if judged.other is not None:
         other = _shown(judged.other)
@@ -288,23 +288,25 @@ def _edits(judged: GatedChange[Evaluation], place: str) -> Edits | None:
         other = "not run"
     by_base = judged.decided_by == "base"
     policy = judged.decides.run.given.provenance.policy_path
-    found: dict[str, list[str]] = {}
+    files_by_role: dict[str, list[str]] = {}
     for file in judged.edited:
-        kept = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
-        found.setdefault("policy" if file == policy else kept, []).append(f"{place}{file}")
+        kind = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
+        files_by_role.setdefault("policy" if file == policy else kind, []).append(f"{prefix}{file}")
     # What decides comes first, then what is under test.
-    for one in sorted(judged.data, key=lambda one: one.is_under_test):
-        role = f"{one.role} (under test)" if one.is_under_test else str(one.role)
-        found.setdefault(role, []).append(f"{place}{one.file}")
+    for difference in sorted(judged.data, key=lambda difference: difference.is_under_test):
+        role = (
+            f"{difference.role} (under test)" if difference.is_under_test else str(difference.role)
+        )
+        files_by_role.setdefault(role, []).append(f"{prefix}{difference.file}")
     mine, other_run = judged.decides.run.result, judged.other and judged.other.run.result
     results = (mine, other_run) if by_base else (other_run, mine)
     return Edits(
-        files=found,
+        files=files_by_role,
         edits_policy=policy in judged.edited,
         decided_by=judged.decided_by,
-        base=shown if by_base else other,
-        proposed=other if by_base else shown,
-        loosened=[one.sentence for one in worst_first(judged.loosened, *results)],
+        base=own_outcome if by_base else other,
+        proposed=other if by_base else own_outcome,
+        loosened=[loosening.sentence for loosening in worst_first(judged.loosened, *results)],
         differences=judged.differences,
     )
 
@@ -336,7 +338,7 @@ class SeveralReports:
         self._worst = min(reports, key=_rank)
         self.outcome, self.exit_code = self._worst.outcome, self._worst.exit_code
         self.needs_attention = any(report.needs_attention for report in reports)
-        self.annotations = [one for report in reports for one in report.annotations]
+        self.annotations = [annotation for report in reports for annotation in report.annotations]
         above = render_above(Notes(branches=branches))
         self._head = _joined(above, several_head([r.shown for r in reports], self.outcome), "")
 
@@ -459,11 +461,11 @@ def _above(notes: Notes, room: _Room) -> list[Block]:
 def _edited(edits: Edits, room: _Room) -> list[Span | str]:
     line: list[Span | str] = [strong("This change edits")]
     for role, files in edits.files.items():
-        named = files[: _NAMED if room.remarks is None else min(_NAMED, room.remarks)]
-        more = len(files) - len(named)
+        listed_files = files[: _NAMED if room.remarks is None else min(_NAMED, room.remarks)]
+        more = len(files) - len(listed_files)
         line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
         ends = _NAME // 2
-        short = [f if len(f) <= _NAME else f"{f[:ends]}…{f[-ends:]}" for f in named]
+        short = [f if len(f) <= _NAME else f"{f[:ends]}…{f[-ends:]}" for f in listed_files]
         line += joined([code(file) for file in short], ", ")
         line += [f" and {more:,} more"] if more else []
     return line
@@ -472,10 +474,10 @@ def _edited(edits: Edits, room: _Room) -> list[Span | str]:
 def _some(items: Sequence[str], most: int | None, room: _Room) -> list[str]:
     """Return the first entries, and how many more there are; all of them stand in `report.md`."""
     longest = room.characters
-    shown = [item if longest is None else excerpt(item, longest) for item in items[:most]]
-    more = len(items) - len(shown)
+    excerpts = [item if longest is None else excerpt(item, longest) for item in items[:most]]
+    more = len(items) - len(excerpts)
     left = f"and {more:,} more, in report.md of this run and in its summary"
-    return [*shown, *([left] if more else [])]
+    return [*excerpts, *([left] if more else [])]
 
 
 def _listed(title: str, items: Sequence[str], most: int | None, room: _Room) -> list[Block]:
@@ -488,14 +490,14 @@ def pull_request_comment(
     view: View, notes: Notes, *, report_url: str, most: int = COMMENT_LIMIT
 ) -> str:
     """Return the comment without its marker, in at most so many characters as GitHub counts."""
-    shown = view
+    with_warning = view
     if notes.edits and notes.edits.loosened:
         less = figures.count(len(notes.edits.loosened), "thing")
         listed = " (the worst is below, all are in the run's summary)."
         line: Inline = [strong(f"This change makes {less} less strict"), listed]
         warning = Text(lines=[line], form=Form.WARNING)
-        shown = replace(view, warnings=[warning, *view.warnings])
-    render = partial(render_comment, shown, report_url=report_url)
+        with_warning = replace(view, warnings=[warning, *view.warnings])
+    render = partial(render_comment, with_warning, report_url=report_url)
     return _within(view, notes, render, most, _IN_COMMENT)
 
 
@@ -527,9 +529,9 @@ def several_head(rows: Sequence[Shown], outcome: Outcome) -> str:
 
 def no_verdict_comment(problem: str, exit_code: int) -> str:
     """Return the comment of a run that ended before it had a verdict."""
-    shown = markdown_block(short_sentence(problem))
+    block = markdown_block(short_sentence(problem))
     return (
-        f"### FairGate: no verdict (exit code {exit_code})\n\n{shown}\n\n"
+        f"### FairGate: no verdict (exit code {exit_code})\n\n{block}\n\n"
         "The gate could not judge this change.\n"
     )
 

@@ -61,19 +61,19 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
 
     Of data that is not valid it may say less: that is for the whole model to explain.
     """
-    given = data if isinstance(data, dict) else {}
-    meant = systems_meant(given.get("system"), parts.systems)
-    beside = systems_meant(given.get("reference"), parts.systems)
-    suites = given.get("suites")
+    mapping = data if isinstance(data, dict) else {}
+    meant = systems_meant(mapping.get("system"), parts.systems)
+    beside = systems_meant(mapping.get("reference"), parts.systems)
+    suites = mapping.get("suites")
     rows = suites if isinstance(suites, list) else []
     default = SUITE_KINDS.ids[0]
-    named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
-    is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in named)
-    has_reference = given.get("reference") is not None
+    kinds_named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
+    is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in kinds_named)
+    has_reference = mapping.get("reference") is not None
     if len(meant) != 1 or len(beside) != has_reference or not is_known:
         return policy_model(parts)
-    judge = None if given.get("judge") is None else parts.judge()
-    kinds = [name for name in SUITE_KINDS.ids if name in (default, *named)]
+    judge = None if mapping.get("judge") is None else parts.judge()
+    kinds = [name for name in SUITE_KINDS.ids if name in (default, *kinds_named)]
     systems = [part.model() for part in parts.systems if part in (*meant, *beside)]
     return _assembled(tuple(systems), judge, _suites(kinds), _of_features())
 
@@ -110,14 +110,16 @@ def _assembled(
                 f"has keys of {len(meant)} kinds of systems, {' and of another '.join(sides)}; "
                 "keep one kind"
             )
-        known = [key for model in systems for key in model.keys]
-        close = ((str(key), nearest(str(key), known)) for key in value)
+        all_keys = [key for model in systems for key in model.keys]
+        close = ((str(key), nearest(str(key), all_keys)) for key in value)
         hints = (
             f"; for `{harmless(key[:60])}`, did you mean {listed(near[:1])}?"
             for key, near in close
             if near
         )
-        raise ValueError(f"does not say what is under test; add {listed(known)}{next(hints, '')}")
+        raise ValueError(
+            f"does not say what is under test; add {listed(all_keys)}{next(hints, '')}"
+        )
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
     system: Any = Annotated[union, Discriminator(branch), BeforeValidator(one_kind)]
@@ -133,7 +135,7 @@ def _assembled(
         ),
         suites=(_suites_type(suites), Field(description=Policy.model_fields["suites"].description)),
         judge=(judges, Field(default=None, description=Policy.model_fields["judge"].description)),
-        **{name: at(place) for name, place in keys},
+        **{name: at(location) for name, location in keys},
     )
 
 
@@ -143,9 +145,9 @@ def _suites_type(suites: Suites) -> Any:
 
     def branch(value: object) -> str | None:
         """Return the intended kind; None where it does not exist."""
-        named = value.get("kind", names[0]) if isinstance(value, dict) else names[0]
-        named = getattr(value, "kind", named)
-        return f"<{named}>" if named in names else None
+        kind = value.get("kind", names[0]) if isinstance(value, dict) else names[0]
+        kind = getattr(value, "kind", kind)
+        return f"<{kind}>" if kind in names else None
 
     union: Any = Annotated[Union[branches], Discriminator(branch)]  # noqa: UP007  # see above
     return Annotated[list[union], Field(min_length=1)]
@@ -157,8 +159,8 @@ def _tag(model: type[SystemModel]) -> str:
 
 def systems_meant(value: object, systems: Sequence[Kind]) -> list[Kind]:
     """Return the kinds that a mapping's keys name."""
-    given = value if isinstance(value, dict) else ()
-    return [kind for kind in systems if any(key in given for key in kind.keys)]
+    mapping = value if isinstance(value, dict) else ()
+    return [kind for kind in systems if any(key in mapping for key in kind.keys)]
 
 
 def policy_schema(parts: PolicyParts) -> dict[str, Any]:

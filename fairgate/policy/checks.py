@@ -63,8 +63,8 @@ def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Faul
             yield ("gates", position), f"repeats `gates[{earlier[0]}]` word for word; remove one"
     for key in ("system", "reference"):
         for part in systems_meant(data.get(key), systems):
-            for place, sentence in part.model().contradictions(data[key]):
-                yield (key, *place), sentence
+            for path, sentence in part.model().contradictions(data[key]):
+                yield (key, *path), sentence
 
 
 def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
@@ -73,7 +73,7 @@ def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
-    known = (*RELATIONS.ids, *families())
+    relation_names = (*RELATIONS.ids, *families())
     for key in ("relations", "perturbations"):
         names = suite.get(key)
         entries = names if isinstance(names, list) else []
@@ -85,8 +85,10 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
             before.add(name)
             if is_twice:
                 yield (*where, key, position), f"{quoted(name)} is listed twice; remove one"
-            if key == "relations" and name not in known:
-                sentence = f"no relation is called {quoted(name)}; {suggestion(name, known)}"
+            if key == "relations" and name not in relation_names:
+                sentence = (
+                    f"no relation is called {quoted(name)}; {suggestion(name, relation_names)}"
+                )
                 yield (*where, key, position), sentence
     perturbations = suite.get("perturbations")
     control = suite.get("control", "neutral")
@@ -97,8 +99,8 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
         yield (*where, "perturbations", perturbations.index(control)), sentence
     task = suite.get("task")
     if isinstance(task, dict):
-        for place, sentence in label_problems(task):
-            yield (*where, "task", *place), sentence
+        for path, sentence in label_problems(task):
+            yield (*where, "task", *path), sentence
 
 
 def label_problems(task: dict[str, Any]) -> Iterator[Fault]:
@@ -130,12 +132,12 @@ def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
         for position, member in enumerate(group if isinstance(group, list) else []):
             if not isinstance(member, str):
                 continue
-            name, place = member.strip().lower(), ("equivalent", number, position)
+            name, path = member.strip().lower(), ("equivalent", number, position)
             if name not in labels:
-                yield place, f"{quoted(member)} is not among `labels`; {suggestion(name, labels)}"
+                yield path, f"{quoted(member)} is not among `labels`; {suggestion(name, labels)}"
             elif grouped.setdefault(name, number) != number:
                 first = grouped[name]
-                yield place, f"{quoted(member)} is already in group {first}; merge the groups"
+                yield path, f"{quoted(member)} is already in group {first}; merge the groups"
 
 
 def _places(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
@@ -148,12 +150,12 @@ def _places(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
     }
     there: dict[object, str] = {}
     for position, label in enumerate(order if isinstance(order, list) else []):
-        name, place = str(label).strip().lower(), ("order", position)
+        name, path = str(label).strip().lower(), ("order", position)
         group = group_of.get(name, name)
         if name not in labels:
-            yield place, f"{quoted(name)} is not among `labels`; {suggestion(name, labels)}"
+            yield path, f"{quoted(name)} is not among `labels`; {suggestion(name, labels)}"
         elif group in there:
-            yield place, f"{quoted(name)} has the place of {quoted(there[group])}; name one of them"
+            yield path, f"{quoted(name)} has the place of {quoted(there[group])}; name one of them"
         there.setdefault(group, name)
     lacking = [quoted(name) for name in labels if group_of.get(name, name) not in there]
     if there and lacking:
@@ -235,7 +237,7 @@ def missing_programs(part: object, folder: Path, where: Where = ()) -> Iterator[
             first = str(value[0])
             if shutil.which(folder / first if "/" in first else first) is None:
                 lacking = FileNotFoundError(2, "No such file or directory", first)
-                named = f"the program {quoted(shlex.join(value))}"
-                yield (*where, name), NOT_STARTED.format(named, lacking)
+                program = f"the program {quoted(shlex.join(value))}"
+                yield (*where, name), NOT_STARTED.format(program, lacking)
         elif name not in ("request", "response"):
             yield from missing_programs(value, folder, (*where, name))

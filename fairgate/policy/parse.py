@@ -96,14 +96,16 @@ def readable_part(
     policy, problems = validated(document, sufficient_model(parts, document.data))
     if policy is None:
         policy, problems = validated(document, policy_model(parts))
-    found = list(contradictions(document.data, parts.systems)) if document.complete else []
-    problems += [document.problem(*place_and_sentence) for place_and_sentence in found]
+    faults = list(contradictions(document.data, parts.systems)) if document.complete else []
+    problems += [document.problem(*place_and_sentence) for place_and_sentence in faults]
     if policy is not None and not problems:
         return ParsedPolicy(policy=policy, document=document), []
     problems = list(dict.fromkeys(problems))
     if not document.complete or not isinstance(document.data, dict):
         return None, problems
-    return _remains(document, policy_model(parts), [place for place, _ in found]), problems
+    return _remains(
+        document, policy_model(parts), [path_of_fault for path_of_fault, _ in faults]
+    ), problems
 
 
 def _remains(
@@ -115,7 +117,9 @@ def _remains(
     stand_ins: set[str] = set()
     for _ in range(_ROUNDS):
         # From the last to the first: the removal of one moves none that follows.
-        for where in sorted({_removed(data, each) for each in wrong}, key=_order, reverse=True):
+        for where in sorted(
+            {_removed(data, place_of_fault) for place_of_fault in wrong}, key=_order, reverse=True
+        ):
             if len(where) < 2 and (not where or where[0] in _STAND_INS):
                 missing = where or [name for name in _STAND_INS if name not in data]
                 for name in map(str, missing):
@@ -145,16 +149,16 @@ def _remains(
 
 def _removed(data: Any, wrong: Where) -> Where:
     """Return the place of what has to go: what is there of `wrong`, or the entry around it."""
-    place: Where = ()
+    path: Where = ()
     for part in wrong:
         inside = isinstance(data, dict) and part in data
         if not inside and not (isinstance(data, list) and part in range(len(data))):
             break
-        place, data = (*place, part), data[part]
-    if place[:1] in [(name,) for name in _OPTIONAL]:
-        return place[:1]
-    is_leading = place[:1] == ("suites",) and len(place) > 2 and place[2] in _LEADING
-    return place[:2] if is_leading or place[:1] in [(name,) for name in _WHOLE] else place
+        path, data = (*path, part), data[part]
+    if path[:1] in [(name,) for name in _OPTIONAL]:
+        return path[:1]
+    is_leading = path[:1] == ("suites",) and len(path) > 2 and path[2] in _LEADING
+    return path[:2] if is_leading or path[:1] in [(name,) for name in _WHOLE] else path
 
 
 def _order(where: Where) -> list[tuple[bool, int, str]]:
@@ -165,13 +169,13 @@ def _without(marks: Mapping[Where, Mark], removed: Where) -> Iterator[tuple[Wher
     """Yield the places that stay when one is removed, where they are then."""
     *around, last = removed
     level = len(around)
-    for place, mark in marks.items():
-        if len(place) <= level or [*place[:level]] != around:
-            yield place, mark
-        elif isinstance(last, int) and isinstance(own := place[level], int) and own > last:
-            yield (*around, own - 1, *place[level + 1 :]), mark
-        elif place[level] != last:
-            yield place, mark
+    for path, mark in marks.items():
+        if len(path) <= level or [*path[:level]] != around:
+            yield path, mark
+        elif isinstance(last, int) and isinstance(own := path[level], int) and own > last:
+            yield (*around, own - 1, *path[level + 1 :]), mark
+        elif path[level] != last:
+            yield path, mark
 
 
 def problem(parsed: ParsedPolicy, where: Where, message: str) -> Problem:
@@ -188,10 +192,10 @@ def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None,
     if not document.complete:
         return None, problems
     if not isinstance(document.data, dict):
-        found = "the file is empty" if document.data is None else f"found {shown(document.data)}"
+        content = "the file is empty" if document.data is None else f"found {shown(document.data)}"
         fields = model.model_fields.items()
         keys = ", ".join(f"`{name}`" for name, field in fields if field.is_required())
-        return None, [*problems, document.problem((), f"{found}, expected a mapping with {keys}")]
+        return None, [*problems, document.problem((), f"{content}, expected a mapping with {keys}")]
     try:
         return model.model_validate(document.data), problems
     except ValidationError as error:
@@ -202,8 +206,8 @@ def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None,
 def explain(error: ValidationError, model: type[BaseModel], data: object) -> list[Fault]:
     """Return each defect of `data` as the place and the sentence about it."""
     root = _schema(model)
-    found = error.errors(include_url=False)
-    unknown = [details["loc"] for details in found if details["type"] == "extra_forbidden"]
+    errors = error.errors(include_url=False)
+    unknown = [details["loc"] for details in errors if details["type"] == "extra_forbidden"]
 
     def is_mistyped(details: ErrorDetails) -> bool:
         """Return whether a missing key stands there under a similar name, reported as unknown."""
@@ -212,7 +216,7 @@ def explain(error: ValidationError, model: type[BaseModel], data: object) -> lis
             [*around] == parent and nearest(str(name), [str(key)]) for *around, name in unknown
         )
 
-    return [_sentence(details, root, data) for details in found if not is_mistyped(details)]
+    return [_sentence(details, root, data) for details in errors if not is_mistyped(details)]
 
 
 @lru_cache(maxsize=8)
@@ -235,9 +239,9 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> Fault:
     name = f"{dotted(where)}: " if where else ""
     match details["type"]:
         case "union_tag_not_found":
-            found = shown(details["input"].get("kind"))
+            finding = shown(details["input"].get("kind"))
             at = (*where, "kind")
-            return at, f"{dotted(at)}: found {found}, expected {listed(SUITE_KINDS.ids)}"
+            return at, f"{dotted(at)}: found {finding}, expected {listed(SUITE_KINDS.ids)}"
         case "missing":
             return where, _missing(where, root, data)
         case "extra_forbidden":
@@ -247,8 +251,8 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> Fault:
         case _:
             node = _branch(_at(root, where, data), root, details["input"])
             value = details["input"]
-            found = f"found {shown(value)}, expected {_expectation(node, root)}"
-            return where, f"{name}{found}{_hint(value, node)}"
+            finding = f"found {shown(value)}, expected {_expectation(node, root)}"
+            return where, f"{name}{finding}{_hint(value, node)}"
 
 
 def _missing(where: Where, root: Schema, data: object) -> str:
@@ -265,7 +269,7 @@ def _unknown(where: Where, root: Schema, data: object) -> str:
     node, value = _at(root, where[:-1], data), data
     for step in where[:-1]:
         value = value[step]  # type: ignore[index]  # pydantic came along here
-    known = list(_properties(_branch(node, root, value), root))
+    names = list(_properties(_branch(node, root, value), root))
     parent = f" in `{dotted(where[:-1])}`" if where[:-1] else ""
     sentence = f"unknown key `{harmless(name[:60])}`{parent}; "
     kinds = [
@@ -274,7 +278,7 @@ def _unknown(where: Where, root: Schema, data: object) -> str:
         if name in (keys := branch.get("properties", {}))
         and (own := keys.get("kind", {}).get("const"))
     ]
-    if kinds and not nearest(name, known):
+    if kinds and not nearest(name, names):
         return f"{sentence}it is one of kind {listed(kinds, last='or')}"
     owners = dict.fromkeys(
         owner
@@ -282,9 +286,9 @@ def _unknown(where: Where, root: Schema, data: object) -> str:
         for owner, child in schema.get("properties", {}).items()
         if name in _properties(child, root)
     )
-    if not nearest(name, known) and owners:
+    if not nearest(name, names) and owners:
         return f"{sentence}it belongs in {listed(owners)}"
-    return sentence + suggestion(name, known)
+    return sentence + suggestion(name, names)
 
 
 def _at(schema: Schema, where: Where, data: object) -> Schema:
@@ -321,13 +325,13 @@ def _branch(node: Schema, root: Schema, value: object) -> Schema:
     kind = {dict: "object", list: "array", bool: "boolean", str: "string"}.get(type(value))
     fitting = [branch for branch in branches if branch.get("type") == kind]
     if len(fitting) > 1 and isinstance(value, dict):
-        named = value.get("kind", SUITE_KINDS.ids[0])
+        kind_named = value.get("kind", SUITE_KINDS.ids[0])
 
         def likeness(branch: Schema) -> tuple[bool, int]:
             """Return how well it fits: by the kind it names, then by the keys it uses."""
             properties = branch.get("properties", {})
             own = properties.get("kind", {}).get("const")
-            return own == named, sum(key in properties for key in value)
+            return own == kind_named, sum(key in properties for key in value)
 
         return max(fitting, key=likeness)
     return fitting[0] if fitting else node

@@ -131,7 +131,7 @@ def _judged(
         refuse_links(folder, runtime.root, "--out")
         folder = shown_path(folder)
         judged = replace(judged, remarks=[*judged.remarks, *base.remarks])
-        about = {"place": prefix, "report_only": options["report_only"]}
+        about = {"prefix": prefix, "report_only": options["report_only"]}
         draw = partial(render_console, colour=has_colour(), whole=options["verbose"])
         report = reported(judged, folder, formats, about, draw)
     write_comment(folder, report.comment(""), create=report.needs_attention)

@@ -106,18 +106,18 @@ def alerts(result: GateResult) -> list[Alert]:
     What the baseline has, too, is known and no alert.
     Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
     """
-    found: list[Alert] = []
-    for finding, asked in unfailed(result):
+    all_alerts: list[Alert] = []
+    for finding, asking_rules in unfailed(result):
         term = finding.terms[0].term
-        known = identities(result, finding.suite).get(term)
-        who = within_sentence(known.name if known else term)
+        identity = identities(result, finding.suite).get(term)
+        who = within_sentence(identity.name if identity else term)
         difference = "".join(differs(finding.metric, finding.terms[0].difference))
         than = f", {difference} than for {others(finding.where)} ({finding.chance}). "
         chance = " is too much to be chance, and "
         limit = ADVISED.get(finding.metric, _ADVISED)
         advice = "no rule asks for it: add the gate "
-        if asked:
-            most = max(rule.bounds.get("max", 0.0) for rule in asked)
+        if asking_rules:
+            most = max(rule.bounds.get("max", 0.0) for rule in asking_rules)
             limit = min(limit, most)
             advice = "fails no rule"
             if finding.excess <= most:
@@ -130,11 +130,11 @@ def alerts(result: GateResult) -> list[Alert]:
         few, instead = _too_few_phrases(finding)
         reason = f"for {who}{than}That{chance}{advice}`{gate}`"
         reason += f". {few}`{instead}`" if few else ""
-        is_told = any(alert.rule.reasons[-1].endswith(f"`{instead}`") for alert in found)
+        is_told = any(alert.rule.reasons[-1].endswith(f"`{instead}`") for alert in all_alerts)
         more: list[Span] = []
         if few and not is_told:  # people read it once, machines with each
             more = [*spans(f" {few}"), code(instead), Span(".")]
-        found.append(
+        all_alerts.append(
             Alert(
                 who=who,
                 words=["For ", name(who), f"{than}That{chance}{advice}", code(gate), ".", *more],
@@ -145,7 +145,7 @@ def alerts(result: GateResult) -> list[Alert]:
                 rule=_as_rule(finding, Outcome.INCONCLUSIVE, reason),
             )
         )
-    return found
+    return all_alerts
 
 
 def _too_few_phrases(finding: IdentityFinding) -> tuple[str, str]:
@@ -160,25 +160,25 @@ def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]
     """Return the comparisons with an alert, each with the rules that ask about just it."""
     asking = [rule for rule in result.rules if not rule.is_reported]
     compared = [
-        (found, [rule for rule in asking if _about(rule) == _about(found)])
-        for found in standing_out(result)
+        (finding, [rule for rule in asking if _about(rule) == _about(finding)])
+        for finding in standing_out(result)
     ]
     return [
-        each
-        for each in compared
-        if not any(r.fails_gate or r.waiver for r in each[1]) and not is_known(result, each[0])
+        entry
+        for entry in compared
+        if not any(r.fails_gate or r.waiver for r in entry[1]) and not is_known(result, entry[0])
     ]
 
 
-def is_known(result: GateResult, found: IdentityFinding) -> bool:
+def is_known(result: GateResult, finding: IdentityFinding) -> bool:
     """Return whether the baseline has the same difference: a reviewer accepted it, with a reason.
 
     Of the same identity, to the same side, by the same test, and not larger by `_GROWN` now.
     """
     if result.overlap is None or result.overlap.incompatible:
         return False
-    now, then = found.terms[0], result.given.differed(found)
-    was = next((one for one in then.terms if one.term == now.term), None) if then else None
+    now, then = finding.terms[0], result.given.differed(finding)
+    was = next((term for term in then.terms if term.term == now.term), None) if then else None
     if then is None or was is None or max(then.p_value, was.p_corrected) > CERTAIN:
         return False
     grown = abs(now.difference) - abs(was.difference)
@@ -188,32 +188,32 @@ def is_known(result: GateResult, found: IdentityFinding) -> bool:
 def known_differences(material: Material) -> Iterator[Inline]:
     """Yield a sentence for each difference that the baseline has, too."""
     result, baseline = material.result, material.baseline
-    for found in standing_out(result):
-        if baseline is None or not is_known(result, found):
+    for finding in standing_out(result):
+        if baseline is None or not is_known(result, finding):
             continue
-        term = found.terms[0]
-        who = name(material.identity(found.suite, term.term), blocks.Tone.STRONG)
-        difference = "".join(differs(found.metric, term.difference))
-        than = f", {difference} than for {others(found.where)} ({found.chance})"
+        term = finding.terms[0]
+        who = name(material.identity(finding.suite, term.term), blocks.Tone.STRONG)
+        difference = "".join(differs(finding.metric, term.difference))
+        than = f", {difference} than for {others(finding.where)} ({finding.chance})"
         why = baseline.reason.rstrip(". ")
         reason = f", accepted because: {why}" if why else ""
         yield ["Known from the baseline: for ", who, f"{than}{reason}."]
 
 
-def _about(one: RuleResult | IdentityFinding) -> tuple[str, str, Mapping[str, str]]:
-    return one.metric, one.suite, one.where
+def _about(compared: RuleResult | IdentityFinding) -> tuple[str, str, Mapping[str, str]]:
+    return compared.metric, compared.suite, compared.where
 
 
-def _as_rule(found: IdentityFinding, outcome: Outcome, *reasons: str) -> RuleResult:
+def _as_rule(finding: IdentityFinding, outcome: Outcome, *reasons: str) -> RuleResult:
     """Return a difference that passes as a rule of its own, which warns."""
     return RuleResult(
-        metric=found.metric,
-        suite=found.suite,
-        where=found.where,
+        metric=finding.metric,
+        suite=finding.suite,
+        where=finding.where,
         position=0,
         outcome=outcome,
         reasons=[*reasons],
-        value=found.value,
+        value=finding.value,
         warns=True,
     )
 
@@ -225,12 +225,12 @@ def standing_out(result: GateResult) -> list[IdentityFinding]:
     by chance is no difference. That an identity differs within
     its category, too, is not said again.
     """
-    compared = [found for found in result.identities if found.terms]
-    named: dict[tuple[str, str, str], IdentityFinding] = {}
-    for found in sorted(compared, key=lambda found: len(found.where)):
-        if found.p_value * len(compared) <= CERTAIN and found.excess > 0:
-            named.setdefault((found.suite, found.metric, found.terms[0].term), found)
-    return list(named.values())
+    compared = [finding for finding in result.identities if finding.terms]
+    by_term: dict[tuple[str, str, str], IdentityFinding] = {}
+    for finding in sorted(compared, key=lambda finding: len(finding.where)):
+        if finding.p_value * len(compared) <= CERTAIN and finding.excess > 0:
+            by_term.setdefault((finding.suite, finding.metric, finding.terms[0].term), finding)
+    return list(by_term.values())
 
 
 def differs(metric: str, difference: float) -> tuple[str, str, str]:
@@ -254,13 +254,13 @@ def is_harm(metric: str, amount: float) -> bool:
     Of its answers more change, or get worse, or cannot be read, or the better labels are less
     probable; of its documents fewer are found.
     """
-    known = BY_ID.get(metric)
+    entry = BY_ID.get(metric)
     more_is_better = metric == RETRIEVAL.id or (
-        known is not None
+        entry is not None
         and (
-            known.better is Better.HIGHER
-            or (known.better is Better.TOWARD_ZERO and known.column == NET)
-            or known.column in (LOG_ODDS, EXPECTED_RANK)
+            entry.better is Better.HIGHER
+            or (entry.better is Better.TOWARD_ZERO and entry.column == NET)
+            or entry.column in (LOG_ODDS, EXPECTED_RANK)
         )
     )
     return amount < 0 if more_is_better else amount > 0
@@ -272,8 +272,8 @@ def singled_out(finding: IdentityFinding) -> TermFinding:
     A difference as large on the far side of two identities is the same difference.
     """
     top = finding.terms[0]
-    alike = (one for one in finding.terms if abs(one.difference) >= abs(top.difference) - _EQUAL)
-    return next((one for one in alike if is_harm(finding.metric, one.difference)), top)
+    alike = (term for term in finding.terms if abs(term.difference) >= abs(top.difference) - _EQUAL)
+    return next((term for term in alike if is_harm(finding.metric, term.difference)), top)
 
 
 def others(where: Mapping[str, str]) -> str:
@@ -365,10 +365,15 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
         first = singled_out(compared)
         more = _MORE.get(metric, "more")
         return [
-            (one.term, f"{figures.value(abs(one.difference), metric)} {more}")
-            for one in sorted(compared.terms, key=lambda one: one is not first)
-            if is_harm(metric, one.difference)
-            and (one is first or (one.p_corrected <= CERTAIN and abs(one.difference) > limit))
+            (term_compared.term, f"{figures.value(abs(term_compared.difference), metric)} {more}")
+            for term_compared in sorted(
+                compared.terms, key=lambda term_compared: term_compared is not first
+            )
+            if is_harm(metric, term_compared.difference)
+            and (
+                term_compared is first
+                or (term_compared.p_corrected <= CERTAIN and abs(term_compared.difference) > limit)
+            )
         ]
     if "term" in rule.where:
         return [(rule.where["term"], figures.value(rule.value, metric))]
@@ -405,30 +410,32 @@ def failed_identities(material: Material, *, is_favoured: bool = False) -> dict[
 
     Or those in whose favour one failed: their answers are better, or their documents found more.
     """
-    found: dict[Subject, dict[str, None]] = {}
+    names_by_subject: dict[Subject, dict[str, None]] = {}
     first, *others = failed_rules(material.result)
     others.sort(key=lambda rule: -_far(rule.metric, rule.value or 0.0))
     for rule in filter(names_identities, (first, *others)):
         if favours(material.result, rule) is is_favoured:
-            names = found.setdefault(subject_of(rule), {})
+            names = names_by_subject.setdefault(subject_of(rule), {})
             terms = (term for term, _ in failed_terms(material, rule))
             names |= {material.person(rule.suite, term): None for term in terms}
-    return {about: list(names) for about, names in found.items() if names}
+    return {about: list(names) for about, names in names_by_subject.items() if names}
 
 
 def titled(material: Material) -> list[tuple[str, str]]:
     """Return suite and term of those for whom answers failed, in the order of the title."""
-    found: dict[tuple[str, str], None] = {}
+    titled_terms: dict[tuple[str, str], None] = {}
     for rule in failed_rules(material.result):
         if subject_of(rule) is Subject.ANSWERS:
-            found |= {(rule.suite, term): None for term, _ in failed_terms(material, rule)}
-    return list(found)
+            titled_terms |= {(rule.suite, term): None for term, _ in failed_terms(material, rule)}
+    return list(titled_terms)
 
 
 def differing(result: GateResult, rule: RuleResult) -> IdentityFinding | None:
     """Return how the identities that a rule compares differ; None where it compares none."""
-    found = [*result.identities, *result.beside_neutral]
-    return next((one for one in found if one.terms and _about(one) == _about(rule)), None)
+    findings = [*result.identities, *result.beside_neutral]
+    return next(
+        (finding for finding in findings if finding.terms and _about(finding) == _about(rule)), None
+    )
 
 
 def favours(result: GateResult, rule: RuleResult) -> bool:
@@ -438,8 +445,8 @@ def favours(result: GateResult, rule: RuleResult) -> bool:
         return "identity" in rule.failed and not is_harm(
             rule.metric, singled_out(compared).difference
         )
-    known, value = BY_ID.get(rule.metric), rule.value or 0.0
-    is_signed = known is not None and (known.is_difference or known.better is Better.TOWARD_ZERO)
+    entry, value = BY_ID.get(rule.metric), rule.value or 0.0
+    is_signed = entry is not None and (entry.is_difference or entry.better is Better.TOWARD_ZERO)
     is_of_one = "term" in rule.where and set(rule.failed) == {"bound"} and value != 0.0
     return is_of_one and is_signed and not is_harm(rule.metric, value)
 
@@ -453,8 +460,8 @@ def affected(material: Material) -> list[Measurement]:
     rule = leading(material.result)
     if rule is None or material.result.outcome is Outcome.INCONCLUSIVE:
         return []
-    known, metric = BY_ID.get(rule.metric), rule.metric
-    if known is not None and known.compares_terms:
+    entry, metric = BY_ID.get(rule.metric), rule.metric
+    if entry is not None and entry.compares_terms:
         metric = _COMPARED.get(metric) or main_metric(material, rule.suite)
     slices = material.now.by(metric, rule.suite, "term") or [
         m
@@ -481,18 +488,20 @@ def differs_from_others(material: Material, rule: RuleResult, measured: Measurem
     (question items, one identity), the highest stands.
     """
     who = measured.where.get("term")
-    compared = [found.terms for found in material.result.identities if found.suite == rule.suite]
+    compared = [
+        finding.terms for finding in material.result.identities if finding.suite == rule.suite
+    ]
     if who is None or not compared or rule.where.get("term") == who:
         return True
-    found = [terms[0].term for terms in compared if terms]
-    known = [one.terms[0].term for one in standing_out(material.result)]
-    return who in known or (BY_ID[rule.metric].compares_terms and who in found)
+    first_terms = [terms[0].term for terms in compared if terms]
+    standing_terms = [finding.terms[0].term for finding in standing_out(material.result)]
+    return who in standing_terms or (BY_ID[rule.metric].compares_terms and who in first_terms)
 
 
 def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool:
     category, term = rule.where.get("category"), measured.where.get("term")
-    known = material.identities(rule.suite).get(term or "")
-    return category is None or (known is not None and known.category == category)
+    identity = material.identities(rule.suite).get(term or "")
+    return category is None or (identity is not None and identity.category == category)
 
 
 def badness(measured: Measurement) -> float:
@@ -502,9 +511,9 @@ def badness(measured: Measurement) -> float:
 
 def _far(metric: str, value: float) -> float:
     """Return how far a value is from the best one."""
-    known = BY_ID.get(metric)
-    if known is not None and known.better == "higher":
-        return known.greatest - value
+    entry = BY_ID.get(metric)
+    if entry is not None and entry.better == "higher":
+        return entry.greatest - value
     return figures.size(value, metric)
 
 
@@ -525,36 +534,40 @@ def name_of(
 
 def affected_table(material: Material) -> Iterator[blocks.Block]:
     """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
-    shown = affected(material)[:_MOST]
+    listed = affected(material)[:_MOST]
     rule = leading(material.result)
     if rule is None or material.result.outcome is not Outcome.FAIL:
         return
     if rule.metric in BY_ID and BY_ID[rule.metric].is_against_neutral:
         return  # said by what they are told
-    metric = shown[0].metric if shown else main_metric(material, rule.suite)
+    metric = listed[0].metric if listed else main_metric(material, rule.suite)
     for failed in failed_rules(material.result):
         for term, _ in failed_terms(material, failed):
             measured = material.now.get(metric, failed.suite, {"term": term})
-            if measured is not None and measured not in shown and len(shown) < _IN_TABLE:
-                shown.append(measured)
-    if not shown:
+            if measured is not None and measured not in listed and len(listed) < _IN_TABLE:
+                listed.append(measured)
+    if not listed:
         return
-    shown_by = BY_ID[shown[0].metric]
-    stands_out = differs_from_others(material, rule, shown[0])
-    neutral = material.now.get(shown_by.neutral, shown[0].suite)
-    rows = [(name_of(material, m, blocks.Tone.STRONG), m, RowKind.NORMAL) for m in shown]
+    shown_by = BY_ID[listed[0].metric]
+    stands_out = differs_from_others(material, rule, listed[0])
+    neutral = material.now.get(shown_by.neutral, listed[0].suite)
+    rows = [(name_of(material, m, blocks.Tone.STRONG), m, RowKind.NORMAL) for m in listed]
     if neutral is not None and neutral.value is not None:
         rows.append((blocks.Span("neutral wording"), neutral, RowKind.REFERENCE))
     cells = []
-    for _, one, _ in rows:
-        counted = BY_ID[one.metric].violations and one.violated is not None
-        before = material.beside.values.value(one.metric, one.suite, one.where)
+    for _, measured_row, _ in rows:
+        counted = BY_ID[measured_row.metric].violations and measured_row.violated is not None
+        before = material.beside.values.value(
+            measured_row.metric, measured_row.suite, measured_row.where
+        )
         cells.append(
             {
-                "changed": f"{one.violated:,} of {one.decided:,}" if counted else figures.NONE,
-                "now": figures.value(one.value, one.metric),
-                "before": figures.value(before, one.metric),
-                SAME_DOCUMENTS: same_documents(material, one),
+                "changed": f"{measured_row.violated:,} of {measured_row.decided:,}"
+                if counted
+                else figures.NONE,
+                "now": figures.value(measured_row.value, measured_row.metric),
+                "before": figures.value(before, measured_row.metric),
+                SAME_DOCUMENTS: same_documents(material, measured_row),
             }
         )
     order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
@@ -674,12 +687,12 @@ def _ranked(measured: list[Measurement]) -> list[Measurement]:
 
 def sources_of(material: Material, suite: str) -> dict[tuple[str, str], set[str]]:
     """Return the sources with a decided pair of a suite's test arm, by dimension and level."""
-    found: dict[tuple[str, str], set[str]] = {}
+    sources: dict[tuple[str, str], set[str]] = {}
     for row in material.named_pairs:
         if row.suite == suite and not isinstance(row.claim, Reason):
             for at in (("category", row.category), ("term", row.term)):
-                found.setdefault(at, set()).add(row.source)
-    return found
+                sources.setdefault(at, set()).add(row.source)
+    return sources
 
 
 def ranged(
@@ -690,12 +703,12 @@ def ranged(
     Its cases are sources, not pairs: pairs of a source move together, so that a category of many
     terms has no more of them than one term has.
     """
-    found = figures.figure(measured)
-    if found.bounds is not None or found.value is None:
-        return found
+    figure_shown = figures.figure(measured)
+    if figure_shown.bounds is not None or figure_shown.value is None:
+        return figure_shown
     many = len(sources.get(next(iter(measured.where.items())), ()))
-    interval = wilson(found.value * many, many, confidence=material.options.confidence)
+    interval = wilson(figure_shown.value * many, many, confidence=material.options.confidence)
     if isinstance(interval, NoInterval):
-        return found
+        return figure_shown
     bounds = interval.low, interval.high
-    return replace(found, bounds=bounds, interval=figures.interval(bounds, measured.metric))
+    return replace(figure_shown, bounds=bounds, interval=figures.interval(bounds, measured.metric))
