@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -349,6 +350,20 @@ def _columns(pairs: Sequence[_Pair]) -> dict[str, Floats]:
         rows.append([weight * part for part in parts])
     values = np.round(np.asarray(rows, dtype=np.float64), _DECIMALS) + 0.0
     return dict(zip(COLUMNS.values(), values.T, strict=True))
+
+
+def parts_in(table: Table, where: Mapping[str, str]) -> dict[str, float]:
+    """Parts of what the demographic pairs of a slice change beyond neutral wording, by name.
+
+    They add up to `asr/generation/net` there; empty where a part is not known.
+    """
+    amounts = {
+        name: contrast(cluster_totals(observe(metric, table, where)))
+        for name, metric in _METRICS.items()
+        if metric.column in table.values
+    }
+    is_known = len(amounts) == len(_METRICS) and all(map(math.isfinite, amounts.values()))
+    return {name: rounded(amount) for name, amount in amounts.items()} if is_known else {}
 
 
 def _finding(

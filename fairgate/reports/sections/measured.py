@@ -9,18 +9,35 @@ from functools import partial
 from fairgate.domain.cases import NO_RETRIEVAL
 from fairgate.domain.outcomes import AttributedPart, Attribution
 from fairgate.domain.wording import MINUS
+from fairgate.gate.attribution import parts_in
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 from fairgate.reports import blocks, figures
-from fairgate.reports.blocks import Section, code, columns, figure, joined, muted, name, of_suites
+from fairgate.reports.blocks import (
+    Section,
+    Tone,
+    code,
+    columns,
+    figure,
+    joined,
+    muted,
+    name,
+    of_suites,
+)
 from fairgate.reports.figures import Bounds, Figure
 from fairgate.reports.material import Material, QuestionRow, pair_suites, question_suites
+from fairgate.reports.sections import affected
 
 _BAND = "rrs/band"
 _PARTS = {
     "retrieval": "through the retrieved documents",
     "generator": "directly in the generator",
     "interaction": "both together",
+}
+_MOSTLY = {
+    "retrieval": "mostly through the retrieved documents",
+    "generator": "mostly from the generator itself",
+    "interaction": "mostly from documents and wording together",
 }
 _METRIC = "asr/generation/net"
 AMBIGUOUS, DISAMBIGUATED = CONDITIONS = ("diff-bias/ambiguous", "diff-bias/disambiguated")
@@ -91,9 +108,12 @@ def causes(material: Material) -> Iterator[Section]:
 def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Block]:
     result = material.result
     attribution = next((f for f in result.attribution if f.suite == suite), None)
+    sentences: list[blocks.Words | str] = [*_cause_of_the_failure(material, suite, attribution)]
     if attribution is not None and not attribution.crossed:
         attribution = None
-    sentences = _attribution(attribution) if attribution else []
+    if attribution:
+        whole, by_path = _attribution(attribution)
+        sentences += [by_path] if sentences else [whole, by_path]
     sentences += [
         f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
         "keep their label."
@@ -114,6 +134,43 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
             is_signed=True,
             unit="",
         )
+
+
+def _cause_of_the_failure(
+    material: Material, suite: str, attribution: Attribution | None
+) -> Iterator[blocks.Words]:
+    """Yield through which path the failure comes that is shown first, of its identity alone."""
+    rule = next(
+        (
+            rule
+            for rule in affected.failed_rules(material.result)
+            if rule.suite == suite and affected.subject_of(rule) is affected.Subject.ANSWERS
+        ),
+        None,
+    )
+    if attribution is None or rule is None:
+        return
+    terms = affected.failed_terms(material, rule)
+    where, who = dict(rule.where), "identities"
+    if terms:
+        where, who = {"term": terms[0][0]}, material.person(suite, terms[0][0])
+    elif "category" in where:
+        where, who = {"category": where["category"]}, where["category"]
+    amounts = parts_in(material.run.tables[suite], where)
+    total = sum(amounts.values())
+    if not amounts or total <= 0:
+        return
+    first = max(amounts, key=lambda part: amounts[part])
+    shown = [figures.signed(value, _METRIC) for value in (total, amounts[first])]
+    yield [
+        "What changes for ", name(who, Tone.STRONG),
+        f" beyond neutral wording ({shown[0]} points) comes {_MOSTLY[first]} ({shown[1]} points).",
+    ]  # fmt: skip
+    if not attribution.crossed and attribution.equal_documents == attribution.pairs:
+        same = (
+            f"All {attribution.pairs:,} pairs retrieve the same documents as the question without"
+        )
+        yield [f"{same} a speaker: no retrieval is at fault."]
 
 
 def _attribution(attribution: Attribution) -> list[str]:
