@@ -56,6 +56,8 @@ class Recording:
     phrases: Sequence[tuple[str, str]]
     """Category and term."""
     values: Mapping[str, Floats]
+    masses: Floats
+    """Probability of all scored forms together, of each case that was scored."""
 
     @property
     def placebos(self) -> list[int]:
@@ -97,11 +99,13 @@ def recording_of(lines: Sequence[Mapping[str, object]], scale: Sequence[str]) ->
     places = {label: place / (len(scale) - 1) for place, label in enumerate(scale)}
     rows = {source: row for row, source in enumerate(sources)}
     numbers = {name: number for number, name in enumerate(names)}
+    masses = []
     for line, (source, _, phrase) in zip(lines, split, strict=True):
         cell, degrees = (rows[source], numbers[phrase]), degrees_from(line)
         if degrees is not None:
             values[LOG_ODDS][cell] = log_odds(degrees, scale)
             values[EXPECTED_RANK][cell] = expected_rank(degrees, scale)
+            masses.append(degrees.mass)
         for column, value in (
             (PLACES, places.get(str(line["label"]))),
             ("generation", line["changed"]),
@@ -109,7 +113,7 @@ def recording_of(lines: Sequence[Mapping[str, object]], scale: Sequence[str]) ->
         ):
             values[column][cell] = math.nan if value is None else value
     phrases = [(category, term) for category, _, term in (name.partition("/") for name in names)]
-    return Recording(sources=sources, phrases=phrases, values=values)
+    return Recording(sources=sources, phrases=phrases, values=values, masses=np.asarray(masses))
 
 
 def load(where: str) -> Recording:
@@ -192,6 +196,7 @@ def false_alarms(
             sources=[recording.sources[number] for number in some],
             phrases=recording.phrases,
             values={name: column[some] for name, column in recording.values.items()},
+            masses=recording.masses,
         )
         table = table_of(part, drawn[:IDENTITIES], drawn[IDENTITIES:])
         for measure, count in counts.items():
@@ -211,6 +216,18 @@ def false_alarms(
         measure: {test: number / draws for test, number in count.items()}
         for measure, count in counts.items()
     }
+
+
+def mass_in_words(recording: Recording) -> str:
+    """Where the mass of the scored forms lies, and how often log-odds agree with the label."""
+    least, low, middle = np.quantile(recording.masses, (0, 0.01, 0.5))
+    places, odds = recording.values[PLACES].ravel(), recording.values[LOG_ODDS].ravel()
+    decided = ~np.isnan(places) & ~np.isnan(odds) & (places != 0.5)
+    agreed = float(((odds > 0) == (places > 0.5))[decided].mean())
+    return (
+        f"{least:.2f} at least, {low:.2f} in all but 1 %, {middle:.2f} in half of "
+        f"{len(recording.masses):,} answers; the likelier half has {agreed:.0%} of their labels"
+    )
 
 
 def shown(name: str, difference: float, p: float) -> str:
@@ -259,6 +276,7 @@ def main() -> None:
         return
     recording = load(options.recording)
     print(f"{len(recording.sources)} sources, {len(recording.placebos)} neutral phrases")
+    print(f"mass of the scored forms: {mass_in_words(recording)}\n")
     found = false_alarms(recording, options.draws, sources=options.sources)
     tests = ("single", "family", "everyone", "sources alone")
     rows = [
