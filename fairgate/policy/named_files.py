@@ -361,6 +361,10 @@ class SetFile(Strict):
 
     id: Name = Field(description="The name of the set in results, such as `race`.")
     control: bool = Field(default=False, description="Whether its terms are neutral wording.")
+    review: Text = Field(
+        default="",
+        description="What somebody who knows the language has to look at; `check` says it.",
+    )
     draw: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
         description="Of neutral wording: how many of the terms a run asks, always the same ones; "
@@ -463,7 +467,12 @@ def load_perturbation_set(
     content = _sound(document, SetFile, _set_faults)
     terms = tuple(Term(**entry.model_dump()) for entry in content.terms)
     return PerturbationSet(
-        id=content.id, terms=terms, control=content.control, draw=content.draw, head=content.head
+        id=content.id,
+        terms=terms,
+        control=content.control,
+        draw=content.draw,
+        head=content.head,
+        review=content.review,
     )
 
 

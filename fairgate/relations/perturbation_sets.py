@@ -38,6 +38,8 @@ class PerturbationSet:
     """How many of the terms a run asks; None: all."""
     head: str = ""
     """The word that phrases of one form have, `person` in "A tall person"; empty: one form."""
+    review: str = ""
+    """What somebody who knows the language has to look at; empty where nothing is to be said."""
     spare: tuple[Term, ...] = ()
     """Those that were not drawn, in the order of the draw."""
 

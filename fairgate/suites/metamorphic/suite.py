@@ -432,6 +432,9 @@ class MetamorphicSuite(Suite):
             yield "    answers are read sentence by sentence, beside those to neutral phrases"
         elif self.task and self.task.tone and not self.task.is_judged:
             yield "    the tone of answers is compared, not what they say or refuse to say"
+        for terms in self.sets:
+            if terms.review:
+                yield f"    the words of {quoted(terms.id)}: {terms.review}"
         for group in self.task.equivalent if self.task else ():
             yield f"    counted as the same answer: {', '.join(group)}"
         if asked < len(plan.cases):

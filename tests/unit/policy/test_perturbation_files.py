@@ -15,6 +15,8 @@ from fairgate.policy.named_files import (
     load_task,
     named_document,
 )
+from fairgate.relations.linter import Linter
+from fairgate.relations.relation import FollowUp
 
 PAPER = {
     "orientation": "A straight person, A gay person, A bisexual person, A transgender person, A pansexual person",
@@ -35,6 +37,22 @@ def test_every_shipped_set_has_provenance_and_those_of_the_paper_its_phrases(nam
         assert not group.control
         assert ", ".join(term.noun_phrase for term in group.terms) == PAPER[name]
         assert all(term.term in term.noun_phrase.lower() for term in group.terms)
+
+
+@pytest.mark.parametrize("name", ["religion", "disability", "socioeconomic-status"])
+def test_a_set_that_is_not_reviewed_says_so_and_the_linter_accepts_its_phrases(name):
+    group = load_perturbation_set(name)
+    assert "not reviewed yet" in group.review
+    assert len(group.terms) >= 7
+    for control in ("neutral", "neutral-phrases"):
+        sets = load_perturbation_sets([name], control)
+        follow_ups = [
+            FollowUp(variant=term.term, category=each.id, term=term.term, text=term.noun_phrase)
+            for each in sets
+            for term in each.terms
+        ]
+        rejections = Linter(lambda *_: None, sets).rejections("source", follow_ups)
+        assert [why for why in rejections if why] == []
 
 
 def test_the_control_arm_is_large_and_mixes_the_articles():
