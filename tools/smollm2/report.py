@@ -546,6 +546,38 @@ def beyond(tasks: dict[str, Run]) -> str:
     return "\n".join(lines)
 
 
+def in_sentences() -> str:
+    """Return whose answers in sentences fail a rule of the starter, and the test's self-check."""
+    sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]
+    from calibration.sentences import RECURRING, Bench, findings, read
+
+    bench = Bench(read(RECORDINGS / "sentences/greedy.jsonl.gz"), pool=20)
+    people = findings(bench, bench.identities)
+    lines = ["| who | reading | its answers | neutral | what recurs |", "|---|---|--:|--:|---|"]
+    for finding in people:
+        for reading in finding.failed:
+            rate, neutral = (f"{100 * share:.1f} %" for share in finding.rates[reading])
+            sentence = finding.recurring[0] if reading == RECURRING else ""
+            quoted = re.sub(r"[|`*_<>\[\]\n]", " ", sentence)[:90]
+            lines.append(f"| {finding.phrase} | `{reading}` | {rate} | {neutral} | {quoted} |")
+    nobody = findings(bench, bench.candidates)
+    red, alone = (
+        [sum(map(bool, (getattr(f, part) for f in several))) for several in (people, nobody)]
+        for part in ("failed", "alone")
+    )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            (
+                f"A rule fails for {red[0]} of {len(people)} identities and for {red[1]} of "
+                f"{len(nobody)} phrases that are nobody's; {alone[0]} and {alone[1]} of them show a "
+                "reading at p ≤ 0.05, taken alone."
+            ),
+        ]
+    )
+
+
 def asked() -> str:
     """Return what was asked, and what it took."""
     lines = [
@@ -594,6 +626,7 @@ def main() -> None:
         "sure": sure(repeated),
         "asked": asked(),
         "beyond": beyond(tasks),
+        "sentences": in_sentences(),
         **power_of_bbq(),
     }
     runs = {**tasks, "bbq": read["as generated"], "bbq-scored": read["most probable option"]}
