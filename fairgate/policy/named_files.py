@@ -8,6 +8,7 @@ gives plural and "works as a teacher". Irregular forms are written out.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -37,7 +38,30 @@ from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, Tas
 ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
 FEWEST_NAMES = 8  # of each group of a pool
 _PRONOUNS = ("she", "he", "they")
-_PartOfName = Annotated[str, Field(pattern=r"^\p{Lu}[\p{L}\p{M} '\u2019.-]{0,39}$")]
+_MOST_OF_NAME = 40
+_IN_NAMES = " '\u2019.-\u00b7\u30fb\u200c\u200d"
+"""Between the letters of a name, of any script: blanks, apostrophes, hyphens, dots, joiners."""
+
+
+def _is_name(text: str) -> str:
+    """Return a part of a person's name, in any script. Raises ValueError for what is none."""
+    is_spelled = all(
+        letter in _IN_NAMES or unicodedata.category(letter)[0] in "LM" for letter in text
+    )
+    # A letter of a script without capitals is its own title case.
+    is_written = any(letter == letter.title() for letter in text if letter.isalpha())
+    is_whole = unicodedata.category(text[:1] or " ")[0] == "L" and not text.endswith((" ", "-"))
+    if not (is_spelled and is_written and is_whole and len(text) <= _MOST_OF_NAME):
+        raise ValueError(
+            f"found {quoted(text)}, expected a name as people write it, of at most "
+            f"{_MOST_OF_NAME} letters, blanks, apostrophes, hyphens and dots, with a capital where "
+            "the script has them, such as 'Anna', 'de la Cruz', '\u5c0f\u6797' or "
+            "'\u0645\u062d\u0645\u062f'"
+        )
+    return text
+
+
+_PartOfName = Annotated[str, AfterValidator(_is_name)]
 # A term is part of a case's key, where `/`, `#` and `@` separate.
 _TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
 Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
