@@ -8,12 +8,12 @@ from itertools import pairwise
 
 # Vowel letters that are spoken with a consonant first ("a European", "a one-off", "a Ugandan").
 _SPOKEN_CONSONANT = re.compile(
-    r"eu|ew|one(?![a-z])|once|ou(?:ij|i$)|u(?:ga|kr|k(?![a-z])|rugu|rani|yg|"
-    r"ni(?:on|qu|corn|cycl|form|fy|lat|sex|son|te|ts?(?![a-z])|ver|v(?![a-z]))|"
+    r"eu|ew|one(?![a-z])|once|oaxac|ou(?:ij|i$)|u(?:ga|kr|k(?![a-z])|rugu|rani|yg|ighu|nanim|"
+    r"ni(?:on|qu|corn|cycl|camer|form|fy|lat|sex|son|ta|te|ts?(?![a-z])|ver|v(?![a-z])|x)|"
     r"s(?:a|e|i|u)|t(?:e|il|op|ah)|bi|ri|ra)"
 )
 # Consonant letters that are silent or spoken with a vowel first ("an hour", "an X-ray").
-_SPOKEN_VOWEL = re.compile(r"hour|hono|honest|heir|x-|mbti|8|11(?!\d)|18(?!\d)")
+_SPOKEN_VOWEL = re.compile(r"hour|hono|honest|hors(?![a-z])|heir|x-|mbti|8|11(?!\d)|18(?!\d)")
 _EITHER = re.compile(r"herb|histor|hotel|habitual|11\d\d(?!\d)|18\d\d(?!\d)")
 _VOWEL_LETTERS = frozenset("aeiou")
 _VOWEL_NAMES = frozenset("AEFHILMNORSX")

@@ -7,11 +7,13 @@ from fairgate.relations.english import article_fault, articles_for
 A = """person man Hispanic young one-legged one European euro ewe university unit unicorn unique union
 united universal UK UN US USA user useful usual utility Ukrainian Ugandan Uyghur Uruguayan white
 7-year-old 17-year-old 1 90-year-old 100 110 Yemeni ubiquitous uniform unisex U-turn PhD GP 118
-once-rich hand home horse Welsh Kenyan"""
+once-rich hand home horse Welsh Kenyan unanimous Unanimous unanimously Unitarian
+unitary unicameral Unix Uighur Oaxacan eulogy horsewoman hospital Utah"""
 AN = """Asian elderly Indian Australian Indigenous hour honest heir honourable 8-year-old 18-year-old
 11-year-old 80-year-old 85-year-old X-ray LGBT MP uncle umbrella unemployed unimportant
 uninsured undocumented urban usher utter Ethiopian old only oncologist onerous Uzbek Irish Iranian
-atheist immigrant unmarried unnamed 800 11 18"""
+atheist immigrant unmarried unnamed 800 11 18 hors heiress unidentified unintended
+unimpaired unanswered oath Omani understudy Oregonian"""
 EITHER = "herbalist historian hotelier habitual NATO 1100 SIM HIV FBI"
 
 
