@@ -26,7 +26,6 @@ SCHEMA_VERSION = 3
 _BETWEEN = " | "
 _OF_ONE = (LABEL_ORDER, DEGREES_FIELD)
 """Fields that some metrics alone rest on."""
-_AS_IT_IS = ", changed=None, is_answered=True, before=())"
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1
 _MAX_BYTES = 16 << 20
@@ -106,13 +105,18 @@ def unit_contents(plan: TestPlan, suite: str) -> dict[str, str]:
 
 
 def plan_hash(cases: Sequence[Case]) -> str:
-    """Return the SHA-256 of everything that cases ask, in their order."""
-    digest = hashlib.sha256()
+    """Return the SHA-256 of everything that cases ask, in their order.
+
+    A field that has its default is no part of it, so that one more changes no other case's hash.
+    """
+    digest, defaults = hashlib.sha256(), Case._field_defaults
     for case in cases:
-        text = repr(case)
-        if text.endswith(_AS_IT_IS):  # what most cases do not have is no part of their hash
-            text = f"{text.removesuffix(_AS_IT_IS)})"
-        digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
+        asked = {
+            field: value
+            for field, value in zip(Case._fields, case, strict=True)
+            if field not in defaults or value != defaults[field]
+        }
+        digest.update(f"{asked!r}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -133,8 +133,8 @@ class Suite(ABC):
 
     policy: Any
     """The suite's part of the policy."""
-    setup: Setup
-    """What it knows of the policy around it."""
+    setup: Setup = Setup(seed=0)
+    """What it knows of the policy around it; of a kind that takes none, the defaults."""
 
     @property
     def id(self) -> str:

@@ -136,7 +136,7 @@ def test_no_rendering_shows_a_backtick_or_takes_braces_apart(made):
         assert "{category: age" in text or "NOTE" not in text
 
 
-HARM = {one.id: -1 if "retrieval" in one.id else 1 for one in COMPARING}
+HARM = {one.id: -1 if "retrieval" in one.id or "log-odds" in one.id else 1 for one in COMPARING}
 
 
 @pytest.mark.parametrize("metric", HARM)

@@ -70,6 +70,7 @@ POLICY_FIELDS = {
     "max_invalid": 0.5,
     "min_overlap": 0.5,
     "judge": None,  # compared whole, below
+    "reference": None,  # likewise
     "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
     "waivers": [
         *POLICY.waivers,
@@ -178,7 +179,8 @@ def test_whatever_a_suite_says(position, name):
     assert loosened(POLICY, POLICY.model_copy(update={"suites": suites}))
 
 
-SAID = [*((POLICY, "system", system) for system in SYSTEMS), (JUDGED, "judge", JUDGED.judge)]
+SAID = [*((POLICY, "system", system) for system in SYSTEMS), (JUDGED, "judge", JUDGED.judge),
+        (POLICY.model_copy(update={"reference": RECORDED}), "reference", RECORDED)]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
