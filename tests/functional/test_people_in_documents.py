@@ -228,7 +228,9 @@ CASE = Case(key="k", query="q", suite="s", instruction="", labels=(), cluster="c
 
 def test_cases_without_a_changed_document_keep_their_hash():
     """Each field beyond the first is told only where it says something."""
-    text = "{'key': 'k', 'query': 'q', 'suite': 's', 'instruction': '', 'labels': (), 'cluster': 'c'}"
+    text = (
+        "{'key': 'k', 'query': 'q', 'suite': 's', 'instruction': '', 'labels': (), 'cluster': 'c'}"
+    )
     assert plan_hash([CASE]) == hashlib.sha256(f"{text}\n".encode()).hexdigest()
     changed = CASE._replace(changed=CorpusDocument(id="d", text="t"))
     spoken, silent = CASE._replace(before=("Hello.",)), CASE._replace(is_answered=False)

@@ -75,6 +75,7 @@ class CanonicalPart:
 
     name: str = ""
     suites: Sequence[CanonicalPart] = ()
+    reference: None = None
     confidence: float = 0.95
     seed: int = 42
     id: str = ""
