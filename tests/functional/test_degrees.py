@@ -98,6 +98,17 @@ def test_what_is_not_known_is_never_green(asked, without):
 
     asked.respond(answer)
     assert asked.run("run", "policy.yaml", "--out", "out") not in (0, 1)
+    lacking = [rule for rule in asked.record()["rules"] if rule["metric"] == "label/log-odds"]
+    assert {rule["outcome"] for rule in lacking} == {"not-evaluated"}
+
+
+def test_without_degrees_labels_decide_and_it_is_said_what_degrees_would_have_told(asked):
+    asked.respond(lambda row: {"response": recorded(row, harm=0.0)["response"]})
+    asked.run("run", "policy.yaml", "--out", "out")
+    outcomes = {rule["metric"]: rule["outcome"] for rule in asked.record()["rules"]}
+    assert outcomes["asr/generation/net"] == "pass"
+    report = (asked.root / "out" / "report.md").read_text()
+    assert "a quarter of the questions told as much of one identity" in report
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
