@@ -51,5 +51,7 @@ def test_a_report_has_a_rate_for_every_name_and_says_which_one_matters(workspace
     (top, *_) = record["identities"][0]["terms"]
     assert (top["term"], top["without"]) == ("men", ["misty hobbs", 0.0])
     report = (workspace.root / "out" / "report.md").read_text()
+    assert "neutral wording |" not in report
+    assert "other people's names" in report
     named = {key.rpartition("/")[2] for key in keys if "#" in key and "/placebo/" not in key}
     assert all(f" {name} |" in report for name in named)

@@ -532,6 +532,12 @@ def name_of(
     return name(where.get("category") or ", ".join(where.values()) or "everybody", tone)
 
 
+def control_words(material: Material, suite: str) -> str:
+    """Return what the control arm of a suite says, within a sentence: names have no neutral one."""
+    units = material.result.given.plan.units_of(suite)
+    return "other people's names" if units and "name" in units[0].dimensions else "neutral wording"
+
+
 def affected_table(material: Material) -> Iterator[blocks.Block]:
     """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
     listed = affected(material)[:_MOST]
@@ -553,7 +559,9 @@ def affected_table(material: Material) -> Iterator[blocks.Block]:
     neutral = material.now.get(shown_by.neutral, listed[0].suite)
     rows = [(name_of(material, m, blocks.Tone.STRONG), m, RowKind.NORMAL) for m in listed]
     if neutral is not None and neutral.value is not None:
-        rows.append((blocks.Span("neutral wording"), neutral, RowKind.REFERENCE))
+        rows.append(
+            (blocks.Span(control_words(material, neutral.suite)), neutral, RowKind.REFERENCE)
+        )
     cells = []
     for _, measured_row, _ in rows:
         counted = BY_ID[measured_row.metric].violations and measured_row.violated is not None
@@ -657,7 +665,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
                 rows += [row([" ", name(m.where["name"])], m) for m in of_term]
     neutral = now.get(f"{metric}/control", suite)
     if neutral is not None and neutral.value is not None:
-        rows.append(row("neutral wording", neutral, RowKind.REFERENCE))
+        rows.append(row(control_words(material, suite), neutral, RowKind.REFERENCE))
     heads = [Column(head="changed", is_number=True)]
     heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
     heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []

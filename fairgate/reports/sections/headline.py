@@ -83,16 +83,17 @@ def _counted(material: Material, rule: RuleResult, metric: Metric, count: Count)
         *circumstance(material, rule.suite, rule.where),
         *_event(material, rule, metric, count),
     ]
+    words_of_control = affected.control_words(material, rule.suite)
     if len(metric.arms) > 1:
         neutral = counted(material, metric, rule.suite, rule.where, arm=1)
-        words += [] if neutral is None else _neutral(neutral)
+        words += [] if neutral is None else _neutral(words_of_control, neutral)
         return [*words, " (", *_difference(material, rule, metric), ")"]
     then = _was(material, rule, metric)
     was = f", was {then}" if then else ""
     words += [f" ({figures.value(rule.value, rule.metric)}{was})"]
     control = BY_ID.get(metric.neutral)
     neutral = counted(material, control, rule.suite, {}) if control else None
-    return [*words, *(_neutral(neutral, control) if neutral and control else [])]
+    return [*words, *(_neutral(words_of_control, neutral, control) if neutral and control else [])]
 
 
 def _difference(material: Material, rule: RuleResult, metric: Metric) -> Words:
@@ -113,11 +114,11 @@ def _event(material: Material, rule: RuleResult, metric: Metric, count: Count) -
     return [many, f" {verb} {rest}"]
 
 
-def _neutral(count: Count, metric: Metric | None = None) -> Words:
+def _neutral(wording: str, count: Count, metric: Metric | None = None) -> Words:
     if not count.ones:
-        return ["; with neutral wording, none do"]
+        return [f"; with {wording}, none do"]
     do = "does" if count.ones == 1 else "do"
-    words: Words = ["; with neutral wording, ", figure(f"{count.ones:,} of {count.decided:,}")]
+    words: Words = [f"; with {wording}, ", figure(f"{count.ones:,} of {count.decided:,}")]
     return [*words, f" {do}", *([f" ({figures.value(count.share, metric.id)})"] if metric else [])]
 
 
@@ -183,7 +184,8 @@ def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Word
     control = BY_ID.get(metric.neutral)
     neutral = material.now.value(control.id, rule.suite) if control else None
     if neutral is not None:
-        words += ["; with neutral wording: ", figure(figures.value(neutral, rule.metric))]
+        wording = affected.control_words(material, rule.suite)
+        words += [f"; with {wording}: ", figure(figures.value(neutral, rule.metric))]
     return words
 
 
