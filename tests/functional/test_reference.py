@@ -220,3 +220,13 @@ def test_near_ties_and_reruns_are_told_apart(workspace):
     workspace.write("before.jsonl", rows)
     workspace.gate("positive")
     assert "near ties of the reference" in (workspace.root / "out/report.md").read_text()
+
+
+def test_the_ship_check_that_init_writes_runs_as_it_stands(workspace):
+    assert workspace.run("init", "--ship-check") == 0
+    path = "policies/ship-check.yaml"
+    assert path in workspace.out
+    assert workspace.run("check", path) == 0, workspace.err
+    (workspace.root / path).write_text("mine\n")
+    assert workspace.run("init", "--ship-check") == 0
+    assert (workspace.root / path).read_text() == "mine\n"

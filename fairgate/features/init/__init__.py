@@ -57,6 +57,8 @@ _FROM_GITHUB = re.compile(
     r"(?:git\+)?(?:https|ssh)://(?:[^/@]*@)?[\w.-]*github[\w.-]*(?::\d+)?/([\w-]+)/fairgate(?:\.git)?/?"
     r"|\w+@[\w.-]*github[\w.-]*:([\w-]+)/fairgate(?:\.git)?"
 )
+_SHIP_CHECK = "ship-check"
+"""Name of the policy that compares what would ship with what runs today."""
 _CORPORA = ("corpus", "documents", "notes", "knowledge")
 
 
@@ -110,7 +112,11 @@ def _owner(text: str) -> str:
     "--limit", type=click.IntRange(1), metavar="N",
     help="Sources that are asked about, so that there is less to put to a system (default: all).",
 )  # fmt: skip
-def init(*, yes: bool, **options_given: Any) -> int:
+@click.option(
+    "--ship-check", is_flag=True,
+    help="Write only a policy that compares what would ship with what runs today (`reference`).",
+)  # fmt: skip
+def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`. A
@@ -119,6 +125,8 @@ def init(*, yes: bool, **options_given: Any) -> int:
     Never overwrites: a file that is there stays as it is, so the command can be run again.
     """
     seen = found(Path())
+    if ship_check:
+        return _write_ship_check(seen["corpus"])
     options_given["system"] = options_given["system"] or ("http" if seen["service"] else "demo")
     options_given["owner"] = options_given["owner"] or own_owner() or ANYBODY
     if not yes:
@@ -146,6 +154,17 @@ def init(*, yes: bool, **options_given: Any) -> int:
             "FairGate: put it there, for anybody could own that name"
         )
     click.echo(_rendered("next.txt", answers=_ANSWERS, **options_given))
+    return ExitCode.PASS
+
+
+def _write_ship_check(corpus: str) -> int:
+    """Write a policy with a reference and say what to do with it; it keeps one that is there."""
+    path = f"policies/{_SHIP_CHECK}.yaml"
+    text = _rendered("ship-check.yaml", name=_SHIP_CHECK, corpus=corpus)
+    for name, is_new in _write_missing(Path(), {path: text}):
+        click.echo(f"{'wrote' if is_new else 'kept '}  {name}")
+    click.echo(f"next   put both systems into it, then `fairgate check {path}` and")
+    click.echo(f"       `fairgate run {path}` (as it stands, it compares two retrievers)")
     return ExitCode.PASS
 
 
