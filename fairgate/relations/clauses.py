@@ -192,12 +192,12 @@ def _plural_word(word: str) -> str | None:
 
 
 def plural_verb(verb: str) -> str:
-    """Return what agrees with several persons for a verb that agrees with one; other words stay."""
+    """Return the form for several persons of a verb that agrees with one; other words stay."""
     return _PLURAL_FORMS.get(verb) or base_of_present(verb) or verb
 
 
 def _nominal(rest: str, *, is_predicate: bool) -> str | None:
-    """Return what is said of each person, as it is said of several: `a nurse` is `nurses`."""
+    """Return the form for several persons of a statement about one: `a nurse` is `nurses`."""
     if is_predicate:
         adverbs = re.match(r"(?:(?:not|now|once|still|also|\w+ly|no longer|never|always) )*", rest)
         adverb = adverbs.group() if adverbs else ""

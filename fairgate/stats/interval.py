@@ -371,7 +371,7 @@ class PreparedRange:
         )
 
     def _of_equal_sources(self, confidence: float, why: NoInterval) -> LikelyRange | NoInterval:
-        """Return what sources that all say the same leave open, where a value has limits.
+        """Return the range of sources that all say the same, where a value has limits.
 
         If more than a share u of all sources said otherwise, that none of n does would be rarer
         than the tail: (1 - u)^n. They could say the least, or the greatest.

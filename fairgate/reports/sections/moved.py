@@ -98,7 +98,7 @@ def is_of_reference(metric: str) -> bool:
 
 
 def what_moved(metric: str) -> str:
-    """Return what a title says where a rule about the reference fails: `answers moved`."""
+    """Return the words of a title where a rule about the reference fails: `answers moved`."""
     known = BY_ID.get(metric)
     documents = known is not None and known.column in (shift.DOCUMENTS, shift.EXPOSURE)
     return f"{'documents' if documents else 'answers'} moved from the reference"
