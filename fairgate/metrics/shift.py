@@ -144,7 +144,7 @@ METRICS = (
         event="get another option than from the reference",
     ),
     _of_items(
-        id=UNKNOWN, title="answers “unknown” beside the reference's, where nothing is known",
+        id=UNKNOWN, title="unknown answers beside the reference's, where nothing is known",
         column=UNKNOWN, arms=ALL_AMBIGUOUS, row_limits=(-1.0, 1.0), better=Better.TOWARD_ZERO,
         harm=STEREOTYPED,
         claim="Where the context leaves the answer open, “unknown” is answered more often than by "

@@ -83,7 +83,7 @@ def test_a_run_takes_one_screen_and_whole_it_has_every_rule(now, base, most):
     if most == 35:
         assert view.outcome is Outcome.FAIL
     whole = render_console(view, whole=True)
-    assert all(row.title[:20] in whole for row in view.rules)
+    assert all(row.title[:18] in whole for row in view.rules)
 
 
 def test_the_title_names_whom_every_failed_rule_is_about_answers_and_documents_alike():
