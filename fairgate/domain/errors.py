@@ -10,7 +10,7 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
 class FairGateError(Exception):
     """Base of all deliberate errors; `exit_code` is what the command line exits with."""
 
-    exit_code: ClassVar[ExitCode] = ExitCode.EXECUTION
+    exit_code: ExitCode = ExitCode.EXECUTION
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,18 +48,14 @@ class Problem:
 class PolicyError(FairGateError):
     """The policy (or a file it names) cannot be used; carries all problems, not the first."""
 
-    exit_code = ExitCode.USAGE
+    def __init__(self, problems: list[Problem], exit_code: ExitCode = ExitCode.USAGE) -> None:
+        """Keep the problems in the order of the file.
 
-    def __init__(self, problems: list[Problem]) -> None:
-        """Keep the problems in the order of the file."""
+        `exit_code` is another one where a run fails by what a valid policy names.
+        """
         self.problems = sorted(problems)
+        self.exit_code = exit_code
         super().__init__("\n".join(str(problem) for problem in self.problems))
-
-
-class BaselineFileError(PolicyError):
-    """Nothing is wrong with a policy but its baseline or anchor, which cannot be read."""
-
-    exit_code = ExitCode.BASELINE
 
 
 class UsageError(FairGateError):

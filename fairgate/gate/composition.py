@@ -22,10 +22,8 @@ from fairgate import __version__
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import (
     BaselineError,
-    BaselineFileError,
     FairGateError,
     PolicyError,
-    Problem,
     UsageError,
 )
 from fairgate.domain.executions import Execution
@@ -500,10 +498,7 @@ def _seconds(text: str) -> float | None:
 
 @contextmanager
 def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[None]:
-    """Have a run that is refused end as `check` does: all that `examine` finds, and its exit code.
-
-    What only a run can find keeps its own.
-    """
+    """Have a run that is refused say all that `check` finds; of one fault alone its code stays."""
     try:
         yield
     except FairGateError as error:
@@ -511,6 +506,8 @@ def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[
             examine(path, runtime, baseline)
         except PolicyError as found:
             if str(error) in str(found) or isinstance(error, PolicyError):
+                if len(found.problems) == 1:
+                    raise PolicyError(found.problems, error.exit_code) from error
                 raise found from error
         raise
 
@@ -529,7 +526,6 @@ def examine(
     policy, system = parsed.policy, parsed.policy.system
     found: list[Finding] = []
     lacking: list[Fault] = []
-    of_baseline: set[Problem] = set()
     asked_plan = None if loaded is None else loaded.plan
     for name, part, its_runtime in (
         ("system", system, runtime),
@@ -556,16 +552,13 @@ def examine(
             alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
             locate_references(alone, path, baseline)
         except BaselineError as error:
-            of_baseline.add(problem(parsed, ("name",), str(error)))
-            later += of_baseline
+            later.append(problem(parsed, ("name",), str(error)))
     if runtime.cache.exists():
         try:
             refuse_committed(runtime.cache)
         except UsageError as error:
             later.append(problem(parsed, (), str(error)))
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
-    if loaded is not None and problems and of_baseline.issuperset(problems):
-        raise BaselineFileError(problems)
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
     notes = [*(one.sentence for one in found), *judge_notices(loaded)]

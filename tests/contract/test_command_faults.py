@@ -62,7 +62,7 @@ def test_faults_are_never_green_and_always_explained(place, program, monkeypatch
 @pytest.mark.parametrize("run", [["./none.sh"], ["no-such-program-anywhere"], ["app.txt"]])
 def test_a_program_that_cannot_be_started(place, run):
     (place.root / "app.txt").write_text("no program")
-    assert place.gate({"command": run}) == 2
+    assert place.gate({"command": run}) == 4
     assert "cannot be started" in place.err
 
 

@@ -136,7 +136,7 @@ def test_answers_to_sources_that_were_edited_are_refused(place, recorded, kept):
     assert "nothing ties" not in said
     edited(place, 3)
     run, check, said, checked = judged(place)
-    assert (run, check) == (2, 2)
+    assert (run, check) == (4, 2)
     for text in (said, checked):
         assert "other questions than the plan's" in text or (
             "23 lines answer another question than the plan asks" in text and "'s3' on line" in text
@@ -172,7 +172,7 @@ def test_answers_of_a_run_are_a_recording_and_are_judged_again_for_their_own_tex
     edited(place, 2)
     assert place.call("rescore", "out") == 2
     assert "was asked other questions than it asks now" in place.err
-    assert judged(place)[:2] == (2, 2)
+    assert judged(place)[:2] == (4, 2)
 
 
 def test_sources_without_ids_are_found_by_what_they_say(place, recorded):

@@ -98,7 +98,7 @@ def test_a_corpus_without_labels_keeps_the_label_free_metrics(place):
 )
 def test_an_unusable_corpus_is_explained(place, content, said):
     (place.root / "corpus.jsonl").write_bytes(content)
-    assert place.run() == 2
+    assert place.run() == 4
     assert said in place.err
     assert "corpus.jsonl" in place.err
     assert len(place.err) < 1000

@@ -43,10 +43,12 @@ def run(tmp_path, monkeypatch, capsys):
     return ran
 
 
-def test_a_model_that_leaves_its_pooling_open_and_a_revision_of_a_folder_are_refused(run, tmp_path):
+def test_a_model_that_leaves_its_pooling_open_ends_with_exit_code_4_and_a_revision_with_2(
+    run, tmp_path
+):
     write_encoder(tmp_path / "mine", modules=None, pooling=None)
     code, _, said = run("mine")
-    assert code == ExitCode.USAGE
+    assert code == ExitCode.EXECUTION
     assert "`pooling` of the embedder" in said
     code, _, said = run("{model: mine, revision: 0a1b2c}")
     assert code == ExitCode.USAGE, "it would pin nothing of a folder"
@@ -83,10 +85,10 @@ def test_a_run_says_which_prompts_and_which_graph_it_used_and_that_nothing_prove
     (folder / "model.onnx").rename(folder / "onnx" / "model_q4.onnx")
     shutil.copy(folder / "onnx" / "model_q4.onnx", folder / "onnx" / "model_q8.onnx")
     code, _, said = run("{model: mine, prompts: none}")
-    assert code == ExitCode.USAGE
+    assert code == ExitCode.EXECUTION
     assert "`file: onnx/model_q4.onnx`" in said
     code, _, said = run("{model: mine, file: onnx/model_q4.onnx}")
-    assert code == ExitCode.USAGE
+    assert code == ExitCode.EXECUTION
     assert "`prompts: none`" in said
     chosen = 'file: onnx/model_q4.onnx, query_prompt: "query: ", document_prompt: ""'
     code, record, said = run(f"{{model: mine, {chosen}}}")

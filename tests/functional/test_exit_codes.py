@@ -71,7 +71,7 @@ def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
     (("policy.yaml", "--nonsense"), "", 2, "--nonsense"),
     (("missing.yaml",), "", 2, "missing.yaml"),
     (("policy.yaml", "--baseline", "nowhere.json"), None, 3, "fairgate baseline accept"),
-    (("policy.yaml",), '{"key": "s0", "response": ', 2, "answers.jsonl:1"),
+    (("policy.yaml",), '{"key": "s0", "response": ', 4, "answers.jsonl:1"),
 ])  # fmt: skip
 def test_what_cannot_be_run_is_told(workspace, arguments, answers, code, said):
     workspace.answers("positive")
