@@ -50,8 +50,8 @@ _SMALL = 1e-6
 """Nats below which a mean difference is 0 as far as its effect on probabilities goes."""
 _NOT_EVALUATED = {
     Reason.NO_DEGREES: "it is not known how probable the labels are: the endpoint returns no "
-    "log-probabilities, or the recording has no `degrees`; with them a quarter of the questions "
-    "told as much of one identity as labels do (measured on answers like SmolLM2's)",
+    "log-probabilities, or the recording has no `degrees`; they would show what moves an answer "
+    "without changing its label",
     Reason.LOW_MASS: "the scored forms have too little of the probability: add the `forms` in "
     "which the model answers",
 }

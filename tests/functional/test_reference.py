@@ -227,6 +227,7 @@ def test_the_ship_check_that_init_writes_runs_as_it_stands(workspace):
     path = "policies/ship-check.yaml"
     assert path in workspace.out
     assert workspace.run("check", path) == 0, workspace.err
+    assert workspace.run("run", path, "--limit", "5") == 0, workspace.err
     (workspace.root / path).write_text("mine\n")
     assert workspace.run("init", "--ship-check") == 0
     assert (workspace.root / path).read_text() == "mine\n"

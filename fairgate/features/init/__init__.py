@@ -164,7 +164,7 @@ def _write_ship_check(corpus: str) -> int:
     for name, is_new in _write_missing(Path(), {path: text}):
         click.echo(f"{'wrote' if is_new else 'kept '}  {name}")
     click.echo(f"next   put both systems into it, then `fairgate check {path}` and")
-    click.echo(f"       `fairgate run {path}` (as it stands, it compares two retrievers)")
+    click.echo(f"       `fairgate run {path}` (as it stands, both are the same)")
     return ExitCode.PASS
 
 
