@@ -533,7 +533,7 @@ def name_of(
 
 
 def control_words(material: Material, suite: str) -> str:
-    """Return what the control arm of a suite says, within a sentence: names have no neutral one."""
+    """Name the control arm of a suite within a sentence: names have no neutral wording."""
     units = material.result.given.plan.units_of(suite)
     return "other people's names" if units and "name" in units[0].dimensions else "neutral wording"
 
