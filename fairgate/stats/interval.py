@@ -374,13 +374,18 @@ class PreparedRange:
         """Return the range of sources that all say the same, where a value has limits.
 
         If more than a share u of all sources said otherwise, that none of n does would be rarer
-        than the tail: (1 - u)^n. They could say the least, or the greatest.
+        than the tail: (1 - u)^n. They could say the least, or the greatest; where all the others
+        differ from 0 in one direction, nothing, but not the opposite.
         """
         if self.limits is None or why.reason != NO_VARIATION:
             return why
         sources = int(min(arm.sources for arm in self.arms))
         share = 1 - math.pow((1 - confidence) / 2, 1 / sources)
         least, greatest = self.limits
+        if self.value < 0:
+            greatest = min(greatest, 0.0)
+        elif self.value > 0:
+            least = max(least, 0.0)
         return LikelyRange(
             value=self.value,
             low=min(self.value, self.value - share * (self.value - least)),
