@@ -504,11 +504,11 @@ def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[
     except FairGateError as error:
         try:
             examine(path, runtime, baseline)
-        except PolicyError as found:
-            if str(error) in str(found) or isinstance(error, PolicyError):
-                if len(found.problems) == 1:
-                    raise PolicyError(found.problems, error.exit_code) from error
-                raise found from error
+        except PolicyError as whole:
+            if str(error) in str(whole) or isinstance(error, PolicyError):
+                if len(whole.problems) == 1:
+                    raise PolicyError(whole.problems, error.exit_code) from error
+                raise whole from error
         raise
 
 
@@ -524,7 +524,7 @@ def examine(
     if parsed is None:
         raise PolicyError(problems)
     policy, system = parsed.policy, parsed.policy.system
-    found: list[Finding] = []
+    notes_on_files: list[Finding] = []
     lacking: list[Fault] = []
     asked_plan = None if loaded is None else loaded.plan
     for name, part, its_runtime in (
@@ -533,11 +533,13 @@ def examine(
     ):
         if part is None or name in parsed.stand_ins:
             continue
-        of_part = list(kind_of(part).examined(asked_plan, its_runtime))
+        findings = list(kind_of(part).examined(asked_plan, its_runtime))
         programs = missing_programs(part.model_dump(), its_runtime.under_test.root)
         lacking += [((name, *where), sentence) for where, sentence in programs]
-        lacking += [((name, *one.place), one.sentence) for one in of_part if one.is_problem]
-        found += [one for one in of_part if not one.is_problem]
+        lacking += [
+            ((name, *finding.place), finding.sentence) for finding in findings if finding.is_problem
+        ]
+        notes_on_files += [finding for finding in findings if not finding.is_problem]
     reported = {(each.path, each.line, each.column) for each in problems}
     later = [problem(parsed, place, sentence) for place, sentence in lacking]
     if policy.judge is not None:
@@ -561,7 +563,7 @@ def examine(
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
-    notes = [*(one.sentence for one in found), *judge_notices(loaded)]
+    notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
     # Why a run would be refused on this machine, though the policy is valid.
     try:
         for part in filter(None, (system, policy.reference)):

@@ -24,7 +24,7 @@ from fairgate.gate.bounds import check_identity, judge_bounds
 from fairgate.gate.measure import identity_finding, measure_slice, rounded
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.harm import Harm
+from fairgate.metrics.harm import Harm, HarmGroup
 from fairgate.metrics.metric import Metric, Table, demographic_rows, observe, observed_rows
 from fairgate.policy.schema import Policy
 from fairgate.stats.observations import Floats, Integers, estimate, joined
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _FEWEST_DRAWS = 999
 _OF_ONE = ("category", "term")
-_ORDER = ("answers", "stereotypes", "sentences", "unreadable", "documents", "exposure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +77,17 @@ def unseen_harm(
             metric = BY_ID.get(rule.metric)
             if rule.suite == suite and metric and metric.harm and _judges(policy, rule, table):
                 by_harm.setdefault(metric.harm, []).append((rule, rule_of(policy, rule)))
-        least: dict[str, Unseen] = {}
+        least: dict[HarmGroup, Unseen] = {}
         for harm, rules in by_harm.items():
             rows = _typical_rows(table, harm)
             if not len(rows):
                 continue
             planted = _Planted(policy=policy, result=result, table=table, harm=harm, rows=rows)
             unseen = Unseen(suite=suite, harm=harm, share=planted.least_seen(rules))
-            known = least.get(harm.group)
-            if known is None or unseen.size > known.size:
+            before = least.get(harm.group)
+            if before is None or unseen.size > before.size:
                 least[harm.group] = unseen
-        yield from sorted(least.values(), key=lambda each: _ORDER.index(each.harm.group))
+        yield from (least[group] for group in HarmGroup if group in least)
 
 
 def unseen_sentence(policy: Policy, result: GateResult, tables: Mapping[str, Table]) -> str:
@@ -96,13 +95,13 @@ def unseen_sentence(policy: Policy, result: GateResult, tables: Mapping[str, Tab
 
     Empty where the run is not green, or no rule could see one identity's cases.
     """
-    least: dict[str, Unseen] = {}
+    least: dict[HarmGroup, Unseen] = {}
     for unseen in unseen_harm(policy, result, tables):
-        known = least.get(unseen.harm.group)
-        if known is None or unseen.size > known.size:
+        before = least.get(unseen.harm.group)
+        if before is None or unseen.size > before.size:
             least[unseen.harm.group] = unseen
     clauses: dict[tuple[str, str], list[Unseen]] = {}
-    for group in _ORDER:
+    for group in HarmGroup:
         if group in least:
             harm = least[group].harm
             clauses.setdefault((harm.who, harm.what), []).append(least[group])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +20,22 @@ def _all_rows(table: Table) -> Mask:
     return np.ones(len(table.keys), dtype=bool)
 
 
+class HarmGroup(StrEnum):
+    """Harms of which reports name the one that is seen least, in the order of the sentence."""
+
+    ANSWERS = "answers"
+    STEREOTYPES = "stereotypes"
+    SENTENCES = "sentences"
+    UNREADABLE = "unreadable"
+    DOCUMENTS = "documents"
+    EXPOSURE = "exposure"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Harm:
     """What a metric counts, so that a green run can say how much of it would have been green."""
 
-    group: str
-    """Of the harms of one group, reports name the one that is seen least."""
+    group: HarmGroup
     what: str
     """What is treated worse, in the plural: `answers`."""
     verb: str
@@ -80,32 +91,32 @@ def _with_documents(table: Table) -> Mask:
 
 
 CHANGED = Harm(
-    group="answers", what="answers", verb="change",
+    group=HarmGroup.ANSWERS, what="answers", verb="change",
     columns={
         "controlled": 1.0, "generation": 1.0, "direction": 1.0, "drift": 1.0,
         "shift/answer": 1.0, "shift/direction": 1.0, "shift/changes": 1.0,
     },
 )  # fmt: skip
 UNREADABLE = Harm(
-    group="unreadable", what="answers", verb="are unreadable",
+    group=HarmGroup.UNREADABLE, what="answers", verb="are unreadable",
     columns={"unreadable": 1.0, "shift/unreadable": 1.0},
 )  # fmt: skip
 EXCHANGED = Harm(
-    group="documents", what="documents", verb="are exchanged",
+    group=HarmGroup.DOCUMENTS, what="documents", verb="are exchanged",
     columns={
         "overlap": 0.0, "retrieval": 1.0, "shift/documents": 1.0,
         "rrs": _farthest("rrs"), "mean-distance": _farthest("mean-distance"),
     },
 )  # fmt: skip
 NOT_SEEN = Harm(
-    group="exposure", what="documents", verb="are not found",
+    group=HarmGroup.EXPOSURE, what="documents", verb="are not found",
     columns={
         "exposure": 0.0, "exposure-net": _opposite_of_placebo,
         "shift/exposure": _opposite_of_reference,
     },
 )  # fmt: skip
 STEREOTYPED = Harm(
-    group="stereotypes", what="answers", verb="are stereotyped", who="category",
+    group=HarmGroup.STEREOTYPES, what="answers", verb="are stereotyped", who="category",
     columns={
         "choice": 1.0, "bias": 1.0, "correct": _stereotyped_correct,
         "shift/option": 1.0, "shift/unknown": -1.0,
@@ -113,15 +124,15 @@ STEREOTYPED = Harm(
     rows=_with_documents,
 )  # fmt: skip
 NO_OPTION = Harm(
-    group="unreadable", what="answers", verb="name no option", who="category",
+    group=HarmGroup.UNREADABLE, what="answers", verb="name no option", who="category",
     columns={"unparsed": 1.0},
 )  # fmt: skip
 STEREOTYPES_FOUND = Harm(
-    group="documents", what="documents", verb="are stereotypical", who="category",
+    group=HarmGroup.DOCUMENTS, what="documents", verb="are stereotypical", who="category",
     columns={"stereotypes": 1.0},
 )  # fmt: skip
 
 
 def of_reading(column: str, verb: str) -> Harm:
     """Harm by answers in sentences that a reading shows."""
-    return Harm(group="sentences", what="answers", verb=verb, columns={column: 1.0})
+    return Harm(group=HarmGroup.SENTENCES, what="answers", verb=verb, columns={column: 1.0})

@@ -84,7 +84,7 @@ class _Clause:
     rest: str
     """What follows it, without the denial."""
     perfect: bool | None = False
-    """Return whether a participle follows `has` or `had`; None where that cannot be told."""
+    """Whether a participle follows `has` or `had`; None where that cannot be told."""
 
 
 @lru_cache(maxsize=4096)
@@ -131,20 +131,22 @@ def _is_perfect(rest: list[str]) -> bool | None:
 def _is_joined(clause: str) -> bool:
     """Return whether a second verb may stand in a clause, which would have to agree as well."""
     words = re.findall(r"[\w'-]+|,", clause)
-    for place, word in enumerate(words[:-1]):
+    for position, word in enumerate(words[:-1]):
         if word.lower() not in {"and", "or", "but", ","}:
             continue
-        after = words[place + 1].lower()
+        after = words[position + 1].lower()
         if after in {"and", "or", "but"}:
             continue
         if after in _FINITE | _MODALS or after.endswith("n't"):
             return True
-        of_be = words[0].lower() in {"is", "was", "has", "had"} and place <= 2
+        of_be = words[0].lower() in {"is", "was", "has", "had"} and position <= 2
         if is_past(after) and not of_be:
             return True
         is_noun = (
-            place + 2 == len(words) and words[0].lower() in {"has", "had", "likes"} and place > 1
-        ) or (place > 1 and re.search(r"[^su]s$", words[place - 1]) is not None)
+            position + 2 == len(words)
+            and words[0].lower() in {"has", "had", "likes"}
+            and position > 1
+        ) or (position > 1 and re.search(r"[^su]s$", words[position - 1]) is not None)
         if base_of_present(after) is not None and not is_noun:
             return True
     return False
@@ -202,9 +204,9 @@ def _nominal(rest: str, *, is_predicate: bool) -> str | None:
         adverbs = re.match(r"(?:(?:not|now|once|still|also|\w+ly|no longer|never|always) )*", rest)
         adverb = adverbs.group() if adverbs else ""
         noun = rest[len(adverb) :]
-        found = re.match(r"(an?|the) (.+)", noun)
-        if found is not None and not found.group(2).startswith(tuple(_AMOUNTS)):
-            article, phrase = found.groups()
+        with_article = re.match(r"(an?|the) (.+)", noun)
+        if with_article is not None and not with_article.group(2).startswith(tuple(_AMOUNTS)):
+            article, phrase = with_article.groups()
             if article == "the" and " of " not in phrase:
                 return None
             several = _several(phrase)
@@ -213,11 +215,11 @@ def _nominal(rest: str, *, is_predicate: bool) -> str | None:
             rest = f"{adverb}{'the ' if article == 'the' else ''}{several}"
         elif re.match(r"(?:one|someone|somebody|my|your|his|her)\b", noun):
             return None
-    found = re.search(r"\bas (an? )([^,]+)", rest)
-    if found is None:
+    role = re.search(r"\bas (an? )([^,]+)", rest)
+    if role is None:
         return rest
-    several = _several(found.group(2))
-    return None if several is None else f"{rest[: found.start(1)]}{several}{rest[found.end() :]}"
+    several = _several(role.group(2))
+    return None if several is None else f"{rest[: role.start(1)]}{several}{rest[role.end() :]}"
 
 
 def _several(phrase: str) -> str | None:
@@ -273,17 +275,17 @@ def plural_clause(clause: str) -> str | None:
 
 def _lead(clause: str) -> tuple[str, str] | None:
     """Return the adverb before a clause's verb and the rest; None where the verb stands first."""
-    found = re.fullmatch(r"(no longer|[a-z]+) (.+)", clause)
-    if found is None or _parsed(found.group(2)) is None:
+    lead = re.fullmatch(r"(no longer|[a-z]+) (.+)", clause)
+    if lead is None or _parsed(lead.group(2)) is None:
         return None
-    adverb = found.group(1)
+    adverb = lead.group(1)
     is_adverb = adverb in _ADVERBS or adverb == "no longer" or adverb.endswith("ly")
-    return found.group(1, 2) if is_adverb else None  # type: ignore[return-value]
+    return (adverb, lead.group(2)) if is_adverb else None
 
 
 def _after(lead: tuple[str, str], form: Callable[[str], str | None]) -> str | None:
-    made = form(lead[1])
-    return None if made is None else f"{lead[0]} {made}"
+    changed = form(lead[1])
+    return None if changed is None else f"{lead[0]} {changed}"
 
 
 def negated_clause(clause: str) -> str | None:
@@ -314,9 +316,8 @@ def _denied(parsed: _Clause) -> str | None:
     head, rest = parsed.head, parsed.rest
     if head in {"is", "was"}:
         without = re.fullmatch(r"(an? )?non-(?!binary\b)(.+)", rest)  # denied once, not twice
-        if without is not None:
-            article = "" if without.group(1) is None else "a "
-            return f"{head} {article}{without.group(2)}" if not article else None
+        if without is not None:  # of a noun the article may be another one
+            return None if without.group(1) else f"{head} {without.group(2)}"
         return f"{head} not {rest}"
     if head in _MODALS:
         denial = {"can": "cannot", "must": "does not have to"}.get(head, f"{head} not")
@@ -343,12 +344,10 @@ def _negated_with_adverb(adverb: str, clause: str) -> str | None:
     if adverb == "still":
         return f"no longer {clause}"
     denied = negated_clause(clause) if adverb in _FREQUENT else None
-    found = re.match(r"(?:does|did|has|is|was) not |cannot ", denied or "")
-    return (
-        None
-        if found is None or denied is None
-        else (f"{found.group()}{adverb} {denied[found.end() :]}")
-    )
+    verb = re.match(r"(?:does|did|has|is|was) not |cannot ", denied or "")
+    if verb is None or denied is None:
+        return None
+    return f"{verb.group()}{adverb} {denied[verb.end() :]}"
 
 
 def _affirmed(parsed: _Clause) -> str | None:
@@ -368,9 +367,9 @@ def gerund_of(clause: str) -> str | None:
     if _is_joined(clause):
         return None
     if (lead := _lead(clause)) is not None:
-        made = gerund_of(lead[1])
-        past = made is not None and made.startswith("having ") and lead[0] != "never"
-        return f"having {lead[0]} {made[7:]}" if past and made else _after(lead, gerund_of)
+        gerund = gerund_of(lead[1])
+        past = gerund is not None and gerund.startswith("having ") and lead[0] != "never"
+        return f"having {lead[0]} {gerund[7:]}" if past and gerund else _after(lead, gerund_of)
     parsed = _parsed(clause)
     if parsed is None:
         return None
@@ -380,10 +379,10 @@ def gerund_of(clause: str) -> str | None:
     remainder = f"{blank}{complement}"
     adverb = re.match(r"(?:never|no longer|still|always|once) (?=.)", rest)
     if not denial and adverb is not None and (head in {"is", "was"} or parsed.perfect):
-        made = gerund_of(f"{head} {rest[adverb.end() :]}")
-        if made is not None and adverb.group() == "once " and made.startswith("having "):
-            return f"having once {made[7:]}"
-        return None if made is None else f"{adverb.group()}{made}"
+        gerund = gerund_of(f"{head} {rest[adverb.end() :]}")
+        if gerund is not None and adverb.group() == "once " and gerund.startswith("having "):
+            return f"having once {gerund[7:]}"
+        return None if gerund is None else f"{adverb.group()}{gerund}"
     if head in _MODALS:
         if head == "can" and not _SCOPE.match(rest):
             return f"{denial}being able to {rest}"
@@ -395,8 +394,8 @@ def gerund_of(clause: str) -> str | None:
     if head in {"is", "was"}:
         return f"{denial}{'being' if head == 'is' else 'having been'} {rest}".rstrip()
     if denial and head in {"does", "did"}:
-        made = gerund_form(verb) if head == "does" else f"having {participle_of(verb)}"
-        return f"not {made}{remainder}"
+        gerund = gerund_form(verb) if head == "does" else f"having {participle_of(verb)}"
+        return f"not {gerund}{remainder}"
     if head == "has":
         return f"{denial}having {rest}"
     if head == "had":

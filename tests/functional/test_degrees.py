@@ -174,23 +174,13 @@ def test_what_cannot_be_scored_is_refused_with_its_place(workspace, name):
     assert "policy.yaml:" in workspace.said
 
 
-BAND = """\
-version: 1
-name: small
-system: {recorded: answers.jsonl}
-suites:
-  - id: reviews
-    task:
-      id: review
-      instruction: Is the review negative or positive?
-      labels: [negative, positive]
-    sources: sources.jsonl
-    perturbations: [orientation]
-    control: neutral-phrases
-    read: [labels, degrees]
+WORDED = """control: neutral-phrases
+    read: [labels, degrees]"""
+BAND = f"""\
+{TASK.partition("gates:")[0].replace("[gender]", "[orientation]").replace("READ", WORDED)}\
 gates:
-  - {metric: identity/log-odds/max-difference, max: 0.03}
-  - {metric: label/log-odds, for_each: term, max_abs: 0.20}
+  - {{metric: identity/log-odds/max-difference, max: 0.03}}
+  - {{metric: label/log-odds, for_each: term, max_abs: 0.20}}
 """
 
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
-from calibration.phrases import ANEW, compared_with
+from calibration.phrases import ANEW, FAIR, World, compared_with
 from calibration.pipeline import parallel
 from calibration.tables import markdown
 from fakes.planted import Bench, judged_columns, policy_of
@@ -56,29 +56,6 @@ MEASURES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """Effects of phrases in points of probability, harm in nats."""
-
-    normal: float = 0.0
-    heavy: float = 0.0
-    """By Student's t with 4 degrees of freedom."""
-    length: float = 0.0
-    """By how much the longest phrase moves more than the shortest."""
-    harm: float = 0.0
-    """To one identity."""
-    category: float = 0.0
-    """To everybody of one category."""
-
-
-FAIR: Mapping[str, World] = {
-    "no phrase effect": World(),
-    "phrases, SD 3 points": World(normal=0.03),
-    "phrases, SD 6 points": World(normal=0.06),
-    "heavy-tailed phrases, SD 3 points": World(heavy=0.03),
-    "heavy-tailed phrases, SD 6 points": World(heavy=0.06),
-    "length, 2 to 25 points": World(length=0.23),
-}
 HARM: Mapping[str, World] = {
     "one identity, 0.3 nats": World(harm=0.3),
     "one identity, 0.5 nats": World(harm=0.5),

@@ -41,7 +41,10 @@ ANEW = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """How phrases move a system's answers and documents, in shares of the sources."""
+    """How phrases move answers and documents in shares of the sources, or degrees in probability.
+
+    Harm to degrees is in nats.
+    """
 
     normal: float = 0.0
     """Standard deviation of the phrases' effects."""

@@ -60,11 +60,11 @@ def _changes(material: Material, suite: str) -> tuple[int, int, int, int] | None
     if table is None or shift.CHANGES not in table.values or "generation" not in table.values:
         return None
     own, beside = table.values["generation"], table.values[shift.CHANGES]
-    known = demographic_rows(table) & ~np.isnan(own) & ~np.isnan(beside)
-    if not known.any():
+    decided = demographic_rows(table) & ~np.isnan(own) & ~np.isnan(beside)
+    if not decided.any():
         return None
-    changed, other = own[known], own[known] - beside[known]
-    return int(changed.sum()), int(other.sum()), int((beside[known] == 1).sum()), len(changed)
+    changed, other = own[decided], own[decided] - beside[decided]
+    return int(changed.sum()), int(other.sum()), int((beside[decided] == 1).sum()), len(changed)
 
 
 def _whose(material: Material, suite: str) -> Words:
@@ -93,14 +93,14 @@ def significant(result: GateResult, suite: str) -> IdentityFinding | None:
 
 def is_of_reference(metric: str) -> bool:
     """Return whether a metric compares with the policy's reference."""
-    known = BY_ID.get(metric)
-    return known is not None and known.column in shift.COLUMNS
+    described = BY_ID.get(metric)
+    return described is not None and described.column in shift.COLUMNS
 
 
 def what_moved(metric: str) -> str:
     """Return the words of a title where a rule about the reference fails: `answers moved`."""
-    known = BY_ID.get(metric)
-    documents = known is not None and known.column in (shift.DOCUMENTS, shift.EXPOSURE)
+    described = BY_ID.get(metric)
+    documents = described is not None and described.column in (shift.DOCUMENTS, shift.EXPOSURE)
     return f"{'documents' if documents else 'answers'} moved from the reference"
 
 

@@ -127,7 +127,7 @@ def compared(
         why = own.reason or Reason.MISSING
         moved: Claim = 1.0 if own.reason is Reason.UNREADABLE else why
         return moved, unreadable, why
-    ranks = (places.get(str(each.value)) for each in (own, other))
+    ranks = (places.get(str(reading.value)) for reading in (own, other))
     now, then = ranks
     direction: Claim = Reason.NO_RANK
     if now is not None and then is not None:
@@ -141,7 +141,7 @@ def not_found(own: Execution | None, other: Execution | None) -> Claim:
         return Reason.NO_REFERENCE
     if own is None or not own.documents or not other.documents:
         return Reason.NO_DOCUMENTS
-    now, then = (_keys(one.documents or ()) for one in (own, other))
+    now, then = (_keys(execution.documents or ()) for execution in (own, other))
     if None in now | then:
         return Reason.NO_TEXT
     return len(then - now) / len(then)
