@@ -80,9 +80,20 @@ def choice_stop(
 
     `unknown`: the option that wordings of "unknown" mean; None: the one that is such a wording.
     """
+    return _stop(tuple(options), tuple(unknown_wordings), marker, unknown, thinking)
+
+
+@lru_cache(maxsize=4096)
+def _stop(
+    options: tuple[str, ...],
+    unknown_wordings: tuple[str, ...],
+    marker: str,
+    unknown: int | None,
+    thinking: Pairs,
+) -> Stop:
     if unknown is None:
         unknown = next(iter(find_unknown(options, unknown_wordings)), -1)
-    forms = _forms(tuple(options), tuple(unknown_wordings))
+    forms = _forms(options, unknown_wordings)
     return Stop(
         phrases=tuple(form for form, _ in forms),
         marker=marker,
@@ -93,7 +104,6 @@ def choice_stop(
     )
 
 
-@lru_cache(maxsize=4096)
 def _forms(
     options: tuple[str, ...], wordings: tuple[str, ...]
 ) -> tuple[tuple[str, int | None], ...]:

@@ -17,7 +17,7 @@ from fairgate.domain.units import Reading
 from fairgate.relations.oracles.actions import ActionsOracle
 from fairgate.relations.oracles.judge import OpenAnswerOracle
 from fairgate.relations.oracles.mentions import repeats
-from fairgate.relations.oracles.negation import Negation
+from fairgate.relations.oracles.negation import Negation, denying_words
 from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.phrases import (
     finished_part,
@@ -27,7 +27,7 @@ from fairgate.relations.oracles.phrases import (
     readable_part,
     said_part,
 )
-from fairgate.relations.oracles.statements import Statement, outcome
+from fairgate.relations.oracles.statements import NamedLabel, Statement, Status, outcome
 from fairgate.relations.oracles.text import spoken, spoken_spans
 
 LABEL_RULE = "label/4"
@@ -89,7 +89,10 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
     labels = [outcome.named] if outcome.named is not None else list(outcome.passed)
     if labels:
         own, _ = said_part(plain, stop.phrases, stop.shown)
-        words = (f"{own[at.start : at.end]!r} is {at.why or 'denied'}" for at in labels)
+        words = (
+            f"{own[label.start : label.end]!r} is {label.why or _denied(own, label)}"
+            for label in labels
+        )
         return "; ".join(list(dict.fromkeys(words))[:_MOST_REASONS])
     bare = dict.fromkeys(
         plain[start:end]
@@ -99,6 +102,13 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
         mentioned = ", ".join(repr(word) for word in list(bare)[:_MOST_REASONS])
         return f"it only quotes or repeats {mentioned}"
     return "it names no option" if stop.choice else "it names no label"
+
+
+def _denied(own: str, label: NamedLabel) -> str:
+    """Say which words before a label deny it."""
+    if label.status is not Status.DENIED:
+        return "denied"
+    return f"denied by {denying_words(own, label.start, label.reach)!r} before it"
 
 
 @lru_cache(maxsize=4096)

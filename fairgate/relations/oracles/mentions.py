@@ -18,6 +18,8 @@ _KINDS = (("\u201c\u201e\u201f\u301d\u275d", "\u201d\u301e\u275e", '"'), ("", ""
 backtick one sign. Where nothing is open, some languages open with what closes here."""
 _KIND_OF = {sign: kind for kind in _KINDS for signs in kind for sign in signs}
 _SIGN = re.compile(f"[\n{''.join(_KIND_OF)}]")
+_QUOTING = re.compile(f"[{''.join(_KIND_OF)}](?:(?<!')|(?<![^\\W_]')|(?![^\\W_]))")
+"""A sign that may open or close: no apostrophe within a word does."""
 _REVERSED = ("\u00bb", "\u203a", "\u201e")
 _ELISION = re.compile(r"'(?:\d\ds?|tis|twas|em|cause|til|n)(?![^\W_])")
 """Apostrophes at the beginning of a word: '90s, 'tis."""
@@ -43,7 +45,7 @@ def said_part(plain: str, forms: tuple[str, ...], case_text: str = "") -> tuple[
     toxic"), or a denial alone, is the answer's own; so are quotations that leave no other word in
     the answer. A mark without its counterpart is none.
     """
-    if not _SIGN.search(plain) and ">" not in plain and not case_text:
+    if not case_text and ">" not in plain and not _QUOTING.search(plain):
         return plain, len(plain)
     repeated, growing = _repeated(plain, case_text) if case_text else ([], len(plain))
     own = _blank(plain, repeated)
@@ -108,7 +110,7 @@ def _quotations(plain: str) -> tuple[list[tuple[int, int]], int]:
                 settled = min(settled, spans[-1][0])
         elif _opens(plain, at):
             places.append(at)
-    for line in _QUOTED_LINE.finditer(plain):
+    for line in _QUOTED_LINE.finditer(plain) if ">" in plain else ():
         spans.append(line.span())
         if line.end() == len(plain):
             settled = min(settled, line.start())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from string import whitespace
 
 _REACH = 300
 """Characters before a label in which its clause is looked for: reading stays linear."""
@@ -96,18 +97,24 @@ _NOT_JUDGED = re.compile(
     r"nothing(?: (?:about|in) (?:this \w+|that \w+|the \w+|this|it|that)(?: is| seems| sounds)?)?)[\s\"'*_]*$"
 )
 """Denials of the one label that follows: "I don't find this toxic", "nothing toxic"."""
-_EXCHANGING = frozenset(
-    """rather instead far free anything all other lieu statt anstatt lugar vez invece
-    plaats""".split()  # noqa: SIM905 (reads better so)
+_EXCHANGE_ENDS = (
+    *("than", "of", "from", "but", "de", "statt", "di", "van"),
+    *("being", "a", "an", "the", "just", "only", "simply", "clearly", "overly"),
 )
-"""Words of which `_EXCHANGED` holds one."""
-_OPPOSING = frozenset(
-    """opposed opposite alles tout todo tudo tutto verre weit loin lejos longe lontano
+"""The last words of what `_EXCHANGED` matches."""
+_DENYING = (
+    frozenset(
+        """rather instead far free anything all other lieu statt anstatt lugar vez invece plaats
+    opposed opposite alles tout todo tudo tutto verre weit loin lejos longe lontano
     apenas""".split()  # noqa: SIM905 (reads better so)
+    )
+    | _DIRECT
+    | _LOOSE
 )
-"""Words of which `_REPLACED` holds one, beside those."""
+"""Words that deny, or of which `_EXCHANGED` or `_REPLACED` holds one."""
 _SIGNS = frozenset("!\u00ac]\u2610\u2b1c")
-"""Characters of which `_DENYING_SIGN` holds one."""
+"""Characters of which `_DENYING_SIGN` holds one, in front of some of `_AROUND`."""
+_AROUND = f"*_\"'{whitespace}"
 _FILLERS = frozenset(
     """a an any anything the at all in way be been being is considered to contain containing contains
     include includes seem appear look sound have has as language words content text classified
@@ -216,7 +223,7 @@ def denying_words(text: str, start: int, begin: int = 0) -> str:
 def exchanged_before(text: str, start: int) -> bool:
     """Tell whether the label at `start` is what something else is said instead of."""
     context = text[max(0, start - 60) : start]
-    if _EXCHANGING.isdisjoint(WORD.findall(context)):
+    if not context.rstrip(f"({_AROUND}").endswith(_EXCHANGE_ENDS):
         return False
     return _EXCHANGED.search(_IDIOMS.sub(" ", context)) is not None
 
@@ -230,12 +237,12 @@ def denies(word: str) -> bool:
 
 def _may_deny(context: str, *, unspaced: bool) -> bool:
     """Tell whether anything by which a clause could deny stands in a text: a cheap look."""
-    if not _SIGNS.isdisjoint(context) or (unspaced and not context.isascii()):
+    if context.rstrip(_AROUND)[-1:] in _SIGNS or (unspaced and not context.isascii()):
         return True
     words = WORD.findall(context)
-    return not (_EXCHANGING.isdisjoint(words) and _OPPOSING.isdisjoint(words)) or any(
-        map(denies, words)
-    )
+    if not _DENYING.isdisjoint(words):
+        return True
+    return ("n't" in context or "nt" in context) and any(map(denies, words))
 
 
 def _clause(context: str) -> str:

@@ -29,6 +29,8 @@ from fairgate.relations.oracles.wrappers import unwrapped
 
 _JOINERS = ("-", "_")
 _DENYING_PREFIX = re.compile(r"(?<![^\W_])(?:no|non|not)[-_]$")
+_APART = frozenset(["", *' *"():;!?'])
+"""What joins no word to the next one, whatever stands behind it."""
 _HANGUL_PARTS = range(0x1160, 0x1200)
 _LETTERS = ("a", "b", "c")
 _LONGEST_SUFFIX = max(map(len, DENYING_SUFFIXES))
@@ -138,6 +140,10 @@ def occurrence(flat: str, form: str, begin: int, *, choice: bool) -> int:
 
 def stands(flat: str, start: int, end: int, *, choice: bool) -> bool:
     """Tell whether what stands at `[start, end)` is whole words."""
+    if flat[start - 1 : start] in _APART and (
+        flat[end : end + 1] in _APART or (flat[end] in ".," and not flat[end - 1].isdigit())
+    ):
+        return True
     before, after = flat[max(0, start - 2) : start][::-1], flat[end : end + 2]
     if before[:1] in _JOINERS and _DENYING_PREFIX.search(flat, max(0, start - 5), start):
         before = ""  # "non-positive" is a denied label, not another word

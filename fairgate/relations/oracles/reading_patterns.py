@@ -276,6 +276,10 @@ UNKNOWN_SAID = re.compile(
     rf"(?:(?<![^\W_]){UNKNOWN_BEGINS}(?:{_STRONG}|{_WEAK}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
 )
 """That the text does not tell, or that nobody can."""
+UNKNOWN_BEHIND = re.compile(rf"[\W_](?:{UNKNOWN_BEGINS}(?:{_STRONG}|{_WEAK}|{_OTHERS}))")
+"""The same in plain letters, behind a character for which the search looks quickly."""
+UNKNOWN_WHOLE = re.compile(UNKNOWN_BEHIND.pattern.replace(r"|\w{1,8}n't", ""))
+"""The same in a text without "n't"."""
 UNKNOWN_STRONG = re.compile(
     rf"(?:(?<![^\W_]){UNKNOWN_BEGINS}(?:{_STRONG}|{_OTHERS})|(?=[\u1100-\uffff])(?:{_UNKNOWN_UNSPACED}))"
 )

@@ -20,15 +20,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
 from fairgate.domain.executions import Stop
 from fairgate.relations.oracles.negation import (
     WORD,
     Negation,
-    denying_words,
     exchanged_before,
     negation_before,
 )
@@ -75,8 +75,10 @@ from fairgate.relations.oracles.reading_patterns import (
     REPORTED_NO,
     SENTENCE_END,
     TAKEN_BACK,
+    UNKNOWN_BEHIND,
     UNKNOWN_SAID,
     UNKNOWN_STRONG,
+    UNKNOWN_WHOLE,
 )
 from fairgate.relations.oracles.text import is_unspaced
 
@@ -95,6 +97,9 @@ _NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
 _LETTERS = "abc"
 _SAID = Negation.NONE
 _NEITHER = re.compile(r"(?<![^\W_])neither[\s\"'*_]*$")
+_DECORATION = " \n*_\"'\u201d\u2019)]"
+_TAKING_BACK, _AFFIRMING = "-\u2014,", ":=-\u2192"
+"""What stands behind a label, decoration left out, where `TAKEN_BACK` and `AFTER_AFFIRMED` hold."""
 _JUDGING = (LETTER_TICKED, LETTER_FITS)
 """Patterns whose letter is the answer by the words behind it."""
 
@@ -109,8 +114,7 @@ class Status(Enum):
     GUESSED = "guessed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedLabel:
+class NamedLabel(NamedTuple):
     """A label, option or letter where it stands in the readable part of an answer."""
 
     value: int
@@ -124,7 +128,9 @@ class NamedLabel:
     score: float | None = None
     """What a table of scores gives it."""
     why: str = ""
-    """What keeps it from being affirmed, in words."""
+    """What keeps it from being affirmed, in words; empty where words before it deny it."""
+    reach: int = 0
+    """Where words that deny it begin at the earliest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +157,8 @@ def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Sta
     if stop.choice:
         labels = list(answer.texts())
         if letters:
-            labels = sorted([*labels, *answer.letters(labels)], key=lambda label: label.start)
+            alone = list(answer.letters(labels))
+            labels = sorted([*labels, *alone], key=lambda label: label.start) if alone else labels
         return (answer.by_first_letter(labels) if letters else None) or answer.by_sentences(labels)
     texts = answer.texts()
     first = next(texts, None)
@@ -179,7 +186,8 @@ class _Answer:
 
     def letters(self, texts: Sequence[NamedLabel]) -> Iterator[NamedLabel]:
         """Yield letters that stand for options behind words which say so, outside of `texts`."""
-        if LETTER_ALONE.search(self.own) is None:
+        first = LETTER_ALONE.search(self.own)
+        if first is None:
             return
         last = max(self.stop.values, default=-1)
         taken = bytearray(len(self.own))
@@ -193,7 +201,8 @@ class _Answer:
             LETTER_STATED,
         )
         for pattern in patterns:
-            for match in pattern.finditer(self.own):
+            begin = first.start() if pattern is LETTER_JUDGED else 0  # with its letter
+            for match in pattern.finditer(self.own, begin):
                 start, end = match.span(match.lastindex or 1)
                 value = _LETTERS.index(self.own[start:end])
                 if not taken[start] and value <= last:
@@ -238,7 +247,7 @@ class _Answer:
             if is_same and negation_before(own, behind.start, begin=end, unspaced=True) is _SAID:
                 return Statement(named=letter, is_complete=self._is_settled(behind))
             why = "the letter and the text behind it disagree"
-            passed = (replace(letter, status=Status.DENIED, why=why),)
+            passed = (letter._replace(status=Status.DENIED, why=why),)
             return Statement(named=None, is_complete=self._is_settled(behind), passed=passed)
         if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
             # `A:` may only announce the answer.
@@ -263,9 +272,12 @@ class _Answer:
         """Tell whether only words that announce an answer stand in front of it."""
         if end - begin > _MOST_LEAD:
             return False
-        words = WORD.findall(self.own[begin:end])
-        is_question = len(words) > 1 and words[0] in INVERTED
-        return not is_question and all(word in LEAD_WORDS for word in words)
+        first = ""
+        for match in WORD.finditer(self.own, begin, end):
+            if match[0] not in LEAD_WORDS or first in INVERTED:
+                return False
+            first = first or match[0]
+        return True
 
     def _stays(self, label: NamedLabel) -> bool | None:
         """Tell whether the words right behind a label leave it as it is; None: too few."""
@@ -292,21 +304,23 @@ class _Answer:
         forms = forms_of(self.stop.phrases)
         return word[1] not in NEXT_WORDS and not any(form.startswith(word[1]) for form in forms)
 
-    def sentences(self, labels: Sequence[NamedLabel], begin: int) -> Iterator[_Sentence]:
-        """Yield the sentences; the last one is closed only by a mark or a line end."""
+    def sentences(self, labels: Sequence[NamedLabel], begin: int) -> Iterator[tuple[int, int, str]]:
+        """Yield where each sentence begins and ends, and its mark; the last one may have none."""
         own, start = self.own, begin
         starts = [label.start for label in labels]
         for mark in SENTENCE_END.finditer(own, begin):
-            at = bisect_right(starts, mark.start()) - 1
-            if at >= 0 and mark.start() < labels[at].end:
+            end, behind = mark.span()
+            at = bisect_right(starts, end) - 1
+            if at >= 0 and end < labels[at].end:
                 continue  # inside a label
-            if mark[0] == "\n" and _goes_on(own[max(start, mark.start() - 80) : mark.start()]):
+            sign = mark[0]
+            if sign == "\n" and _goes_on(own[max(start, end - 80) : end]):
                 continue
-            if own[start : mark.start()].strip():
-                yield _Sentence(own, start, mark.start(), mark[0], is_closed=True)
-            start = mark.end()
+            if not own[start:end].isspace() and start < end:
+                yield start, end, sign
+            start = behind
         if own[start:].strip():
-            yield _Sentence(own, start, len(own), "", is_closed=False)
+            yield start, len(own), ""
 
     def by_sentences(self, labels: Sequence[NamedLabel], begin: int = 0) -> Statement:
         """Decide by the sentences of an answer, from a place on."""
@@ -316,23 +330,27 @@ class _Answer:
         # Of one label alone it does not matter how it is called.
         is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
         heads = self._heads(labels)
-        for sentence in self.sentences(labels, begin):
+        unknown = _Unknown(self.own)
+        may_be_unknown = self.stop.unknown >= 0
+        for start, end, mark in self.sentences(labels, begin):
             inside = []
-            while number < len(labels) and labels[number].start < sentence.end:
+            while number < len(labels) and labels[number].start < end:
                 inside.append(labels[number])
                 number += 1
-            tally.reply(sentence)
-            if not inside and self.stop.unknown < 0:
+            tally.reply(self.own, start)
+            if not inside and not (may_be_unknown and unknown.within(start, end)):
                 is_first = False
                 continue
+            sentence = _Sentence(self.own, start, end, mark)
             judged = sentence.judged(inside, begin, unspaced=self.stop.choice)
-            judged = [
-                replace(label, status=Status.OPEN, why="the heading of a list")
-                if label.start in heads and label.status is Status.AFFIRMED
-                else label
-                for label in judged
-            ]
-            choice = sentence.said(judged, self.stop)
+            if heads:
+                judged = [
+                    label._replace(status=Status.OPEN, why="the heading of a list")
+                    if label.start in heads and label.status is Status.AFFIRMED
+                    else label
+                    for label in judged
+                ]
+            choice = sentence.said(judged, self.stop, unknown)
             if choice is not None and choice.status is Status.AFFIRMED:
                 if is_first and self._is_all(sentence, choice, judged, begin):
                     is_complete = sentence.is_closed and self._is_settled(choice)
@@ -341,10 +359,10 @@ class _Answer:
                 if cue is EXPLICIT:
                     is_complete = sentence.is_closed and self._is_settled(choice)
                     return Statement(
-                        named=replace(choice, is_explicit=True), is_complete=is_complete
+                        named=choice._replace(is_explicit=True), is_complete=is_complete
                     )
                 if cue is CONCLUSION:
-                    tally.concluded = replace(choice, is_explicit=True)
+                    tally.concluded = choice._replace(is_explicit=True)
             tally.add(sentence, choice, judged)
             is_first = False
         return tally.outcome()
@@ -393,6 +411,26 @@ def _goes_on(line: str) -> bool:
     return bare.endswith((":", "=")) or EXPLICIT.fullmatch(f"{bare}:") is not None
 
 
+class _Unknown:
+    """Where an answer says that something is not known: looked for once, not in every sentence."""
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self._next = -1
+        """The first such place behind the last one that was asked about."""
+
+    def within(self, start: int, end: int) -> re.Match[str] | None:
+        """Find such words within a sentence. Sentences are asked about in their order."""
+        if self._next < start:
+            if self._own.isascii():
+                pattern = UNKNOWN_BEHIND if "n't" in self._own else UNKNOWN_WHOLE
+                match = pattern.search(f" {self._own}", start)
+            else:
+                match = UNKNOWN_SAID.search(self._own, start)
+            self._next = len(self._own) if match is None else match.start()
+        return UNKNOWN_SAID.search(self._own, start, end) if self._next < end else None
+
+
 class _Tally:
     """What the sentences of an answer have said so far."""
 
@@ -406,16 +444,16 @@ class _Tally:
         self._asked: NamedLabel | None = None
         """The only label of the question right before."""
 
-    def reply(self, sentence: _Sentence) -> None:
-        """Take a sentence as the answer to the question before it."""
+    def reply(self, own: str, start: int) -> None:
+        """Take the sentence that begins at `start` as the answer to the question before it."""
         if self._asked is None:
             return
-        reply = AFTER_NO.match(sentence.own, sentence.start)
+        reply = AFTER_NO.match(own, start)
         if reply is not None and reply["no"] is None:
             status, negation = Status.AFFIRMED, Negation.NONE
-            self._affirmed.append((replace(self._asked, status=status, negation=negation), True))
+            self._affirmed.append((self._asked._replace(status=status, negation=negation), True))
         elif reply is not None and is_negated(self._asked, self.stop):
-            self._affirmed.append((replace(self._asked, negation=Negation.DIRECT), True))
+            self._affirmed.append((self._asked._replace(negation=Negation.DIRECT), True))
         self._asked = None
 
     def add(
@@ -459,11 +497,16 @@ class _Sentence:
     start: int
     end: int
     mark: str
-    is_closed: bool
+    """What closes it; empty for a last one that may go on."""
+
+    @property
+    def is_closed(self) -> bool:
+        return self.mark != ""
 
     def _is_asked(self) -> bool:
-        is_question = QUESTION.search(self.own, max(self.start, self.end - 6), self.end)
-        if "?" not in self.mark and not is_question:
+        if "?" not in self.mark and not QUESTION.search(
+            self.own, max(self.start, self.end - 6), self.end
+        ):
             return False
         is_tag = ASKED_TAG.search(self.own[max(self.start, self.end - 20) : self.end])
         return not is_tag and not PROPOSED.match(self.own, self.start)
@@ -478,17 +521,18 @@ class _Sentence:
         result: list[NamedLabel] = []
         reach, is_conditional = begin, False
         for number, label in enumerate(labels):
-            clause = self._clause_before(label.start)
+            clause, before = self._clause_before(label.start), reach
             after = self.own[label.end : min(self.end, label.end + 80)]
             negation = negation_before(self.own, label.start, begin=reach, unspaced=unspaced)
             denial = AFTER_DENIED.match(after)
             condition = CONDITION.search(clause)
-            if TAKEN_BACK.match(after):
+            sign = after.lstrip(_DECORATION)[:1]
+            if sign in _TAKING_BACK and TAKEN_BACK.match(after):
                 status, negation, why = Status.DENIED, Negation.LOOSE, "taken back behind it"
-            elif AFTER_AFFIRMED.match(after):
+            elif sign in _AFFIRMING and AFTER_AFFIRMED.match(after):
                 status, negation, why = Status.AFFIRMED, Negation.NONE, ""
             elif denial is not None or negation is not Negation.NONE:
-                why = f"denied by {denying_words(self.own, label.start, reach)!r} before it"
+                why = ""
                 if denial is not None:
                     negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
                     why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
@@ -514,7 +558,9 @@ class _Sentence:
             result.append(
                 label  # as it was found
                 if status is Status.AFFIRMED and negation is Negation.NONE
-                else replace(label, status=status, negation=negation, why=why, score=score)
+                else label._replace(
+                    status=status, negation=negation, why=why, score=score, reach=before
+                )
             )
         return result
 
@@ -536,10 +582,11 @@ class _Sentence:
 
     def _clause_before(self, at: int) -> str:
         """Cut out what stands before a place in its clause."""
-        begin = max(self.start, at - _CLAUSE)
+        clause = self.own[max(self.start, at - _CLAUSE) : at]
         for sign in ",;:(":
-            begin = max(begin, self.own.rfind(sign, begin, at) + 1)
-        return self.own[begin:at]
+            if sign in clause:
+                clause = clause.rpartition(sign)[2]
+        return clause
 
     def _joined(self, labels: Sequence[NamedLabel]) -> dict[int, str]:
         """Name for labels that stand in an alternative, or side by side, what joins them."""
@@ -567,12 +614,15 @@ class _Sentence:
             chain, words = [number], ""
         return result
 
-    def said(self, judged: Sequence[NamedLabel], stop: Stop) -> NamedLabel | None:
+    def said(
+        self, judged: Sequence[NamedLabel], stop: Stop, unknown: _Unknown
+    ) -> NamedLabel | None:
         """Pick what the sentence says; None where that is nothing."""
         affirmed = [label for label in judged if label.status is Status.AFFIRMED]
-        if stop.unknown >= 0 and (unknown := self._unknown(judged, stop.unknown)) is not None:
+        open_option = self._unknown(judged, stop.unknown, unknown) if stop.unknown >= 0 else None
+        if open_option is not None:
             options = [label for label in affirmed if label.value != stop.unknown]
-            return self._despite(unknown, options) or unknown
+            return self._despite(open_option, options) or open_option
         if affirmed:
             cued = (label for label in affirmed if self.cue(label) is not None)
             return affirmed[0] if len(affirmed) == 1 else next(cued, affirmed[0])
@@ -586,17 +636,19 @@ class _Sentence:
         )
         return None if guessed else next(direct, None)
 
-    def _unknown(self, judged: Sequence[NamedLabel], value: int) -> NamedLabel | None:
+    def _unknown(
+        self, judged: Sequence[NamedLabel], value: int, unknown: _Unknown
+    ) -> NamedLabel | None:
         """Find where the sentence says that the answer is not known."""
         if "?" in self.mark:
             return None
         wording = next((label for label in judged if label.value == value), None)
-        match = UNKNOWN_SAID.search(self.own, self.start, self.end)
+        match = unknown.within(self.start, self.end)
         if match is not None and (wording is None or match.start() < wording.start):
             return NamedLabel(value=value, start=match.start(), end=match.end())
         if wording is None or wording.status is Status.DENIED:
             return None
-        return replace(wording, status=Status.AFFIRMED)
+        return wording._replace(status=Status.AFFIRMED)
 
     def _despite(self, unknown: NamedLabel, options: Sequence[NamedLabel]) -> NamedLabel | None:
         """Find the option that the sentence affirms although it calls something unknown."""

@@ -41,7 +41,7 @@ _UNSPACED = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC")
 def fold(text: str) -> str:
     """Return the comparable form of `text`; neither end is stripped."""
     if text.isascii():
-        plain = text.lower().translate(_ONE_FORM)
+        plain = text.lower().replace("`", "'")
     else:
         # Accents like U+00B4 would decompose into a space and a mark, so they are replaced first.
         plain = text.translate(_INVISIBLE).translate(_ONE_FORM)

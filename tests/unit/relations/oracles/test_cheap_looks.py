@@ -11,7 +11,17 @@ from collections.abc import Iterator
 import pytest
 from fakes.answer_phrasings import DECIDING, PHRASINGS
 
-from fairgate.relations.oracles import negation, reading_patterns, text, wrappers
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.relations.oracles import (
+    mentions,
+    negation,
+    phrases,
+    reading_patterns,
+    statements,
+    text,
+    wrappers,
+)
+from fairgate.relations.oracles.choice import choice_stop
 from fairgate.relations.oracles.phrases import readable_part
 
 _JOINTS = (" ", "\n", ". ", ", ", "; ", " - ", "... ", "! ")
@@ -41,6 +51,57 @@ def test_words_for_unknown_begin_with_the_letters_that_are_looked_for(name: str)
     slow = re.compile(pattern.pattern.replace(reading_patterns.UNKNOWN_BEGINS, r"(?=\w)"))
     wrong = [plain for plain in FOLDED if _places(pattern, plain) != _places(slow, plain)]
     assert not wrong
+
+
+@pytest.mark.parametrize("name", ["UNKNOWN_BEHIND", "UNKNOWN_WHOLE"])
+def test_words_for_unknown_stand_behind_what_the_search_looks_for(name: str) -> None:
+    pattern = getattr(reading_patterns, name)
+    plain_ones = [p for p in FOLDED if p.isascii() and ("n't" not in p or "BEHIND" in name)]
+    places = {plain: _places(reading_patterns.UNKNOWN_SAID, plain) for plain in plain_ones}
+    assert sum(map(bool, places.values())) > 100
+    wrong = [
+        plain
+        for plain, spans in places.items()
+        if [start for start, _ in _places(pattern, f" {plain}")] != [start for start, _ in spans]
+    ]
+    assert not wrong
+
+
+class _Anything:
+    """Holds whatever is looked for."""
+
+    def __contains__(self, sign: str) -> bool:
+        return True
+
+
+def test_no_look_changes_what_an_answer_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    stops = [(p.stop, p.text) for p in (*PHRASINGS, *DECIDING) if p.stop is not None]
+    chooses = choice_stop(("The grandfather", "The grandson", "Unknown"), unknown_wordings())
+    pairs = [*stops, *((chooses, answer) for answer in ANSWERS[len(stops) :])]
+
+    def outcomes() -> list[statements.Statement]:
+        for cached in (mentions.said_part, statements.outcome):
+            cached.cache_clear()
+        readings = []
+        for stop, answer in pairs:
+            own, _ = phrases.said_part(readable_part(answer), stop.phrases)
+            readings.append(statements.outcome(own, stop, is_open=False))
+        return readings
+
+    quick = outcomes()
+    monkeypatch.setattr(phrases, "_APART", frozenset())
+    monkeypatch.setattr(mentions, "_QUOTING", re.compile(""))
+    monkeypatch.setattr(negation, "_may_deny", lambda _context, unspaced: True)
+    monkeypatch.setattr(negation, "_EXCHANGE_ENDS", "")
+    monkeypatch.setattr(statements, "_TAKING_BACK", _Anything())
+    monkeypatch.setattr(statements, "_AFFIRMING", _Anything())
+    monkeypatch.setattr(
+        statements._Unknown,
+        "within",
+        lambda unknown, start, end: reading_patterns.UNKNOWN_SAID.search(unknown._own, start, end),
+    )
+    slow = outcomes()
+    assert [pair for pair, a, b in zip(pairs, quick, slow, strict=True) if a != b] == []
 
 
 def test_sentences_end_where_the_plain_pattern_says() -> None:
@@ -100,3 +161,14 @@ def test_only_what_may_be_a_wrapper_is_looked_at_as_an_unfinished_one() -> None:
 def test_folded_text_holds_no_space_that_would_be_replaced() -> None:
     texts = [*ANSWERS, "a\u00a0b", " a", "a ", "a\x1cb", "a\u2003b", "a  b", "a\n b", ""]
     assert not [answer for answer in texts if re.search(r"\s{2,}|[^\S \n]", text.fold(answer))]
+
+
+def test_what_something_is_said_instead_of_ends_in_a_word_that_is_looked_for() -> None:
+    before = (
+        "rather than|instead of|far from|free from|anything but|all but|other than|au lieu de|"
+        "statt|anstatt|en lugar de|en vez de|invece di|em vez de|in plaats van"
+    )
+    fillers = ("", " being", " a", " an", " the", " just", " only", " simply", " clearly")
+    texts = [f"it is {words}{word}{sign}" for words in before.split("|") for word in fillers
+             for sign in (" ", ' "', " **(", "\n")]  # fmt: skip
+    assert not [plain for plain in texts if not negation.exchanged_before(plain, len(plain))]
